@@ -1,0 +1,22 @@
+"""What array code must know of a tokenizer: special ids, word starts, unigram counts. No strings, no tokenizer object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """Tables over the V real ids of one tokenizer."""
+
+    size: int  # V
+    pad_id: int
+    unk_id: int
+    cls_id: int
+    sep_id: int
+    mask_id: int
+    is_special: np.ndarray  # [V] bool: ids that user text never becomes and random replacement never draws
+    starts_word: np.ndarray  # [V] bool: False for continuation pieces (`##x`) and specials
+    unigram_counts: np.ndarray  # [V] int64: how often each id stands in the store; all zero when unknown

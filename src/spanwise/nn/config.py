@@ -1,0 +1,44 @@
+"""The values an encoder is built from. A switch is here only if two supported systems differ in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from spanwise.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """Shape and constants of one encoder (BERT, section 3; Hugging Face names in brackets where they differ).
+
+    Each field says which two supported systems differ in it.
+    """
+
+    vocab_size: int  # SpanBERT 28,996, RoBERTa 50,265: real ids only; the table pads its rows itself
+    hidden_size: int  # BERT base 768, large 1,024
+    num_layers: int  # [num_hidden_layers] base 12, large 24
+    num_heads: int  # [num_attention_heads] base 12, large 16
+    intermediate_size: int  # base 3,072, large 4,096
+    max_positions: int = 512  # [max_position_embeddings] BERT 512, nano recipes less
+    num_token_types: int = 2  # [type_vocab_size] BERT 2, RoBERTa 1
+    activation: Literal["gelu", "gelu_tanh"] = "gelu"  # SpanBERT erf, Google's BERT and GPT-1 tanh
+    norm_eps: float = 1e-12  # [layer_norm_eps] BERT 1e-12, RoBERTa 1e-5
+    hidden_dropout: float = 0.1  # [hidden_dropout_prob] BERT 0.1, ALBERT xxlarge 0
+    attention_dropout: float = 0.0  # [attention_probs_dropout_prob] BERT papers 0.1, our recipes 0
+    initializer_range: float = 0.02  # BERT 0.02; other systems may truncate differently
+    pooler: bool = False  # BERT has one, SpanBERT pre-trains none
+
+    def __post_init__(self) -> None:
+        positive = ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "max_positions")
+        for name in positive:
+            if getattr(self, name) < 1:
+                raise ConfigError(f"encoder.{name} must be at least 1, got {getattr(self, name)}.")
+        if self.hidden_size % self.num_heads:
+            raise ConfigError(
+                f"encoder.hidden_size {self.hidden_size} does not divide by encoder.num_heads {self.num_heads}; "
+                "choose a hidden size that is a multiple of the number of heads."
+            )
+        for name in ("hidden_dropout", "attention_dropout"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigError(f"encoder.{name} must be at least 0 and below 1, got {getattr(self, name)}.")

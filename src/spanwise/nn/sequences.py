@@ -1,0 +1,55 @@
+"""Where each sequence of a packed batch begins and ends.
+
+Letters: T tokens in the pack, S sequences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequences:
+    """The borders of the S sequences that lie end to end in one pack of T tokens.
+
+    `lengths` stays on the host (plain integers, so no kernel choice ever waits for a device);
+    `cu_seqlens [S+1]` int32 and `positions [T]` int64 live on the device of the batch.
+    """
+
+    lengths: tuple[int, ...]
+    cu_seqlens: Tensor
+    positions: Tensor
+
+    @classmethod
+    def from_lengths(cls, lengths: list[int] | tuple[int, ...] | np.ndarray) -> Sequences:
+        """Build the borders and the positions 0..length-1 of every sequence."""
+        lengths_S = np.asarray(lengths, dtype=np.int64)
+        if lengths_S.ndim != 1 or (lengths_S < 1).any():
+            raise ValueError(f"sequence lengths must be a flat list of integers above zero, got {lengths!r}")
+        borders = np.zeros(len(lengths_S) + 1, dtype=np.int32)
+        np.cumsum(lengths_S, out=borders[1:])
+        positions = np.arange(int(borders[-1]), dtype=np.int64) - np.repeat(borders[:-1].astype(np.int64), lengths_S)
+        return cls(
+            lengths=tuple(int(n) for n in lengths_S),
+            cu_seqlens=torch.from_numpy(borders),
+            positions=torch.from_numpy(positions),
+        )
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(self.lengths)
+
+    @property
+    def max_length(self) -> int:
+        return max(self.lengths, default=0)
+
+    def to(self, device: torch.device | str) -> Sequences:
+        return Sequences(
+            lengths=self.lengths,
+            cu_seqlens=self.cu_seqlens.to(device, non_blocking=True),
+            positions=self.positions.to(device, non_blocking=True),
+        )

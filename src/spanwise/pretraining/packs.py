@@ -1,0 +1,44 @@
+"""Host-side shapes shared by formats, masking, objectives and collation: plain arrays, no tensors.
+
+Letters: T tokens in the pack, S sequences, M spans, N hidden tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pack:
+    """S sequences end to end as ids, specials included, before masking."""
+
+    input_ids: np.ndarray  # [T] int64, the original ids
+    token_type_ids: np.ndarray  # [T] int64
+    borders: np.ndarray  # [S+1] int64, cumulative lengths
+    maskable: np.ndarray  # [T] bool: False at specials
+    starts_word: np.ndarray  # [T] bool: True where a word begins; a sequence's first maskable token always does
+    block_ids: np.ndarray  # [S] int64: the block each sequence is, keys of all random draws
+    pair_labels: np.ndarray | None = None  # [S] int64 where the format gives them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """M hidden stretches in pack coordinates: sorted, disjoint, merged where they touched, half-open, never crossing a
+    special token or a sequence border."""
+
+    sequence: np.ndarray  # [M] int64, which of the S sequences
+    start: np.ndarray  # [M] int64
+    end: np.ndarray  # [M] int64
+    num_drawn: int  # spans drawn before merging
+    num_cut: int = 0  # spans cut to keep a capacity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """The N hidden tokens of a pack, in order of position, with what stood there."""
+
+    position: np.ndarray  # [N] int64
+    span: np.ndarray  # [N] int64, index into Spans
+    original_ids: np.ndarray  # [N] int64
