@@ -1,0 +1,358 @@
+"""The commit protocol: a folder or file appears whole, or not at all, whatever stops the process or the machine.
+
+A folder is written beside its target under a hidden name, every file is forced to the disk, `manifest.json` (size and
+SHA-256 of each file, and its own hash) comes last, and one rename makes all of it visible. A reader trusts a folder
+only after its manifest agrees. All disk operations that matter go through `DiskFileSystem`, so that a test can replay
+every possible power loss against this very code.
+
+Source: spec RELIABILITY, section 7.1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Literal
+
+from spanwise.errors import CheckpointError, ConfigError, SpanwiseError
+from spanwise.runtime.lock import try_lock
+
+MANIFEST_NAME = "manifest.json"
+TEMPORARY_PREFIX = ".tmp-"
+MANIFEST_VERSION = 1
+
+
+class DiskFileSystem:
+    """The real disk. Every method is one step of the protocol; a path is absolute or relative to the process."""
+
+    def exists(self, path: Path) -> bool:
+        return os.path.lexists(path)
+
+    def make_folder(self, path: Path) -> None:
+        os.mkdir(path)
+
+    def files_under(self, folder: Path) -> list[str]:
+        """Relative POSIX paths of all files below `folder`, sorted. Links and devices are refused."""
+        found = []
+        for root, folders, files in os.walk(folder):
+            for name in [*files, *folders]:
+                path = Path(root) / name
+                if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                    raise SpanwiseError(f"{path} is a link or a device; a committed folder holds plain files only.")
+            found += [(Path(root) / name).relative_to(folder).as_posix() for name in files]
+        return sorted(found)
+
+    def size_and_sha256(self, path: Path) -> tuple[int, str]:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return file.tell(), digest
+
+    def read_file(self, path: Path) -> bytes:
+        return Path(path).read_bytes()
+
+    def write_file(self, path: Path, content: bytes) -> None:
+        with open(path, "wb") as file:
+            file.write(content)
+
+    def fsync_file(self, path: Path) -> None:
+        """Force content to the disk. A failed fsync is final: the kernel may have dropped the data."""
+        with open(path, "rb+") as file:
+            os.fsync(file.fileno())
+
+    def fsync_folder(self, path: Path) -> None:
+        """Force names to the disk; where the system cannot open a folder (Windows) there is nothing to do."""
+        if os.name == "nt":
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def rename(self, source: Path, target: Path) -> None:
+        os.rename(source, target)
+
+    def replace(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+
+    def remove_file(self, path: Path) -> None:
+        os.unlink(path)
+
+    def remove_tree(self, path: Path) -> None:
+        shutil.rmtree(path)
+
+
+DISK = DiskFileSystem()
+
+
+@contextlib.contextmanager
+def atomic_folder(
+    target: str | Path, *, existing: Literal["refuse", "replace"] = "refuse", fs: DiskFileSystem = DISK
+) -> Iterator[Path]:
+    """Give an empty folder to fill; when the block ends well it becomes `target`, when it fails nothing remains.
+
+    Raises: ConfigError where `target` exists and is to be refused; SpanwiseError where the disk is full, read-only
+    or broken (the message names the path and the free space).
+    """
+    target = Path(os.path.abspath(target))
+    if existing == "refuse" and fs.exists(target):
+        raise ConfigError(f"{target} exists already. Choose another folder, or remove it first.")
+    with explained_disk_errors(target):
+        make_folder_durably(target.parent, fs)
+        remove_leftovers(target.parent, target.name, fs)
+        temporary, held = _make_temporary(target, fs)
+    try:
+        with explained_disk_errors(target, temporary):
+            yield temporary
+            commit_folder(temporary, target, fs)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            if fs.exists(temporary):
+                fs.remove_tree(temporary)
+        raise
+    finally:
+        if held is not None:
+            os.close(held)
+
+
+def commit_folder(temporary: Path, target: Path, fs: DiskFileSystem = DISK) -> None:
+    """Force all files of `temporary` to the disk, write its manifest and give it its final name."""
+    names = [name for name in fs.files_under(temporary) if name != MANIFEST_NAME]
+    files = {}
+    for name in names:
+        fs.fsync_file(temporary / name)
+        size, digest = fs.size_and_sha256(temporary / name)
+        files[name] = {"size": size, "sha256": digest}
+    for folder in sorted({str(Path(name).parent) for name in names} - {"."}, reverse=True):
+        for inner in (Path(folder), *Path(folder).parents[:-1]):
+            fs.fsync_folder(temporary / inner)
+    fs.write_file(temporary / MANIFEST_NAME, manifest_bytes(files))
+    fs.fsync_file(temporary / MANIFEST_NAME)
+    fs.fsync_folder(temporary)
+    old = None
+    if fs.exists(target):
+        old = target.parent / f"{TEMPORARY_PREFIX}{target.name}-{uuid.uuid4().hex[:12]}"
+        fs.rename(target, old)
+    fs.rename(temporary, target)
+    fs.fsync_folder(target.parent)
+    if old is not None:
+        fs.remove_tree(old)
+
+
+def manifest_bytes(files: dict[str, dict]) -> bytes:
+    """The manifest's text: one line with the list, one with that line's own hash."""
+    body = json.dumps({"version": MANIFEST_VERSION, "files": files}, sort_keys=True)
+    own = hashlib.sha256(body.encode()).hexdigest()
+    return (json.dumps({"manifest": json.loads(body), "sha256": own}, sort_keys=True, indent=1) + "\n").encode()
+
+
+def read_manifest(
+    folder: str | Path, error: type[SpanwiseError] = CheckpointError, fs: DiskFileSystem = DISK
+) -> dict[str, dict]:
+    """The manifest's list {file: {size, sha256}}, after checking the manifest's own hash.
+
+    Raises: `error` naming the manifest where it is missing, damaged or names a file outside the folder.
+    """
+    path = Path(folder) / MANIFEST_NAME
+    try:
+        record = json.loads(fs.read_file(path))
+        files = record["manifest"]["files"]
+        own = hashlib.sha256(json.dumps(record["manifest"], sort_keys=True).encode()).hexdigest()
+        whole = own == record["sha256"] and record["manifest"]["version"] == MANIFEST_VERSION
+        whole = whole and all(isinstance(e["size"], int) and isinstance(e["sha256"], str) for e in files.values())
+    except FileNotFoundError:
+        raise error(f"{folder} has no {MANIFEST_NAME}, so it was never finished or isn't one of our folders.") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
+        raise error(f"{path} cannot be read ({cause}); the folder is damaged.") from cause
+    if not whole:
+        raise error(f"{path} does not match its own hash; the folder is damaged.")
+    for name in files:
+        parts = name.split("/")
+        if name.startswith("/") or "\\" in name or any(part in ("", ".", "..") for part in parts):
+            raise error(f"{path} names {name!r}, which is not a file inside the folder.")
+    return files
+
+
+def verify_folder(
+    folder: str | Path,
+    error: type[SpanwiseError] = CheckpointError,
+    *,
+    optional: Collection[str] = (),
+    fs: DiskFileSystem = DISK,
+) -> None:
+    """Compare every file with the manifest. Files the manifest does not know are left alone.
+
+    `optional` names files or sub-folders that may have been deleted as a whole (`training` of a checkpoint).
+    Raises: `error` naming the first file that is missing, cut, longer or different.
+    """
+    folder = Path(folder)
+    files = read_manifest(folder, error, fs)
+    for name, expected in files.items():
+        path = folder / name
+        if not fs.exists(path):
+            if name in optional or name.split("/")[0] in optional:
+                continue
+            raise error(f"{path} is missing; {MANIFEST_NAME} lists it. Restore it or use another folder.")
+        try:
+            size, digest = fs.size_and_sha256(path)
+        except OSError as cause:
+            raise error(f"{path} cannot be read: {cause.strerror or cause}.") from cause
+        if size != expected["size"]:
+            raise error(f"{path} has {size:,} bytes, {MANIFEST_NAME} says {expected['size']:,}; it is damaged.")
+        if digest != expected["sha256"]:
+            raise error(f"{path} has the right size but other content than {MANIFEST_NAME} says; it is damaged.")
+
+
+def remove_folder(folder: Path, fs: DiskFileSystem = DISK) -> None:
+    """Retire a committed folder: its manifest goes first, so that a half-deleted folder is never trusted."""
+    if fs.exists(folder / MANIFEST_NAME):
+        fs.remove_file(folder / MANIFEST_NAME)
+        fs.fsync_folder(folder)
+    fs.remove_tree(folder)
+
+
+def make_folder_durably(folder: Path, fs: DiskFileSystem = DISK) -> None:
+    """Create `folder` and its missing parents, each forced to the disk under its own parent."""
+    if fs.exists(folder):
+        return
+    make_folder_durably(folder.parent, fs)
+    with contextlib.suppress(FileExistsError):
+        fs.make_folder(folder)
+    fs.fsync_folder(folder.parent)
+
+
+def remove_leftovers(folder: Path, name: str = "", fs: DiskFileSystem = DISK) -> list[Path]:
+    """Delete temporary folders of processes that have died; those of living ones hold a lock and stay."""
+    if not isinstance(fs, DiskFileSystem) or not Path(folder).is_dir():
+        return []
+    prefix = f"{TEMPORARY_PREFIX}{name}-" if name else TEMPORARY_PREFIX
+    removed = []
+    for path in sorted(Path(folder).iterdir()):
+        if not path.name.startswith(prefix) or path.is_symlink():
+            continue
+        if path.is_file():
+            path.unlink(missing_ok=True)
+            removed.append(path)
+            continue
+        held = try_lock(path)
+        if held is None and os.name != "nt":
+            continue
+        shutil.rmtree(path, ignore_errors=True)
+        if held is not None:
+            os.close(held)
+        removed.append(path)
+    return removed
+
+
+def _make_temporary(target: Path, fs: DiskFileSystem) -> tuple[Path, int | None]:
+    """A fresh hidden sibling of `target`, locked while this process lives."""
+    while True:
+        temporary = target.parent / f"{TEMPORARY_PREFIX}{target.name}-{uuid.uuid4().hex[:12]}"
+        fs.make_folder(temporary)
+        held = try_lock(temporary) if isinstance(fs, DiskFileSystem) and os.name != "nt" else None
+        if fs.exists(temporary):  # another process may have taken it for a leftover before the lock was ours
+            return temporary, held
+        if held is not None:
+            os.close(held)
+
+
+def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) -> None:
+    """Write or replace one file: a reader sees the old text or the new, never a part."""
+    path = Path(os.path.abspath(path))
+    temporary = path.parent / f"{TEMPORARY_PREFIX}{path.name}-{uuid.uuid4().hex[:12]}"
+    with explained_disk_errors(path):
+        make_folder_durably(path.parent, fs)
+        try:
+            fs.write_file(temporary, text.encode())
+            fs.fsync_file(temporary)
+            fs.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                fs.remove_file(temporary)
+            raise
+        fs.fsync_folder(path.parent)
+
+
+def append_line(path: str | Path, text: str) -> None:
+    """Add one line and force it to the disk. A line cut by an earlier crash is ended first, so it spoils no other."""
+    path = Path(path)
+    with explained_disk_errors(path), open(path, "ab+") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(text.rstrip("\n").encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def free_bytes(path: str | Path) -> int:
+    """Bytes a normal user can still write on the disk that holds `path` (or its nearest existing parent)."""
+    path = Path(os.path.abspath(path))
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def require_free_space(path: str | Path, needed: int) -> None:
+    """Refuse before writing where the disk cannot hold `needed` more bytes. Raises: SpanwiseError."""
+    free = free_bytes(path)
+    if free < needed:
+        raise SpanwiseError(
+            f"{path}: needs {_megabytes(needed)} but the disk has {_megabytes(free)} free. "
+            "Free some space, keep fewer checkpoints, or choose a folder on another disk."
+        )
+
+
+_DISK_CAUSES = {
+    errno.ENOSPC: "the disk is full",
+    getattr(errno, "EDQUOT", -1): "the disk quota is used up",
+    errno.EFBIG: "the file size limit is reached",
+    errno.EIO: "the disk reports an error",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "the folder may not be written",
+    errno.EPERM: "the folder may not be written",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ENOTDIR: "a file stands where a folder is needed",
+}
+
+
+@contextlib.contextmanager
+def explained_disk_errors(path: Path, written: Path | None = None) -> Iterator[None]:
+    """Turn a disk error (also one reported by the safetensors library as text) into a SpanwiseError with the cure."""
+    try:
+        yield
+    except SpanwiseError:
+        raise
+    except Exception as cause:
+        number = _os_error_number(cause)
+        if number is None:
+            raise
+        reason = _DISK_CAUSES.get(number, os.strerror(number))
+        space = f"{_megabytes(free_bytes(path))} free"
+        if written is not None and written.is_dir():
+            size = sum(file.stat().st_size for file in written.rglob("*") if file.is_file())
+            space += f", {_megabytes(size)} written of it so far"
+        raise SpanwiseError(
+            f"Cannot write {path}: {reason} ({space}). What was saved before is untouched; "
+            "free some space or choose another folder."
+        ) from cause
+
+
+def _os_error_number(error: BaseException) -> int | None:
+    if isinstance(error, OSError):
+        return error.errno
+    told = re.search(r"\(os error (\d+)\)", str(error))
+    return int(told.group(1)) if told else None
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
