@@ -1,0 +1,87 @@
+"""Compiled loops work wherever they are installed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spanwise.runtime import compiled
+
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from spanwise.runtime.compiled import njit
+import loops
+print(loops.double(21), loops.double.stats.cache_hits)
+"""
+
+LOOPS = """
+from spanwise.runtime.compiled import njit
+
+@njit
+def double(x):
+    return 2 * x
+"""
+
+
+def test_a_folder_that_can_be_written_is_recognised_by_trying(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    assert compiled.writable(tmp_path / "new" / "folder")
+    assert not compiled.writable(tmp_path / "file" / "folder")
+
+
+def test_the_private_cache_refuses_a_folder_that_others_may_write(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    folder = compiled.private_cache_folder()
+    assert folder is not None and folder.stat().st_mode & 0o077 == 0
+
+    folder.chmod(0o777)
+
+    assert compiled.private_cache_folder() is None
+
+
+def test_the_private_cache_refuses_a_link(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    folder = compiled.private_cache_folder()
+    (tmp_path / "elsewhere").mkdir()
+    folder.rmdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+
+    assert compiled.private_cache_folder() is None
+
+
+@pytest.mark.parametrize("temporary", ["usable", "missing"])
+def test_functions_compile_where_neither_home_nor_the_package_folder_can_be_written(tmp_path, temporary):
+    # /dev/null as a parent folder refuses every user, root included, who writes everywhere else
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "loops.py").write_text(LOOPS)
+    (package / "__pycache__").write_text("a file, so that no cache folder can be made here")
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    environment = {
+        **os.environ,
+        "HOME": "/dev/null/home",
+        "XDG_CACHE_HOME": "/dev/null/cache",
+        "NUMBA_CACHE_DIR": "",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(temp) if temporary == "usable" else "/dev/null/temp",
+        "PYTHONPATH": str(Path(compiled.__file__).parents[2]),
+    }
+    if temporary == "missing":
+        environment["NUMBA_CACHE_DIR"] = "/dev/null/numba"
+
+    runs = [
+        subprocess.run([sys.executable, "-c", PROGRAM, str(package)], env=environment, capture_output=True, text=True)
+        for _ in range(2)
+    ]
+
+    assert [run.stdout.split()[:1] for run in runs] == [["42"], ["42"]], runs[0].stderr
+    if temporary == "usable":
+        assert "cache_hits" not in runs[1].stderr
+        assert list(temp.glob("spanwise-numba-*/**/*.nbi"))
