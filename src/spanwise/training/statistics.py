@@ -1,0 +1,85 @@
+"""Means with standard errors, and paired differences with intervals, where items come in clusters.
+
+Hidden tokens of one sequence, or questions on one paragraph, are not independent: the standard error counts clusters,
+not items. Letters: N items, G clusters.
+
+Source: the linearised (ratio) estimator of survey sampling; Cochran, Sampling Techniques, 3rd ed., section 9A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtrit
+
+LEVEL = 0.95  # of every interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A mean over N items and its standard error over G clusters (NaN where G is below 2)."""
+
+    value: float
+    standard_error: float
+    num_items: int
+    num_clusters: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A paired difference "ours against control", signed so that above zero is better, with its 95 % interval."""
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    num_clusters: int
+
+    @property
+    def verdict(self) -> Literal["above control", "not above control", "below control"]:
+        """ "not above control" wherever the interval holds zero or could not be computed."""
+        if self.low > 0:
+            return "above control"
+        if self.high < 0:
+            return "below control"
+        return "not above control"
+
+
+def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> Estimate:
+    """Mean of values [N]; clusters [N] says which items belong together (any integers)."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != np.shape(clusters) or values.ndim != 1:
+        raise ValueError(f"values and clusters must be flat and equally long, got {values.shape}, {np.shape(clusters)}")
+    if len(values) == 0:
+        return Estimate(value=float("nan"), standard_error=float("nan"), num_items=0, num_clusters=0)
+    mean = float(values.mean())
+    labels, cluster_N = np.unique(np.asarray(clusters), return_inverse=True)
+    num_clusters = len(labels)
+    error = float("nan")
+    if num_clusters > 1:
+        residual_G = np.bincount(cluster_N, weights=values - mean, minlength=num_clusters)
+        error = float(np.sqrt(num_clusters / (num_clusters - 1) * np.square(residual_G).sum()) / len(values))
+    return Estimate(value=mean, standard_error=error, num_items=len(values), num_clusters=num_clusters)
+
+
+def paired_difference(
+    ours: np.ndarray, control: np.ndarray, clusters: np.ndarray, *, better: Literal["higher", "lower"] = "higher"
+) -> Difference:
+    """Compare the same N items under two models; the interval is Student's t with G - 1 degrees of freedom.
+
+    With `better="lower"` (losses) the difference is control minus ours, so above zero always means better.
+    """
+    gain = np.asarray(ours, dtype=np.float64) - np.asarray(control, dtype=np.float64)
+    estimate = clustered_mean(gain if better == "higher" else -gain, clusters)
+    half = float("nan")
+    if estimate.num_clusters > 1:
+        half = float(stdtrit(estimate.num_clusters - 1, 0.5 + LEVEL / 2)) * estimate.standard_error
+    return Difference(
+        value=estimate.value,
+        standard_error=estimate.standard_error,
+        low=estimate.value - half,
+        high=estimate.value + half,
+        num_clusters=estimate.num_clusters,
+    )

@@ -1,0 +1,73 @@
+"""The bundled data is small, licensed, split by article and free of text on which answers are scored."""
+
+import json
+import lzma
+import re
+
+import pytest
+
+from spanwise.quickstart.bundle import FILES, open_bundle
+
+
+@pytest.fixture(scope="module")
+def texts():
+    with open_bundle() as corpus:
+        return {
+            "train": lzma.decompress(corpus.train_text.read_bytes()).decode(),
+            "valid": lzma.decompress(corpus.valid_text.read_bytes()).decode(),
+            "qa_train": json.loads(lzma.decompress(corpus.qa_train.read_bytes())),
+            "qa_dev": json.loads(lzma.decompress(corpus.qa_dev.read_bytes())),
+        }
+
+
+def contexts(squad):
+    return [paragraph["context"] for article in squad["data"] for paragraph in article["paragraphs"]]
+
+
+def word_runs(text):
+    words = re.findall(r"\w+", text.lower())
+    return {" ".join(words[i : i + 8]) for i in range(len(words) - 7)}
+
+
+def test_everything_together_is_below_three_megabytes_and_says_its_licence():
+    with open_bundle() as corpus:
+        sizes = [getattr(corpus, key).stat().st_size for key in FILES]
+        licences = corpus.licences.read_text(encoding="utf-8")
+
+    assert sum(sizes) < 3_000_000
+    for name in FILES.values():
+        assert name == "LICENSES.md" or name in licences
+    assert "Attribution-ShareAlike 3.0" in licences and "Attribution 4.0" in licences
+
+
+def test_articles_of_the_dev_questions_are_in_no_training_part(texts):
+    titles = [{article["title"] for article in texts[name]["data"]} for name in ("qa_train", "qa_dev")]
+
+    assert len(titles[0]) == 42 and len(titles[1]) == 6
+    assert not titles[0] & titles[1]
+    assert not set(contexts(texts["qa_train"])) & set(contexts(texts["qa_dev"]))
+
+
+def test_held_out_articles_are_whole_and_not_in_the_training_text(texts):
+    train, valid = (texts[name].strip().split("\n\n") for name in ("train", "valid"))
+
+    assert (len(train), len(valid)) == (197, 25)
+    assert not set(train) & set(valid)
+
+
+def test_no_paragraph_of_a_question_is_copied_into_the_pretraining_text(texts):
+    pretraining = word_runs(texts["train"] + "\n\n" + texts["valid"])
+
+    for context in contexts(texts["qa_train"]) + contexts(texts["qa_dev"]):
+        runs = word_runs(context)
+        assert len(runs & pretraining) <= max(10, len(runs) // 5), context[:80]
+
+
+def test_every_answer_stands_where_it_says(texts):
+    for squad in (texts["qa_train"], texts["qa_dev"]):
+        for article in squad["data"]:
+            for paragraph in article["paragraphs"]:
+                for question in paragraph["qas"]:
+                    for answer in question["answers"]:
+                        first = answer["answer_start"]
+                        assert paragraph["context"][first : first + len(answer["text"])] == answer["text"]
