@@ -1,0 +1,162 @@
+"""The official SQuAD scores: exact match and token F1, equal to the published scripts to the last digit.
+
+Source: Rajpurkar et al. 2016 (SQuAD 1.1) and 2018 (SQuAD 2.0), evaluate-v1.1.py and evaluate-v2.0.py; FAMILY section 5.1.
+Differs: evaluate-v2.0.py stops with an error where a prediction is missing; here it counts as wrong, as in 1.1.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from spanwise.errors import DataError
+from spanwise.tasks.qa.reader import SquadData
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
+_NO_PUNCTUATION = {ord(character): None for character in string.punctuation}
+
+
+def normalize_answer(text: str) -> str:
+    """Lower-case, without ASCII punctuation, English articles and surplus white space."""
+    bare = text.lower().translate(_NO_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawScores:
+    """Exact match (0 or 1) and F1 (0 to 1) of every question that has a prediction, in the order of the data."""
+
+    exact: dict[str, float]
+    f1: dict[str, float]
+
+
+def raw_scores(data: SquadData, predictions: Mapping[str, str]) -> RawScores:
+    """Best score of each prediction over the gold answers of its question; missing predictions are left out.
+
+    Gold answers that are empty after normalisation are ignored in data with unanswerable questions (the 2.0 script)
+    and kept otherwise (the 1.1 script).
+    """
+    exact: dict[str, float] = {}
+    f1: dict[str, float] = {}
+    for question in data.questions:
+        predicted = predictions.get(question.id)
+        if predicted is None:
+            continue
+        golds = [normalize_answer(answer.text) for answer in question.answers]
+        if data.has_unanswerable:
+            golds = [gold for gold in golds if gold] or [""]
+        guess = normalize_answer(predicted)
+        exact[question.id] = max(int(gold == guess) for gold in golds)
+        f1[question.id] = max(_token_f1(gold.split(), guess.split(), data.has_unanswerable) for gold in golds)
+    return RawScores(exact=exact, f1=f1)
+
+
+def _token_f1(gold: list[str], guess: list[str], empty_may_match: bool) -> float:
+    if not gold or not guess:
+        return float(empty_may_match and gold == guess)  # the 1.1 script knows no empty answer
+    num_same = sum((Counter(gold) & Counter(guess)).values())
+    if num_same == 0:
+        return 0
+    precision = 1.0 * num_same / len(guess)
+    recall = 1.0 * num_same / len(gold)
+    return (2 * precision * recall) / (precision + recall)
+
+
+def missing_predictions(data: SquadData, predictions: Mapping[str, str]) -> list[str]:
+    """Ids of the questions that have no prediction."""
+    return [question.id for question in data.questions if question.id not in predictions]
+
+
+def score(
+    data: SquadData,
+    predictions: Mapping[str, str],
+    *,
+    null_odds: Mapping[str, float] | None = None,
+    null_threshold: float = 1.0,
+) -> dict[str, float | int]:
+    """The official keys, from 0 to 100: `exact`, `f1`, `total`, `HasAns_*`, `NoAns_*` and, with `null_odds`, `best_*`.
+
+    `null_odds` gives each question a number that grows with the belief that it has no answer (the official
+    `--na-prob-file`); above `null_threshold` (the official 1.0 unless given) the prediction counts as "no answer".
+
+    Raises: DataError where `null_odds` lacks a question that has a prediction, or no prediction fits the data.
+    """
+    raw = raw_scores(data, predictions)
+    if data.questions and not raw.exact:
+        raise DataError(
+            f"none of the {len(predictions)} predictions belongs to a question of {data.source}; "
+            f"its first question id is {data.questions[0].id!r}. Check that both files are of the same data set."
+        )
+    exact, f1 = raw.exact, raw.f1
+    answerable = {question.id: bool(question.answers) for question in data.questions}
+    if null_odds is not None:
+        unknown = next((id for id in exact if id not in null_odds), None)
+        if unknown is not None:
+            raise DataError(
+                f"the null odds have no number for question {unknown!r}; every predicted question needs one."
+            )
+        exact = _apply_threshold(exact, null_odds, answerable, null_threshold)
+        f1 = _apply_threshold(f1, null_odds, answerable, null_threshold)
+
+    scores: dict[str, float | int] = _summary(exact, f1, answerable)
+    for prefix, wanted in (("HasAns", True), ("NoAns", False)):
+        ids = [id for id, has_answer in answerable.items() if has_answer is wanted]
+        if ids:
+            scores |= {f"{prefix}_{key}": value for key, value in _summary(exact, f1, ids).items()}
+    if null_odds is not None:
+        for name, per_question in (("exact", raw.exact), ("f1", raw.f1)):
+            best, threshold = best_threshold(per_question, predictions, null_odds, answerable)
+            scores[f"best_{name}"], scores[f"best_{name}_thresh"] = best, threshold
+    return scores
+
+
+def best_threshold(
+    scores: Mapping[str, float],
+    predictions: Mapping[str, str],
+    null_odds: Mapping[str, float],
+    answerable: Mapping[str, bool],
+) -> tuple[float, float]:
+    """The threshold on the null odds with the best mean score, and that mean (0 to 100).
+
+    Starts from "nothing is answerable" and admits one question after another in the order of their odds; an odds
+    value is admitted with all before it. Ties keep the order of `null_odds`, as in the official script.
+    """
+    current = best = sum(1 for has_answer in answerable.values() if not has_answer)
+    threshold = 0.0
+    for id in sorted(null_odds, key=lambda id: null_odds[id]):
+        if id not in scores:
+            continue
+        if answerable[id]:
+            current += scores[id]
+        elif predictions[id]:
+            current -= 1
+        if current > best:
+            best, threshold = current, null_odds[id]
+    return 100.0 * best / max(1, len(scores)), threshold
+
+
+def _apply_threshold(
+    scores: Mapping[str, float], null_odds: Mapping[str, float], answerable: Mapping[str, bool], threshold: float
+) -> dict[str, float]:
+    return {id: float(not answerable[id]) if null_odds[id] > threshold else value for id, value in scores.items()}
+
+
+def _summary(exact: Mapping[str, float], f1: Mapping[str, float], ids: Iterable[str]) -> dict[str, float | int]:
+    ids = list(ids)
+    total = max(1, len(ids))
+    return {
+        "exact": 100.0 * _plain_sum(exact.get(id, 0) for id in ids) / total,
+        "f1": 100.0 * _plain_sum(f1.get(id, 0) for id in ids) / total,
+        "total": len(ids),
+    }
+
+
+def _plain_sum(values: Iterable[float]) -> float:
+    """Left to right: from Python 3.12 on `sum` compensates rounding, and the published numbers do not."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
