@@ -1,0 +1,121 @@
+"""The `spanwise` command: finds the subcommand, runs it, turns what went wrong into a message and an exit status.
+
+Subcommands are named as import paths and loaded when they are called, so that `spanwise --help` imports no torch.
+Exit status: 0 done, 1 failed, 2 wrong use, 3 data, 4 checkpoint, 5 bad numbers, 6 peer lost, 7 folder in use,
+75 interrupted and saved; 130 interrupted, 141 the reader of our output went away (both as a shell says it).
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from cyclopts import App
+from cyclopts.exceptions import CycloptsError
+
+from spanwise.cli.spellings import suggest_option
+from spanwise.errors import SpanwiseError
+
+HELP = """Pre-train, fine-tune and use span-aware encoder models (SpanBERT and its family) on your own text.
+
+Begin with `spanwise quickstart`; each command has its own `--help`."""
+COMMANDS = {
+    "quickstart": "From text to a pre-trained SpanBERT, an answered question and a report, in minutes.",
+    "learn-tokenizer": "Learn a vocabulary from text.",
+    "prepare": "Turn text into a token store.",
+    "pretrain": "Pre-train a recipe on a token store, or on text directly.",
+    "finetune": "Fine-tune a checkpoint on a task.",
+    "evaluate": "Score a fine-tuned checkpoint on labelled data.",
+    "predict": "Write a fine-tuned checkpoint's predictions.",
+    "score": "Score a file of predictions with the task's official metrics.",
+    "report": "Put runs into one HTML page: curves, timing, masks and scores.",
+    "init": "Write a commented YAML of a recipe's values, to edit and pass as --config.",
+    "doctor": "What this machine has, what will be used, what is missing.",
+}
+SHOW = {
+    "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
+    "store": "What a token store holds.",
+    "run": "How a run went, or is going.",
+    "masks": "The masks a recipe draws on a text, or what a model makes of hidden spans.",
+    "model": "What a checkpoint folder holds and what loads it.",
+}
+DEBUG = "SPANWISE_DEBUG"  # set to 1 for the traceback of an error that is otherwise one message
+
+
+def build_app() -> App:
+    """Return the command tree. No subcommand is imported yet."""
+    app = App(name="spanwise", help=HELP, version=lambda: version("spanwise"))
+    for place, (name, words) in enumerate(COMMANDS.items()):
+        function = name.replace("-", "_")
+        app.command(f"spanwise.cli.{function}:{function}", name=name, help=words, sort_key=place)
+    show = App(name="show", help="Look at a recipe, a store, a run, masks or a model.", sort_key=len(COMMANDS) - 2)
+    for place, (name, words) in enumerate(SHOW.items()):
+        show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)
+    app.command(show)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; whatever a user can cause ends in one message, without traceback."""
+    try:
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()  # a closed pipe is noticed here, not while Python shuts down
+        return status
+    except KeyboardInterrupt:
+        return _fail("Interrupted.", 130)
+    except BrokenPipeError:
+        _drop_standard_output()
+        return 141
+    except SpanwiseError as error:
+        return _fail(str(error), error.exit_status)
+    except (OSError, MemoryError, RuntimeError) as error:
+        message = _describe(error)
+        if message is None:
+            raise
+        return _fail(message, 1)
+
+
+def _run(arguments: list[str]) -> int:
+    app = build_app()
+    try:
+        result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        suggestion = suggest_option(arguments)
+        message = str(error).strip() + (f" {suggestion}" if suggestion else "")
+        path = " ".join(["spanwise", *(error.command_chain or ())])
+        return _fail(f"{message}\nSee: {path} --help", 2)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, status: int) -> int:
+    if os.environ.get(DEBUG) == "1" and status != 2:
+        import traceback
+
+        traceback.print_exc()
+    print(f"spanwise: {message}", file=sys.stderr)
+    return status
+
+
+def _describe(error: Exception) -> str | None:
+    """Return the message for a failure of the machine (disk, rights, memory); None where it is our own mistake."""
+    if isinstance(error, OSError):
+        path = f" {error.filename}" if error.filename else ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            at = path and f" while writing{path}"
+            return f"the disk is full{at}. Free some space and run again; what was saved is kept."
+        if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+            return f"no permission for{path}. Choose a folder of your own, or change its rights."
+        if isinstance(error, FileNotFoundError) and error.filename:
+            return f"there is no file or folder{path}. Check the path."
+        if isinstance(error, (IsADirectoryError, NotADirectoryError, FileExistsError)) and error.filename:
+            return f"{(error.strerror or 'wrong kind of path').lower()}:{path}. Check the path."
+        return None
+    if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "can't allocate memory" in str(error):
+        return "memory ran out. Take a smaller pack (--set packing.max_tokens=...) or a smaller model, or free memory."
+    return None
+
+
+def _drop_standard_output() -> None:
+    """Point standard output at nothing, so that Python's own flush at exit does not complain again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,115 @@
+"""Guards 1 and 2: imports go down the floors only, tests mirror the source, files stay small."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "spanwise"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 600
+FORBIDDEN = {"transformers", "torchvision", "datasets", "evaluate"}
+COMPOSER = "quickstart"  # the one folder of floor 5 that may use its neighbours (docs/architecture.md)
+
+
+def read_floors() -> dict[str, int]:
+    """Return the floor of each folder and file, from the table in docs/architecture.md."""
+    floors = {}
+    for row in re.findall(r"^\| (\d) \| (.+) \|$", (ROOT / "docs" / "architecture.md").read_text("utf-8"), re.M):
+        for name in re.findall(r"`(\w+)(?:/|\.py)`", row[1]):
+            floors[name] = int(row[0])
+    return floors
+
+
+def imports_of(path: Path) -> list[tuple[int, str]]:
+    """Return (line, dotted name) of every import, those inside functions included."""
+    found = []
+    package = ("spanwise", *path.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) + "." if node.level else ""
+            module = f"{base}{node.module or ''}".rstrip(".")
+            names = [f"{module}.{alias.name}" for alias in node.names] if module == "spanwise" else [module]
+            found += [(node.lineno, name) for name in names]
+    return found
+
+
+def place_of(parts: tuple[str, ...]) -> str:
+    """Return the folder or top-level module of a path below the package."""
+    return parts[0].removesuffix(".py")
+
+
+def broken_floors(importer: str, imported: list[tuple[int, str]], floors: dict[str, int]) -> list[str]:
+    """Return what is wrong with the imports of a module that lives in folder `importer`."""
+    wrong = []
+    for line, name in imported:
+        parts = name.split(".")
+        if parts[0] != "spanwise" or len(parts) < 2 or parts[1] not in floors or parts[1] == importer:
+            continue
+        level, other = floors[importer], floors[parts[1]]
+        composes = importer == COMPOSER and level == other
+        neighbours = level == other and level > 0 and not composes
+        if other > level or neighbours:
+            wrong.append(f"line {line}: {importer} (floor {level}) imports {name} (floor {other})")
+    return wrong
+
+
+def test_every_folder_stands_on_a_floor():
+    floors = read_floors()
+    places = {place_of(path.relative_to(PACKAGE).parts) for path in MODULES} - {"__init__", "__main__"}
+    assert len(floors) >= 15
+    assert places <= set(floors), f"not in docs/architecture.md: {sorted(places - set(floors))}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_down_the_floors_only(path):
+    place = place_of(path.relative_to(PACKAGE).parts)
+    imported = imports_of(path)
+    foreign = [f"line {line}: {name}" for line, name in imported if name.split(".")[0] in FORBIDDEN]
+    assert not foreign, f"{path.name} imports what src/ never may: {foreign}"
+    if place not in ("__init__", "__main__"):  # the package's own front door re-exports from every floor
+        assert not broken_floors(place, imported, read_floors())
+
+
+def test_the_floor_guard_notices_each_kind_of_wrong_import():
+    floors = read_floors()
+    assert broken_floors("nn", [(1, "spanwise.training.loop")], floors)
+    assert broken_floors("tasks", [(1, "spanwise.pretraining.packs")], floors)
+    assert broken_floors("recipes", [(1, "spanwise.pipelines.qa")], floors)
+    assert not broken_floors("training", [(1, "spanwise.data.batch"), (2, "torch"), (3, "spanwise.errors")], floors)
+    assert not broken_floors("quickstart", [(1, "spanwise.recipes.spanbert")], floors)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_has_its_test_file(path):
+    if path.name == "__init__.py":
+        return
+    relative = path.relative_to(PACKAGE)
+    name = relative.name.strip("_").replace("main__.py", "main.py")
+    mirror = ROOT / "tests" / relative.parent / f"test_{name}"
+    assert mirror.is_file(), f"{relative} has no {mirror.relative_to(ROOT)}"
+    assert "def test_" in mirror.read_text("utf-8"), f"{mirror.relative_to(ROOT)} tests nothing"
+
+
+def test_no_file_is_longer_than_it_may_be():
+    folders = ["src", "tests", "benchmarks", "examples", "scripts", "records"]
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in files}
+    assert len(lengths) > 50
+    assert not {name: length for name, length in lengths.items() if length > MAX_LINES}
+
+
+def test_nothing_is_left_unfinished_in_the_source():
+    unfinished = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
+    found = [str(path.relative_to(ROOT)) for path in MODULES if unfinished.search(path.read_text("utf-8"))]
+    assert not found
+
+
+def test_folders_stay_small_enough_to_survey():
+    folders = {path.parent for path in MODULES}
+    crowded = {str(f.relative_to(ROOT)): len(list(f.glob("*.py"))) for f in folders if len(list(f.glob("*.py"))) > 20}
+    assert not crowded
