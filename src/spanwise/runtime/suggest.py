@@ -63,8 +63,11 @@ def nearest(word: str, choices: Iterable[str]) -> str:
         same = [choice for choice in choices if choice.rsplit(".", 1)[-1] == ours]
         if same:
             return same[0]
-    by_lower = {choice.lower(): choice for choice in reversed(choices)}
-    found = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
+    # A common path says nothing: compare what differs.
+    front = word.rpartition(".")[0]
+    cut = len(front) + 1 if front and all(choice.startswith(f"{front}.") for choice in choices) else 0
+    by_lower = {choice[cut:].lower(): choice for choice in reversed(choices)}
+    found = difflib.get_close_matches(word[cut:].lower(), list(by_lower), n=1, cutoff=0.6)
     if found:
         return by_lower[found[0]]
     ends = [choice for choice in choices if choice.rsplit(".", 1)[-1] == word.rsplit(".", 1)[-1]]
