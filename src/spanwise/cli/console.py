@@ -10,10 +10,19 @@ from rich.table import Table
 PIPE_WIDTH = 200  # columns where nobody looks at a terminal: lines stay whole for grep
 
 
+class OutputConsole(Console):
+    """A console that lets `main` see when the reader of a pipe has gone (rich would end the process itself)."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def standard_output() -> Console:
     """Return the console of this process's standard output, as it is now (tests and pipes replace it)."""
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(file=sys.stdout, width=width, highlight=False, soft_wrap=not sys.stdout.isatty())
+    terminal = sys.stdout.isatty()
+    return OutputConsole(
+        file=sys.stdout, width=None if terminal else PIPE_WIDTH, highlight=False, soft_wrap=not terminal
+    )
 
 
 def print_json(record: Mapping | Sequence) -> None:

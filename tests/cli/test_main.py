@@ -1,0 +1,101 @@
+"""How the command ends: one message and the right status, whatever a user or the machine did."""
+
+import errno
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from spanwise.cli import main as cli
+from spanwise.cli.main import main
+from spanwise.errors import DataError, InterruptedAndSaved
+
+
+def test_an_unknown_command_is_answered_with_the_nearest_one(capsys):
+    assert main(["pretrian", "spanbert-base"]) == 2
+    told = capsys.readouterr().err
+    assert "pretrain" in told and "--help" in told and "Traceback" not in told
+
+
+def test_an_unknown_option_is_answered_with_the_nearest_one(capsys):
+    assert main(["doctor", "--jsno"]) == 2
+    told = capsys.readouterr().err
+    assert "--json" in told and "spanwise doctor --help" in told
+
+
+def test_a_hugging_face_option_is_answered_with_ours(capsys):
+    assert main(["pretrain", "spanbert-base", "--num_train_epochs", "3"]) == 2
+    assert "--set training.num_epochs" in capsys.readouterr().err
+
+
+def test_a_missing_argument_is_wrong_use(capsys):
+    assert main(["prepare"]) == 2
+    assert "spanwise prepare --help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [*cli.COMMANDS, "show", *(f"show {name}" for name in cli.SHOW)])
+def test_every_command_explains_itself_without_torch(name, capsys):
+    assert main([*name.split(), "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert f"spanwise {name}" in printed
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (DataError("corpus is empty"), 3, "corpus is empty"),
+        (InterruptedAndSaved("saved at step 3; go on with --resume"), 75, "--resume"),
+        (KeyboardInterrupt(), 130, "Interrupted"),
+        (OSError(errno.ENOSPC, "No space left on device", "run/model.safetensors"), 1, "disk is full"),
+        (PermissionError(errno.EACCES, "Permission denied", "/root/run"), 1, "/root/run"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "wiki.txt"), 1, "wiki.txt"),
+        (MemoryError(), 1, "memory ran out"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, "memory ran out"),
+    ],
+)
+def test_each_failure_has_its_status_and_one_message(error, status, words, capsys, monkeypatch):
+    monkeypatch.delenv(cli.DEBUG, raising=False)
+    monkeypatch.setattr(cli, "_run", lambda arguments: (_ for _ in ()).throw(error))
+    assert main([]) == status
+    told = capsys.readouterr().err
+    assert words in told
+    assert "Traceback" not in told
+    assert len(told.splitlines()) == 1
+
+
+def test_a_mistake_of_our_own_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr(cli, "_run", lambda arguments: [][1])
+    with pytest.raises(IndexError):
+        main([])
+
+
+def test_the_traceback_of_a_user_error_is_one_setting_away(capsys, monkeypatch):
+    monkeypatch.setenv(cli.DEBUG, "1")
+    monkeypatch.setattr(cli, "_run", lambda arguments: (_ for _ in ()).throw(DataError("empty")))
+    assert main([]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly():
+    writer = "from spanwise.cli.console import say\nfor _ in range(100_000): say('x' * 80)"
+    script = "import sys; from spanwise.cli import main as cli;"
+    script += f"cli._run = lambda a: exec({writer!r}); sys.exit(cli.main([]))"
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.readline()
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    assert child.wait(20) == 141
+
+
+def test_ctrl_c_ends_the_command_without_a_traceback():
+    script = "import sys, time; from spanwise.cli import main as cli;"
+    script += "cli._run = lambda a: (print('ready', flush=True), time.sleep(30)); sys.exit(cli.main([]))"
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert told == "spanwise: Interrupted.\n"
