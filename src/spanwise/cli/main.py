@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
 from spanwise.cli.spellings import suggest_option
@@ -45,7 +45,8 @@ DEBUG = "SPANWISE_DEBUG"  # set to 1 for the traceback of an error that is other
 
 def build_app() -> App:
     """Return the command tree. No subcommand is imported yet."""
-    app = App(name="spanwise", help=HELP, version=lambda: version("spanwise"))
+    plain_flags = Parameter(negative=())  # --json, but no --no-json
+    app = App(name="spanwise", help=HELP, version=lambda: version("spanwise"), default_parameter=plain_flags)
     for place, (name, words) in enumerate(COMMANDS.items()):
         function = name.replace("-", "_")
         app.command(f"spanwise.cli.{function}:{function}", name=name, help=words, sort_key=place)

@@ -1,0 +1,65 @@
+"""`spanwise score qa`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from spanwise.cli.main import main
+
+
+@pytest.fixture
+def files(tmp_path) -> tuple[Path, Path]:
+    """A SQuAD 2.0 file of four questions, one unanswerable, and predictions for three of them."""
+    context = "Denver beat Carolina 24 to 10 in February 2016."
+    questions = [("q1", "Who won?", "Denver"), ("q2", "Whom?", "Carolina"), ("q3", "When?", "February 2016")]
+    entries = [
+        {"id": i, "question": q, "is_impossible": False, "answers": [{"text": a, "answer_start": context.index(a)}]}
+        for i, q, a in questions
+    ]
+    entries.append({"id": "q4", "question": "Why?", "is_impossible": True, "answers": []})
+    data = {"version": "v2.0", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": entries}]}]}
+    gold, predicted = tmp_path / "gold.json", tmp_path / "predicted.json"
+    gold.write_text(json.dumps(data))
+    predicted.write_text(json.dumps({"q1": "the Denver", "q2": "Denver", "q4": ""}))
+    return gold, predicted
+
+
+def score(*arguments) -> int:
+    return main(["score", "qa", *map(str, arguments)])
+
+
+def test_scores_carry_the_official_keys_at_full_precision(files, capsys):
+    gold, predicted = files
+    assert score("--data", gold, "--predictions", predicted, "--json") == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores["exact"] == pytest.approx(50.0)  # q1 and q4 right, q2 wrong, q3 missing
+    assert scores["HasAns_f1"] == 100 / 3
+    assert (scores["total"], scores["HasAns_total"], scores["NoAns_total"]) == (4, 3, 1)
+
+
+def test_a_person_is_told_of_missing_predictions(files, capsys):
+    gold, predicted = files
+    assert score("--data", gold, "--predictions", predicted) == 0
+    printed = capsys.readouterr().out
+    assert "50.00" in printed and "1 of 4 questions have no prediction" in printed
+
+
+def test_null_odds_add_the_best_thresholds(files, tmp_path, capsys):
+    gold, predicted = files
+    odds = tmp_path / "odds.json"
+    odds.write_text(json.dumps({"q1": 0.1, "q2": 0.2, "q4": 0.9}))
+    assert score("--data", gold, "--predictions", predicted, "--na-prob-file", odds, "--json") == 0
+    assert "best_f1_thresh" in json.loads(capsys.readouterr().out)
+
+
+def test_a_missing_file_is_named(files, capsys):
+    gold, _ = files
+    assert score("--data", gold, "--predictions", "nowhere.json") == 3
+    assert "nowhere.json" in capsys.readouterr().err
+
+
+def test_a_task_that_does_not_exist_is_wrong_use(files, capsys):
+    gold, predicted = files
+    assert main(["score", "coref", "--data", str(gold), "--predictions", str(predicted)]) == 2
+    assert "qa" in capsys.readouterr().err
