@@ -1,0 +1,30 @@
+"""Text in, answers out: `spanwise.pipeline("question-answering", model="run/final")`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from spanwise.errors import ConfigError
+from spanwise.runtime.suggest import did_you_mean
+
+__all__ = ["pipeline"]
+
+_PIPELINES = {"question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline"}
+
+
+def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any) -> Any:
+    """A callable for `task` ("question-answering") with the model of a folder or hub id.
+
+    `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
+    options are those of the pipeline's class.
+
+    Raises: ConfigError for an unknown task or without a model; CheckpointError for a model that cannot do the task.
+    """
+    if task not in _PIPELINES:
+        known = ", ".join(_PIPELINES)
+        raise ConfigError(f"there is no pipeline {task!r}; there is {known}.{did_you_mean(task, list(_PIPELINES))}")
+    if model is None:
+        raise ConfigError(f"pipeline {task!r} needs a model: pass model=FOLDER (nothing is downloaded by default).")
+    module, _, cls = _PIPELINES[task].partition(":")
+    return getattr(importlib.import_module(module), cls)(model=model, tokenizer=tokenizer, **options)

@@ -192,7 +192,7 @@ class _Parser:
             )
         if not has_answers and not self.allows_unanswerable:
             raise DataError(
-                f"{where}: it has no answer, and this is a SQuAD 1.1 file (version {self.version!r}, no 'is_impossible'). "
+                f"{where}: it has no answer, and this is a SQuAD 1.1 file (version {self.version!r}). "
                 'Add the answer, or mark unanswerable questions with "is_impossible": true.'
             )
 
@@ -212,7 +212,7 @@ class _Parser:
         else:
             found = f"where the context reads {context[start : start + len(text)]!r}"
         raise DataError(
-            f"{where}: answer {text!r} has answer_start {start}, {found}. Offsets count characters (code points) from 0; "
+            f"{where}: answer {text!r} has answer_start {start}, {found}. Offsets count characters from 0; "
             "correct the file, or read it with --errors repair."
         )
 

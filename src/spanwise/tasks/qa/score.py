@@ -1,6 +1,6 @@
 """The official SQuAD scores: exact match and token F1, equal to the published scripts to the last digit.
 
-Source: Rajpurkar et al. 2016 (SQuAD 1.1) and 2018 (SQuAD 2.0), evaluate-v1.1.py and evaluate-v2.0.py; FAMILY section 5.1.
+Source: Rajpurkar et al. 2016 and 2018 (SQuAD 1.1 and 2.0), evaluate-v1.1.py and evaluate-v2.0.py; FAMILY section 5.1.
 Differs: evaluate-v2.0.py stops with an error where a prediction is missing; here it counts as wrong, as in 1.1.
 """
 

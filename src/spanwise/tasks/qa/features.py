@@ -1,0 +1,176 @@
+"""Questions and their passages as model inputs: [CLS] question [SEP] passage [SEP], in windows.
+
+Everything is held once: the ids of a paragraph serve all its questions and windows, and a window is four integers
+until its pack is assembled. Offsets point into the original text, so an answer is cut out of it, never rebuilt.
+
+Letters: T tokens in the pack, S windows in the pack, W windows in all, n tokens of a passage.
+Source: FAMILY section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError, DataError
+from spanwise.nn.sequences import Sequences
+from spanwise.tasks.qa.loss import SpanTargets
+from spanwise.tasks.qa.reader import SquadData
+from spanwise.tasks.windows import passage_windows
+from spanwise.text.tokenizers import Encoding, Tokenizer
+
+TARGET = "answer"  # the name of the one target of this task
+_NUM_SPECIALS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionWindows:
+    """All windows of a data set, in the order of its questions.
+
+    `question_W` index into the data's questions; `first_W`, `last_W` half-open range of the paragraph's tokens;
+    `lengths_W` tokens with question and specials; `gold_W2` positions in the window of the first and last answer
+    token, or 0, 0 where the window does not show the answer.
+    """
+
+    question_W: np.ndarray
+    first_W: np.ndarray
+    last_W: np.ndarray
+    lengths_W: np.ndarray
+    gold_W2: np.ndarray
+    question_ids: Sequence[np.ndarray]  # cut to the longest question allowed
+    passages: Sequence[Encoding]  # one a paragraph
+    paragraph_of: np.ndarray  # paragraph of each question
+    cls_id: int
+    sep_id: int
+    num_token_types: int
+    num_cut_questions: int = 0
+    num_unreachable_answers: int = 0  # answers of which the tokenizer keeps no character; left out of training
+
+    def __len__(self) -> int:
+        return len(self.lengths_W)
+
+    def passage(self, row: int) -> Encoding:
+        """The whole passage that window `row` is cut from."""
+        return self.passages[self.paragraph_of[self.question_W[row]]]
+
+    def passage_start(self, row: int) -> int:
+        """Where the passage begins in window `row`: behind [CLS], the question and [SEP]."""
+        return len(self.question_ids[self.question_W[row]]) + 2
+
+    def assemble(self, rows: np.ndarray) -> Batch:
+        """Lay the windows `rows` end to end: token types 0 up to the first [SEP], 1 behind it."""
+        pieces: list[np.ndarray] = []
+        cls, sep = np.array([self.cls_id]), np.array([self.sep_id])
+        for row in rows:
+            passage = np.asarray(self.passage(row).ids[self.first_W[row] : self.last_W[row]])
+            pieces += [cls, self.question_ids[self.question_W[row]], sep, passage, sep]
+        lengths_S = self.lengths_W[rows]
+        starts_S = np.cumsum(lengths_S) - lengths_S
+        token_type_ids = np.zeros(int(lengths_S.sum()), dtype=np.int64)
+        if self.num_token_types > 1:
+            in_window = np.arange(len(token_type_ids)) - np.repeat(starts_S, lengths_S)
+            passage_starts_S = np.array([self.passage_start(row) for row in rows])
+            token_type_ids[in_window >= np.repeat(passage_starts_S, lengths_S)] = 1
+        gold_S2 = self.gold_W2[rows] + starts_S[:, None]
+        return Batch(
+            input_ids=torch.from_numpy(np.concatenate(pieces).astype(np.int64)),
+            token_type_ids=torch.from_numpy(token_type_ids),
+            sequences=Sequences.from_lengths(lengths_S),
+            targets={
+                TARGET: SpanTargets(torch.from_numpy(gold_S2[:, 0].copy()), torch.from_numpy(gold_S2[:, 1].copy()))
+            },
+            counts={TARGET: len(rows)},
+            ids=tuple(int(row) for row in rows),
+        )
+
+
+def make_windows(
+    data: SquadData,
+    tokenizer: Tokenizer,
+    *,
+    max_length: int,
+    doc_stride: int,
+    max_question_tokens: int,
+    num_token_types: int = 2,
+    skip_unreachable: bool = False,
+) -> QuestionWindows:
+    """Encode `data` and cut it into windows of at most `max_length` tokens, `doc_stride` tokens apart.
+
+    A question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
+    With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
+    Raises: ConfigError where `max_length` leaves no room; DataError for text that the tokenizer can't take.
+    """
+    if max_length < 8:
+        raise ConfigError(f"max_length {max_length} leaves no room for a question and a passage; use 8 or more.")
+    question_limit = min(max_question_tokens, max_length - _NUM_SPECIALS - max_length // 4)
+    if question_limit < 1:
+        raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
+    passages = _encode(tokenizer, data.contexts, data.source)
+    questions = _encode(tokenizer, [question.text for question in data.questions], data.source)
+    question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
+    offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
+
+    numbers, ranges, golds = [], [], []
+    num_unreachable = 0
+    for number, question in enumerate(data.questions):
+        offsets_n2 = offsets[question.paragraph]
+        gold = None
+        if question.answers and question.answers[0].start >= 0:
+            gold = token_range(offsets_n2, question.answers[0].start, question.answers[0].end)
+            if gold is None:
+                num_unreachable += 1
+                if skip_unreachable:
+                    continue
+        start = len(question_ids[number]) + 2
+        windows = passage_windows(len(offsets_n2), max_length - start - 1, doc_stride)
+        numbers += [number] * len(windows)
+        ranges.append(windows)
+        golds.append(_gold_positions(windows, gold, start))
+    if not numbers:
+        raise DataError(f"{data.source}: no question is left; the tokenizer keeps no character of any answer.")
+    question_W = np.array(numbers, dtype=np.int64)
+    ranges_W2 = np.concatenate(ranges)
+    question_lengths = np.array([len(ids) for ids in question_ids])
+    return QuestionWindows(
+        question_W=question_W,
+        first_W=ranges_W2[:, 0],
+        last_W=ranges_W2[:, 1],
+        lengths_W=ranges_W2[:, 1] - ranges_W2[:, 0] + question_lengths[question_W] + _NUM_SPECIALS,
+        gold_W2=np.concatenate(golds),
+        question_ids=question_ids,
+        passages=passages,
+        paragraph_of=np.array([question.paragraph for question in data.questions], dtype=np.int64),
+        cls_id=tokenizer.cls_id,
+        sep_id=tokenizer.sep_id,
+        num_token_types=num_token_types,
+        num_cut_questions=sum(len(question.ids) > question_limit for question in questions),
+        num_unreachable_answers=num_unreachable,
+    )
+
+
+def token_range(offsets_n2: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
+    """The tightest half-open range of tokens that covers the characters `[start, end)`; None where no token does."""
+    first = int(np.searchsorted(offsets_n2[:, 1], start, side="right"))
+    last = int(np.searchsorted(offsets_n2[:, 0], end, side="left"))
+    return (first, last) if first < last else None
+
+
+def _gold_positions(windows: np.ndarray, gold: tuple[int, int] | None, passage_start: int) -> np.ndarray:
+    """First and last answer position in each window, 0, 0 ([CLS]) where the window does not hold all of it."""
+    positions_W2 = np.zeros((len(windows), 2), dtype=np.int64)
+    if gold is not None:
+        inside = (windows[:, 0] <= gold[0]) & (gold[1] <= windows[:, 1])
+        positions_W2[inside, 0] = gold[0] - windows[inside, 0] + passage_start
+        positions_W2[inside, 1] = gold[1] - 1 - windows[inside, 0] + passage_start
+    return positions_W2
+
+
+def _encode(tokenizer: Tokenizer, texts: Sequence[str], source: str) -> list[Encoding]:
+    try:
+        return tokenizer.encode_batch(list(texts))
+    except (TypeError, UnicodeEncodeError) as error:
+        raise DataError(f"{source}: a text is not valid Unicode (half a surrogate pair?): {error}.") from error
