@@ -1,0 +1,66 @@
+"""The packed encoder: ids of S sequences that lie end to end -> one vector a token.
+
+Letters: T tokens in the pack, S sequences, D hidden size.
+Source: Devlin et al. 2019 (BERT), section 3. Equal to Hugging Face's `BertModel` within 1e-5 in float32.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.errors import DataError
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.embeddings import Embeddings
+from spanwise.nn.layer import EncoderLayer
+from spanwise.nn.sequences import Sequences
+
+
+class Pooler(nn.Module):
+    """tanh(Linear(first vector of each sequence)): [S, D] -> [S, D] (BERT; SpanBERT pre-trains none)."""
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, first: Tensor) -> Tensor:
+        return torch.tanh(self.dense(first))
+
+
+class Encoder(nn.Module):
+    """Embeddings and layers. There is no padding: a sequence attends to itself alone.
+
+    `embeddings.word.weight` has its rows padded to a multiple of 64; rows from `config.vocab_size` on are zero,
+    get no gradient and are not written to files. `pooler` exists where the configuration has one; `forward` doesn't
+    run it.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_layers))
+        self.pooler = Pooler(config.hidden_size) if config.pooler else None
+
+    @property
+    def word_embedding(self) -> nn.Parameter:
+        """The table [Vp, D] that vocabulary heads are tied to."""
+        return self.embeddings.word.weight
+
+    def forward(self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences) -> Tensor:
+        """Encode one pack.
+
+        input_ids, token_type_ids: [T] int64. Returns hidden states [T, D] float32.
+
+        Raises:
+            DataError: a sequence is longer than the position table.
+        """
+        if sequences.max_length > self.config.max_positions:
+            raise DataError(
+                f"A sequence of {sequences.max_length} tokens came, but this encoder has {self.config.max_positions} "
+                "positions. Cut the input into shorter sequences."
+            )
+        hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
+        for layer in self.layers:
+            hidden_TD = layer(hidden_TD, sequences)
+        return hidden_TD

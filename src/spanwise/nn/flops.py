@@ -1,0 +1,48 @@
+"""Floating-point operations of training, for FLOP utilisation in the log.
+
+Letters: D hidden size, I intermediate size, V vocabulary size, L tokens a sequence, p share of tokens that are targets.
+
+A matrix product costs 2 operations a weight and token forward and 4 backward, hence 6. Attention adds two L x L
+products a layer: 2 x 2LD forward, three times that with the backward. Lookups, norms, GELU, softmax and dropout are
+left out, as is usual, so utilisation is a little understated.
+
+Source: Kaplan et al. 2020, section 2.1; SPEED section 3 of the design gives 587 MFLOP for BERT-base at 512.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spanwise.nn.config import EncoderConfig
+
+
+def layer_parameters(config: EncoderConfig) -> int:
+    """Weights of the matrices of all layers: 4 D² + 2 D I a layer."""
+    D, I = config.hidden_size, config.intermediate_size
+    return config.num_layers * (4 * D * D + 2 * D * I)
+
+
+def masked_lm_head_parameters(config: EncoderConfig) -> int:
+    """Weights that each masked-LM target meets: the transform and the decoder."""
+    D = config.hidden_size
+    return D * D + config.vocab_size * D
+
+
+def span_boundary_head_parameters(config: EncoderConfig, position_size: int = 200) -> int:
+    """Weights that each span boundary target meets: two layers and the decoder."""
+    D = config.hidden_size
+    return (2 * D + position_size) * D + D * D + config.vocab_size * D
+
+
+def training_flops_per_token(
+    config: EncoderConfig, mean_length: float, heads: Iterable[tuple[float, int]] = ()
+) -> float:
+    """Operations of one forward and backward, a real token.
+
+    mean_length: how many tokens a token attends to on average (sum of squared lengths over sum of lengths).
+    heads: (targets a token, parameters of the head) of every objective, for instance
+    `[(0.15, masked_lm_head_parameters(config))]`.
+    """
+    matrices = layer_parameters(config) + sum(share * parameters for share, parameters in heads)
+    attention = config.num_layers * 4 * mean_length * config.hidden_size * 3
+    return 6.0 * matrices + attention

@@ -1,0 +1,47 @@
+"""Masked language modelling head: a hidden row -> a row that meets the word table.
+
+Letters: N rows, D hidden size, V vocabulary size, Vp = V rounded up to a multiple of 64.
+Source: Devlin et al. 2019 (BERT), section 3.1; Linear, GELU, LayerNorm, decoder tied to the word embedding with a
+bias of its own.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.layer import gelu
+from spanwise.nn.residual import LayerNorm
+
+
+class TiedDecoder(nn.Module):
+    """Base of heads that end in the word table: holds the table without owning it, and an own bias [Vp].
+
+    The table is no parameter of the head, so it is counted, saved and decayed once, by the encoder. Moving or
+    copying the whole model keeps the tie.
+    """
+
+    def __init__(self, word_embedding: nn.Parameter) -> None:
+        super().__init__()
+        self._tied = (word_embedding,)  # a tuple hides it from nn.Module's registration
+        self.bias = nn.Parameter(torch.zeros(word_embedding.shape[0]))
+
+    @property
+    def weight(self) -> nn.Parameter:
+        """The word table [Vp, D], shared with the encoder."""
+        return self._tied[0]
+
+
+class MaskedLMHead(TiedDecoder):
+    """`transform` the rows, then give them with `weight` and `bias` to `vocabulary_loss`."""
+
+    def __init__(self, config: EncoderConfig, word_embedding: nn.Parameter) -> None:
+        super().__init__(word_embedding)
+        self.activation = config.activation
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.norm = LayerNorm(config.hidden_size, eps=config.norm_eps)
+
+    def transform(self, rows: Tensor) -> Tensor:
+        """rows: [N, D], hidden states at the N targets alone. Returns [N, D] float32."""
+        return self.norm(gelu(self.dense(rows), self.activation))
