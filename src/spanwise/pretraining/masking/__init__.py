@@ -1,0 +1,9 @@
+"""Choose what is hidden, then what stands there instead: one scheme a file."""
+
+from spanwise.pretraining.masking.adapter import FunctionMasking
+from spanwise.pretraining.masking.geometric_spans import GeometricSpans
+from spanwise.pretraining.masking.replacement import Replacement
+from spanwise.pretraining.masking.subword_tokens import SubwordTokens
+from spanwise.pretraining.masking.whole_words import WholeWords
+
+__all__ = ["FunctionMasking", "GeometricSpans", "Replacement", "SubwordTokens", "WholeWords"]

@@ -1,0 +1,158 @@
+"""A masking scheme written as a plain Python function of one sequence.
+
+```python
+def every_third_word(sequence: Sequence, budget: int, draws: Draws) -> list[tuple[int, int]]:
+    return [sequence.words[w] for w in range(draws.below(3), len(sequence.words), 3)]
+
+masking = FunctionMasking(function=every_third_word)
+```
+
+For trying an idea out: a Python function costs some hundred times a compiled scheme. Letters: n tokens of one sequence.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+
+from spanwise.config import part
+from spanwise.errors import ConfigError
+from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
+from spanwise.pretraining.masking.merge import runs
+from spanwise.pretraining.packs import Pack, Spans
+from spanwise.runtime.seed import below, uniform
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequence:
+    """What the function sees: the n tokens of one sequence, specials included, places counted from 0."""
+
+    input_ids: np.ndarray  # [n] int64
+    maskable: np.ndarray  # [n] bool
+    words: list[tuple[int, int]]  # half-open (start, end) of every word, in order
+    block_id: int
+
+
+class Draws:
+    """Random numbers of one sequence, the same at every run and whatever else is in the batch."""
+
+    def __init__(self, key: int) -> None:
+        self._key = np.uint64(key)
+        self._counter = -1
+
+    def uniform(self) -> float:
+        """Return the next number in [0, 1)."""
+        self._counter += 1
+        return float(uniform(self._key, self._counter))
+
+    def below(self, n: int) -> int:
+        """Return the next integer in [0, n), n at least 1."""
+        if n < 1:
+            raise ValueError(f"below(n) needs n of 1 or more, got {n}")
+        self._counter += 1
+        return int(below(self._key, self._counter, n))
+
+
+def _address(function: Any) -> Any:
+    """Write a function as `module:name`, so that a record can say which one it was."""
+    if not callable(function):
+        return function
+    address = f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', '?')}"
+    try:
+        found = _resolve(address)
+    except (ImportError, AttributeError):
+        found = None
+    if found is not function:
+        raise ConfigError(f"masking.function {address} can't be found by its name; define it at the top of a module.")
+    return address
+
+
+def _resolve(address: str) -> Callable[..., Any]:
+    module_name, _, name = address.partition(":")
+    module = sys.modules.get(module_name) or importlib.import_module(module_name)
+    return getattr(module, name)
+
+
+@part("function_masking")
+class FunctionMasking:
+    """Hide what `function(sequence, budget, draws)` returns: half-open (start, end) pairs inside one sequence.
+
+    Pairs may touch or overlap (they are merged), and may hide more or fewer tokens than the budget.
+    """
+
+    function: Annotated[str, pydantic.BeforeValidator(_address)]  # "module:name", or the function itself
+    ratio: float = 0.15  # budget = ceil(ratio * n), handed to the function
+
+    def __post_init__(self) -> None:
+        checked_ratio(self.ratio)
+        _ = self._call
+
+    @cached_property
+    def _call(self) -> Callable[..., Iterable[tuple[int, int]]]:
+        try:
+            return _resolve(self.function)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ConfigError(
+                f"masking.function '{self.function}' can't be loaded ({error}); "
+                "write it as 'module:function', importable from where you run."
+            ) from error
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the spans of a pack. Raises: ConfigError where the function returns what can't be hidden."""
+        share = checked_ratio(self.ratio)
+        budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
+        room = checked_capacity(capacity, budgets_S)
+        reserved = int(budgets_S.sum())
+        hidden_T = np.zeros(len(pack.input_ids), dtype=np.bool_)
+        num_drawn, num_cut = 0, 0
+        for s, budget in enumerate(budgets_S.tolist()):
+            first, last = int(pack.borders[s]), int(pack.borders[s + 1])
+            sequence = Sequence(
+                input_ids=pack.input_ids[first:last].copy(),
+                maskable=pack.maskable[first:last].copy(),
+                words=_words(pack.maskable[first:last], pack.starts_word[first:last]),
+                block_id=int(pack.block_ids[s]),
+            )
+            reserved -= budget
+            for pair in self._call(sequence, budget, Draws(int(keys[s]))):
+                start, end = self._checked(pair, sequence)
+                num_drawn += 1
+                fresh = first + start + np.flatnonzero(~hidden_T[first + start : first + end])
+                allowed = max(0, room - reserved)
+                num_cut += len(fresh) > allowed
+                hidden_T[fresh[:allowed]] = True
+                room -= min(len(fresh), allowed)
+        sequence_M, start_M, end_M = runs(hidden_T, pack.borders, int(hidden_T.sum()))
+        return Spans(sequence=sequence_M, start=start_M, end=end_M, num_drawn=num_drawn, num_cut=num_cut)
+
+    def _checked(self, pair: Any, sequence: Sequence) -> tuple[int, int]:
+        try:
+            start, end = (int(place) for place in pair)
+        except (TypeError, ValueError):
+            raise ConfigError(f"{self.function} returned {pair!r}; expected pairs of integers (start, end).") from None
+        n = len(sequence.input_ids)
+        if not 0 <= start < end <= n or not sequence.maskable[start:end].all():
+            raise ConfigError(
+                f"{self.function} returned span ({start}, {end}) in a sequence of {n} tokens; "
+                "a span is half-open, not empty, inside the sequence and covers no special token."
+            )
+        return start, end
+
+
+def _words(maskable: np.ndarray, starts_word: np.ndarray) -> list[tuple[int, int]]:
+    words: list[tuple[int, int]] = []
+    inside = False
+    for t, (may, starts) in enumerate(zip(maskable.tolist(), starts_word.tolist(), strict=True)):
+        if may and (starts or not inside):
+            words.append((t, t + 1))
+        elif may:
+            words[-1] = (words[-1][0], t + 1)
+        inside = may
+    return words

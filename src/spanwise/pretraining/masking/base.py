@@ -1,0 +1,72 @@
+"""What every masking scheme gives, and the budget that all of them keep.
+
+Letters: S sequences in the pack, n maskable tokens of one sequence.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+
+from spanwise.errors import ConfigError
+from spanwise.pretraining.packs import Pack, Spans
+from spanwise.runtime.compiled import njit
+
+
+class MaskingScheme(Protocol):
+    """Chooses what is hidden; what is then put there is the replacement's business."""
+
+    ratio: float
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the spans of a pack; sequence s is decided by keys[s] (uint64 [S]) and its own tokens alone.
+
+        With `capacity` no more than so many tokens are hidden in the pack: every sequence keeps its budget, what
+        goes beyond it (the rest of a last word) is cut where room is short, and counted in `Spans.num_cut`.
+        """
+        ...
+
+
+def checked_ratio(ratio: float) -> Fraction:
+    """Return the ratio as the exact decimal that was written, so that 0.1 of 30 is 3 and not 4.
+
+    Raises: ConfigError outside 0 to 1.
+    """
+    if not 0.0 <= ratio <= 1.0:
+        raise ConfigError(f"masking.ratio must be from 0 to 1, got {ratio}.")
+    return Fraction(str(float(ratio))).limit_denominator(10**9)
+
+
+def budgets(ratio: float, num_maskable: np.ndarray) -> np.ndarray:
+    """Return how many tokens each sequence must hide: ceil(ratio * n), int64 like num_maskable [S].
+
+    Source: SpanBERT's code, spec FAMILY section 1.3 (n = 510 at 0.15 gives 77; n = 1 gives 1, n = 0 gives 0).
+    """
+    share = checked_ratio(ratio)
+    return -(-np.asarray(num_maskable, dtype=np.int64) * share.numerator // share.denominator)
+
+
+@njit
+def sequence_budgets(borders, maskable_T, numerator, denominator):
+    """Return ceil(numerator / denominator * n) for each sequence of a pack, int64 [S]."""
+    budgets_S = np.empty(len(borders) - 1, dtype=np.int64)
+    for s in range(len(budgets_S)):
+        n = 0
+        for t in range(borders[s], borders[s + 1]):
+            n += maskable_T[t]
+        budgets_S[s] = (n * numerator + denominator - 1) // denominator
+    return budgets_S
+
+
+def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:
+    """Return the capacity in targets, without one the largest integer.
+
+    Raises: ConfigError where the budgets alone pass it.
+    """
+    if capacity is None:
+        return np.iinfo(np.int64).max
+    if capacity < (total := int(budgets_S.sum())):
+        raise ConfigError(f"a pack of {total} targets does not fit max_targets={capacity}; raise max_targets.")
+    return capacity
