@@ -6,7 +6,6 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table
-from spanwise.cli.tasks import check_task
 
 
 def score(
@@ -36,11 +35,12 @@ def score(
     json
         Print one JSON object with the official script's keys, at full precision.
     """
-    check_task(task)
+    from spanwise.tasks.base import task_class
     from spanwise.tasks.qa.reader import read_null_odds, read_predictions, read_squad
     from spanwise.tasks.qa.score import missing_predictions
     from spanwise.tasks.qa.score import score as official_scores
 
+    task_class(task)  # names the tasks there are, where this is none
     gold = read_squad(data, purpose="score")
     answers = read_predictions(predictions)
     odds = None if null_odds is None else read_null_odds(null_odds)
