@@ -1,0 +1,217 @@
+"""What a run says while it works: one JSON object a line to `metrics.jsonl`, and a line for the person watching.
+
+Records hold finite numbers only, so that every line is JSON other tools read. On a terminal one live line shows the
+step, the losses, the speed and the time left; elsewhere (a file, a pipe, a log) plain lines do. A pipe that its reader
+closed silences the lines and never stops the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from spanwise.runtime.files import explained_disk_errors, write_text_atomic
+
+METRICS_NAME = "metrics.jsonl"
+
+
+class RunLog:
+    """The log of one run folder; `folder=None` keeps nothing, `stream=None` shows nothing.
+
+    `display` "auto" is a live line on a terminal and plain lines otherwise. `tensorboard` also writes event files to
+    `<folder>/tensorboard` where the extra is installed, and says so where it is not.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None,
+        *,
+        stream: TextIO | None = None,
+        display: Literal["auto", "live", "plain"] = "auto",
+        tensorboard: Literal["off", "on"] = "off",
+    ) -> None:
+        self.path = Path(folder) / METRICS_NAME if folder is not None else None
+        self._stream = stream
+        live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
+        self._live = _LiveLine(stream) if live and stream is not None else None
+        self._file: TextIO | None = None
+        self._writer = _tensorboard_writer(self.path.parent) if tensorboard == "on" and self.path else None
+        if tensorboard == "on" and self.path and self._writer is None:
+            self.say("TensorBoard is not installed: pip install 'spanwise[tensorboard]'. metrics.jsonl has everything.")
+
+    def cut_after(self, step: int) -> None:
+        """Forget what was logged after `step` (a resumed run does these steps again), and a line cut by a crash."""
+        self._close_file()
+        if self.path is None or not self.path.exists():
+            return
+        kept = [line for line, record in _records(self.path) if record.get("step", 0) <= step]
+        write_text_atomic(self.path, "".join(kept))
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Add one line to `metrics.jsonl`. Numbers that are not finite become null."""
+        clean = finite(record)
+        if self.path is not None:
+            with explained_disk_errors(self.path):
+                if self._file is None:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    self._file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115  closed by `close`
+                self._file.write(json.dumps(clean, allow_nan=False) + "\n")
+                self._file.flush()
+        if self._writer is not None and "step" in clean:
+            for name, value in _numbers(clean):
+                self._writer.add_scalar(name, value, clean["step"])
+
+    def show(self, record: Mapping[str, Any]) -> None:
+        """Tell the person where training stands, from a record of the training loop."""
+        if self._live is not None:
+            self._quietly(lambda: self._live and self._live.update(record))
+        else:
+            self.say(training_line(record))
+
+    def say(self, text: str) -> None:
+        """One line for the person."""
+        if self._live is not None:
+            self._quietly(lambda: self._live and self._live.print(text))
+        elif self._stream is not None:
+            self._quietly(lambda: self._stream and (self._stream.write(text + "\n"), self._stream.flush()))
+
+    def close(self) -> None:
+        """End the live line and close the files; the log can still be written to afterwards."""
+        if self._live is not None:
+            self._quietly(self._live.stop)
+        if self._writer is not None:
+            self._writer.flush()
+        self._close_file()
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _quietly(self, write: Any) -> None:
+        try:
+            write()
+        except (BrokenPipeError, ValueError, OSError):  # the reader has gone; training matters more
+            live, self._live, self._stream = self._live, None, None
+            if live is not None:
+                with contextlib.suppress(Exception):
+                    live.stop()
+
+
+class _LiveLine:
+    """One bar at the bottom of a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._console = Console(file=stream)
+        columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[said]}")]
+        self._bar = Progress(*columns, TimeRemainingColumn(compact=True), console=self._console, transient=True)
+        self._task: Any = None
+
+    def update(self, record: Mapping[str, Any]) -> None:
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("training", total=None, said="")
+        self._bar.update(
+            self._task,
+            completed=record.get("step", 0),
+            total=record.get("total_steps"),
+            said=training_line(record),
+        )
+
+    def print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def stop(self) -> None:
+        self._bar.stop()
+        if self._task is not None:
+            self._bar.remove_task(self._task)
+            self._task = None
+
+
+def training_line(record: Mapping[str, Any]) -> str:
+    """A record of the training loop in one line."""
+    parts = [f"step {record.get('step', 0):,}" + (f"/{record['total_steps']:,}" if record.get("total_steps") else "")]
+    losses = record.get("losses") or {}
+    parts += [f"{name} {value:.3f}" for name, value in losses.items() if value is not None]
+    if record.get("learning_rate") is not None:
+        parts.append(f"lr {record['learning_rate']:.2e}")
+    if record.get("tokens_per_second"):
+        parts.append(f"{record['tokens_per_second']:,.0f} tokens/s")
+    if record.get("seconds_left") is not None:
+        parts.append(f"{_clock(record['seconds_left'])} left")
+    return "  ".join(parts)
+
+
+def read_metrics(path: str | Path) -> list[dict[str, Any]]:
+    """The records of a `metrics.jsonl` in order; a last line cut by a crash is left out."""
+    return [record for _, record in _records(Path(path))]
+
+
+def finite(value: Any) -> Any:
+    """The same record with every number that is not finite replaced by None."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(inner) for key, inner in value.items()}
+    if isinstance(value, tuple | list):
+        return [finite(inner) for inner in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if hasattr(value, "item") and not isinstance(value, str | bytes):
+        return finite(value.item())
+    return value
+
+
+def _records(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    found = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            found.append((line + "\n", record))
+    return found
+
+
+def _numbers(record: Mapping[str, Any], front: str = "") -> list[tuple[str, float]]:
+    found: list[tuple[str, float]] = []
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            found += _numbers(value, f"{front}{name}/")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and name != "step":
+            found.append((f"{front}{name}", float(value)))
+    return found
+
+
+def _tensorboard_writer(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        return None
+    return SummaryWriter(str(folder / "tensorboard"))
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+    except (ValueError, AttributeError):
+        return False
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,59 @@
+"""AdamW with the right decay groups, and the clip that comes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.errors import ConfigError
+from spanwise.training.plan import TrainingOptions
+
+
+def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:
+    """Names of parameters with and without weight decay. Tied weights appear once.
+
+    Matrices and tables decay; biases and LayerNorm (everything with fewer than two dimensions) do not.
+    """
+    named = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    decayed = [name for name, parameter in named if parameter.dim() >= 2]
+    return decayed, [name for name, parameter in named if parameter.dim() < 2]
+
+
+def build_optimizer(model: nn.Module, options: TrainingOptions) -> torch.optim.AdamW:
+    """AdamW over fp32 parameters, fused where torch offers it: the same arithmetic in every precision.
+
+    Raises: ConfigError for a model without trainable parameters or with parameters that are not fp32.
+    """
+    parameters = dict(model.named_parameters())
+    decayed, plain = decay_groups(model)
+    if not decayed and not plain:
+        raise ConfigError("the model has no trainable parameter.")
+    for name in (*decayed, *plain):
+        if parameters[name].dtype != torch.float32:
+            raise ConfigError(f"parameter {name} is {parameters[name].dtype}; training keeps parameters in float32.")
+    groups = [
+        {"params": [parameters[name] for name in decayed], "weight_decay": options.weight_decay},
+        {"params": [parameters[name] for name in plain], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=options.learning_rate,
+        betas=(options.adam_beta1, options.adam_beta2),
+        eps=options.adam_epsilon,
+        fused=all(parameter.device.type in ("cpu", "cuda") for parameter in parameters.values()),
+    )
+
+
+def gradient_norm(gradients: Iterable[Tensor]) -> Tensor:
+    """The global 2-norm of all gradients, a scalar; not finite as soon as one element is not."""
+    return torch.nn.utils.get_total_norm(list(gradients), norm_type=2.0)
+
+
+def clip_gradients(gradients: Iterable[Tensor], norm: Tensor, max_norm: float) -> None:
+    """Scale all gradients in place so that their global norm is at most `max_norm`; 0 leaves them alone."""
+    if max_norm <= 0:
+        return
+    scale = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
+    torch._foreach_mul_(list(gradients), scale)

@@ -1,0 +1,247 @@
+"""How long a run is and how it learns: the options, and the plan they become.
+
+A plan is a list of lines `{step, total_steps, reason}` in `plan.jsonl`. A run counted in steps, tokens or epochs has one
+line. A run with a budget in seconds begins with a guess and adds a line whenever its measured speed says otherwise, so
+that the schedule is finished when the time is. Recorded lines are never changed: a resumed run obeys them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
+
+from spanwise.config import part
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.runtime.files import append_line
+from spanwise.training.schedule import PlanLine, Shape, learning_rate
+
+PLAN_NAME = "plan.jsonl"
+_FIRST_GUESS_SECONDS = 0.005  # a step, before any was timed: short, so that the rate can only be too low at first
+_FIRST_CHECKS = (2, 5, 10, 20, 50)
+_RESERVE_SHARE = 0.02  # of a budget, until evaluation and saving have been timed
+
+
+@part("training")
+class TrainingOptions:
+    """Values of the training loop; the names are the field's."""
+
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-4  # the highest, after warm-up
+    warmup_steps: Annotated[int | float, Field(ge=0)] = 0.06  # steps, or below 1 a share of all steps
+    schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01  # on matrices; never on biases and LayerNorm
+    adam_beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
+    adam_beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    adam_epsilon: Annotated[float, Field(gt=0)] = 1e-6  # BERT's; SpanBERT's 1e-8 acted like 6e-6
+    max_grad_norm: Annotated[float, Field(ge=0)] = 1.0  # global norm; 0 does not clip
+    max_steps: Annotated[int, Field(ge=1)] | None = None  # length of the run: one of these four
+    max_tokens: Annotated[int, Field(ge=1)] | None = None  # real tokens
+    num_epochs: Annotated[float, Field(gt=0)] | None = None
+    budget: Annotated[float, Field(gt=0)] | None = None  # seconds of wall-clock time, evaluation and saving included
+    precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
+    seed: int = 0
+    log_every: Annotated[int, Field(ge=1)] = 10  # steps
+    eval_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: at the start and the end only
+    save_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: at the end only
+    keep: Annotated[int, Field(ge=1)] = 2  # newest checkpoints kept
+    threads: Annotated[int, Field(ge=1)] | None = None  # of this process; None: as torch is set
+
+    def __post_init__(self) -> None:
+        if isinstance(self.warmup_steps, float) and self.warmup_steps >= 1 and self.warmup_steps % 1:
+            raise ConfigError(
+                f"training.warmup_steps {self.warmup_steps} is neither a number of steps nor a share below 1."
+            )
+        lengths = {name: getattr(self, name) for name in ("max_steps", "max_tokens", "num_epochs", "budget")}
+        given = [name for name, value in lengths.items() if value is not None]
+        if len(given) > 1:
+            raise ConfigError(
+                f"training has {len(given)} lengths ({', '.join(given)}); keep one and set the others to null."
+            )
+
+    @property
+    def length(self) -> tuple[str, float]:
+        """The one length that is set, as (name, value). Raises: ConfigError where none is."""
+        for name in ("max_steps", "max_tokens", "num_epochs", "budget"):
+            if getattr(self, name) is not None:
+                return name, getattr(self, name)
+        raise ConfigError(
+            "the run has no length; set one of training.max_steps, training.max_tokens, training.num_epochs, "
+            "or training.budget in seconds."
+        )
+
+
+# Values that never change a number that is trained: they may differ when a run goes on.
+HARMLESS_OPTIONS = frozenset({"log_every", "eval_every", "save_every", "keep", "threads"})
+
+
+class Positions(Protocol):
+    """What the plan asks of a batch source: where the run stands before step `index` (0 is the first)."""
+
+    def position(self, index: int) -> dict[str, Any]: ...
+
+
+def count_steps(options: TrainingOptions, source: Positions) -> int | None:
+    """Steps of a run whose length is known before it starts; None for a budget.
+
+    Tokens and epochs are looked up in `source.position(index)` ("tokens", "epoch": how much lies before that step),
+    by doubling and halving, so the count is exact. Raises: ConfigError.
+    """
+    name, value = options.length
+    if name == "budget":
+        return None
+    if name == "max_steps":
+        return int(value)
+    key = "tokens" if name == "max_tokens" else "epoch"
+    if key not in source.position(0):
+        raise ConfigError(f"training.{name} needs a source that counts {key}; use training.max_steps instead.")
+
+    def reached(index: int) -> bool:
+        return source.position(index)[key] >= value - 1e-9
+
+    high = 1
+    while not reached(high):
+        high *= 2
+        if high > 1 << 40:
+            raise ConfigError(f"training.{name} {value} is never reached; is the data empty?")
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return high
+
+
+class Plan:
+    """The lines of one run, on disk and in memory."""
+
+    def __init__(self, path: Path, lines: list[PlanLine], options: TrainingOptions) -> None:
+        self._path = path
+        self._options = options
+        self.lines = lines
+
+    @classmethod
+    def open(cls, path: Path, options: TrainingOptions, source: Positions) -> Plan:
+        """Read the recorded plan, or begin one. Raises: ConfigError, CheckpointError."""
+        plan = cls(path, read_plan(path), options)
+        if not plan.lines:
+            total = count_steps(options, source)
+            name, value = options.length
+            if total is not None:
+                if options.warmup_steps >= 1 and options.warmup_steps >= total and options.schedule != "constant":
+                    raise ConfigError(
+                        f"training.warmup_steps {options.warmup_steps} leaves no step of the run's {total:,}; "
+                        "use fewer, or a share such as 0.06."
+                    )
+                plan.add(0, total, f"{name}={value:g}" if name != "max_steps" else "max_steps")
+            else:
+                guess = max(8, math.ceil(value / _FIRST_GUESS_SECONDS))
+                plan.add(0, guess, f"budget of {value:g} s, before any step was timed")
+        return plan
+
+    @property
+    def total_steps(self) -> int:
+        return self.lines[-1].total_steps
+
+    def total_after(self, step: int) -> int:
+        """The length in force once `step` steps are done."""
+        return [line for line in self.lines if line.step <= step][-1].total_steps
+
+    def add(self, step: int, total_steps: int, reason: str) -> None:
+        """Record a revision, durably, before it is obeyed."""
+        line = PlanLine(step=step, total_steps=total_steps, reason=reason)
+        record = {"step": line.step, "total_steps": line.total_steps, "reason": line.reason}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        append_line(self._path, json.dumps(record))
+        self.lines.append(line)
+
+    def learning_rate(self, step: int) -> float:
+        """The rate of update number `step` (from 1)."""
+        options = self._options
+        shape: Shape = options.schedule
+        return learning_rate(step, self.lines, peak=options.learning_rate, warmup=options.warmup_steps, shape=shape)
+
+    def revise(self, step: int, clock: BudgetClock) -> None:
+        """After `step` steps, change the plan where the measured speed asks for it. Counted runs never change."""
+        budget = self._options.budget
+        if budget is None or step <= self.lines[-1].step or not clock.num_timed:
+            return
+        total = self.total_steps
+        left = total - step
+        due = step in _FIRST_CHECKS or step % max(1, min(50, total // 50)) == 0 or left <= max(4, total // 100)
+        if not due:
+            return
+        seconds = clock.step_seconds()
+        steps_left = max(0, math.floor(clock.seconds_left(budget) / seconds))
+        wanted = step + steps_left
+        if steps_left < 1:
+            wanted = step if left == 0 else step + 1  # one last step, at rate 0, ends the schedule
+        if abs(wanted - total) > max(0.5, 0.01 * left):
+            self.add(step, wanted, f"{seconds:.3g} s a step, {clock.seconds_left(budget):.1f} s left for steps")
+
+
+class BudgetClock:
+    """Wall-clock seconds of a run, with what steps, evaluation and saving cost."""
+
+    def __init__(self, used: float = 0.0) -> None:
+        self.used = used  # seconds before this process took over, and all since
+        self.num_timed = 0
+        self._mean = 0.0
+        self.evaluation = 0.0  # the last one
+        self.saving = 0.0  # the last one
+        self.evaluations_to_come = 0
+        self.savings_to_come = 0
+
+    def add_step(self, seconds: float) -> None:
+        """A moving mean: exact over the first steps, then a memory of about 50. The very first (compilation, cold
+        caches) is forgotten once there is a second."""
+        self.num_timed += 1
+        weight = 1.0 if self.num_timed <= 2 else max(1.0 / (self.num_timed - 1), 0.02)
+        self._mean += weight * (seconds - self._mean)
+
+    def step_seconds(self) -> float:
+        return max(self._mean, 1e-9)
+
+    def seconds_left(self, budget: float) -> float:
+        """Seconds that steps may still take: evaluation and saving to come are set aside."""
+        planned = self.evaluation * self.evaluations_to_come + self.saving * self.savings_to_come
+        if not self.saving:
+            planned += _RESERVE_SHARE * budget
+        return max(0.0, budget - self.used - planned)
+
+
+def read_plan(path: Path) -> list[PlanLine]:
+    """The lines of a `plan.jsonl`; none where there is no file; a last line cut by a crash is left out.
+
+    Raises: CheckpointError for a damaged line before the last.
+    """
+    if not path.exists():
+        return []
+    lines: list[PlanLine] = []
+    texts = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            continue
+        try:
+            record = json.loads(text)
+            line = PlanLine(
+                step=int(record["step"]), total_steps=int(record["total_steps"]), reason=str(record["reason"])
+            )
+        except (ValueError, KeyError, TypeError) as cause:
+            if number >= len(texts) - 1:
+                break
+            raise CheckpointError(f"{path}, line {number} is damaged; restore the file or start a new run.") from cause
+        lines.append(line)
+    return lines
+
+
+__all__ = [
+    "HARMLESS_OPTIONS",
+    "PLAN_NAME",
+    "BudgetClock",
+    "Plan",
+    "TrainingOptions",
+    "count_steps",
+    "read_plan",
+]

@@ -1,0 +1,91 @@
+"""Where the time of a run goes, and how much of the machine it uses.
+
+Time is attributed to data, forward, backward, optimizer, evaluation and checkpoint. On CUDA, whose work runs beside
+the host, forward, backward and optimizer are measured by events on the device and read once per log line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Iterator
+
+import torch
+
+DEVICE_SECTIONS = frozenset({"forward", "backward", "optimizer"})
+
+
+class SectionTimer:
+    """Seconds spent in named sections since the last `take`."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._on_cuda = device.type == "cuda"
+        self._seconds: dict[str, float] = {}
+        self._events: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
+        self._began = time.perf_counter()
+
+    @contextlib.contextmanager
+    def section(self, name: str) -> Iterator[None]:
+        """Attribute the time inside the block to `name`."""
+        if self._on_cuda and name in DEVICE_SECTIONS:
+            first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            first.record()
+            try:
+                yield
+            finally:
+                last.record()
+                self._events.append((name, first, last))
+            return
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - began
+
+    def take(self) -> dict[str, float]:
+        """The sections, `total` and `other` (what no section claims), in seconds; then start again from zero."""
+        if self._events:
+            torch.cuda.synchronize()
+            for name, first, last in self._events:
+                self._seconds[name] = self._seconds.get(name, 0.0) + first.elapsed_time(last) / 1000.0
+            self._events = []
+        now = time.perf_counter()
+        total = now - self._began
+        claimed = sum(self._seconds.values())
+        times = {**self._seconds, "other": max(0.0, total - claimed), "total": total}
+        self._seconds, self._began = {}, now
+        return times
+
+
+@functools.cache
+def matmul_peak(device_name: str, precision: str, threads: int, size: int = 1024, seconds: float = 0.2) -> float:
+    """The most floating-point operations a second a square matrix product of `size` reaches on this machine.
+
+    Measured once a process for each (device, precision, threads), best of the repetitions that fit into `seconds`; a
+    product of size n counts 2 n^3 operations. It is the yardstick of FLOP utilisation, so a run is compared with what
+    this very machine can do and not with a data sheet.
+    """
+    device = torch.device(device_name)
+    size = size if device.type == "cpu" else 8 * size
+    dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    a = torch.full((size, size), 0.5, device=device, dtype=dtype)
+    best, until = float("inf"), time.perf_counter() + seconds
+    out = a @ a
+    while time.perf_counter() < until or best == float("inf"):
+        _synchronize(device)
+        began = time.perf_counter()
+        torch.mm(a, a, out=out)
+        _synchronize(device)
+        best = min(best, time.perf_counter() - began)
+    return 2.0 * size**3 / best
+
+
+def flop_utilisation(flops_per_token: float, tokens_per_second: float, peak: float) -> float:
+    """The share of the machine's measured matrix-product peak that the model's own operations make up."""
+    return flops_per_token * tokens_per_second / peak
+
+
+def _synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
