@@ -5,6 +5,7 @@ Letters: W examples in all (windows of question answering), B examples a step.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -56,4 +57,4 @@ def prediction_packs(features: Features, pack_tokens: int) -> Iterator[Batch]:
 
 def _cut(rows: np.ndarray, lengths_W: np.ndarray, pack_tokens: int) -> list[np.ndarray]:
     borders = pack_boundaries(lengths_W[rows], pack_tokens)
-    return [rows[first:last] for first, last in zip(borders[:-1], borders[1:], strict=True)]
+    return [rows[first:last] for first, last in itertools.pairwise(borders)]

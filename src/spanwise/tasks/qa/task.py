@@ -57,8 +57,8 @@ class QuestionAnswering:
         if train.has_unanswerable is not dev.has_unanswerable:
             with_null, without = (train, dev) if train.has_unanswerable else (dev, train)
             raise DataError(
-                f"{with_null.source} holds questions without an answer and {without.source} does not; a score over this "
-                "pair would mislead. Use two files of the same kind (both SQuAD 1.1 or both 2.0)."
+                f"{with_null.source} holds questions without an answer and {without.source} does not; a score over "
+                "this pair would mislead. Use two files of the same kind (both SQuAD 1.1 or both 2.0)."
             )
 
     def featurize(
@@ -94,7 +94,7 @@ class QuestionAnswering:
         return decode(data, features, outputs, max_answer_tokens=self.max_answer_tokens, num_best=self.num_best)
 
     def tune(self, data: SquadData, predictions: Predictions) -> QuestionAnswering:
-        """The same task with the null threshold that gives the best F1 on `data`, where `data` has unanswerable ones."""
+        """The same task with the null threshold of best F1 on `data`; none where all of it is answerable."""
         if not data.has_unanswerable:
             return dataclasses.replace(self, null_threshold=None)
         best = predictions.best()
@@ -112,8 +112,8 @@ class QuestionAnswering:
             return score(data, predictions.best())
         if self.null_threshold is None:
             raise DataError(
-                f"{data.source} holds questions without an answer, and this model was fine-tuned without any: it always "
-                "answers. Fine-tune on SQuAD 2.0 data, or evaluate on 1.1 data."
+                f"{data.source} holds questions without an answer, and this model was fine-tuned without any: it "
+                "always answers. Fine-tune on SQuAD 2.0 data, or evaluate on 1.1 data."
             )
         return score(data, predictions.best(), null_odds=predictions.null_odds, null_threshold=self.null_threshold)
 

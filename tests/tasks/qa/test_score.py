@@ -1,0 +1,169 @@
+"""The official SQuAD numbers, to the last digit."""
+
+import json
+import random
+import re
+import string
+from collections import Counter
+
+import pytest
+
+from spanwise.errors import DataError
+from spanwise.tasks.qa.reader import parse_squad, read_predictions, read_squad
+from spanwise.tasks.qa.score import best_threshold, missing_predictions, normalize_answer, score
+
+CONTEXT = "The River Han flows through Seoul. It is 494 km long, and the Namhan is its longer arm."
+
+
+def squad(answers_by_id: dict[str, list[str]], version: str = "v2.0"):
+    qas = [
+        {"id": id, "question": f"Question {id}?", "answers": [{"text": text, "answer_start": 0} for text in answers]}
+        for id, answers in answers_by_id.items()
+    ]
+    record = {"version": version, "data": [{"title": "Han", "paragraphs": [{"context": CONTEXT, "qas": qas}]}]}
+    return parse_squad(record, source="han.json", purpose="score")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The  River Han.", "river han"),
+        ("a an the", ""),
+        ("Theatre, and anthem!", "theatre and anthem"),
+        ("U.S.-Korea", "uskorea"),
+        ("  “Seoul” ", "“seoul”"),  # only ASCII punctuation goes, as in the official script
+        ("an\tapple\na day", "apple day"),
+    ],
+)
+def test_normalisation_drops_case_punctuation_articles_and_white_space(text, expected):
+    assert normalize_answer(text) == expected
+
+
+def test_scores_worked_out_by_hand():
+    data = squad({"q1": ["River Han", "the Han"], "q2": ["494 km"], "q3": []})
+    # q1 shares "han" with "Han river flows": of gold "river han" 2 of 3 guessed tokens, all of the gold: F1 = 0.8
+    scores = score(data, {"q1": "Han river flows", "q2": "494 KM.", "q3": "Seoul"})
+    assert scores == {
+        "exact": 100.0 / 3,
+        "f1": 100.0 * (2 * (2 / 3) * 1.0 / (2 / 3 + 1.0) + 1.0) / 3,
+        "total": 3,
+        "HasAns_exact": 50.0,
+        "HasAns_f1": 100.0 * (2 * (2 / 3) * 1.0 / (2 / 3 + 1.0) + 1.0) / 2,
+        "HasAns_total": 2,
+        "NoAns_exact": 0.0,
+        "NoAns_f1": 0.0,
+        "NoAns_total": 1,
+    }
+
+
+def test_an_empty_prediction_is_right_only_where_there_is_no_answer():
+    scores = score(squad({"q1": ["Seoul"], "q2": []}), {"q1": "", "q2": ""})
+    assert (scores["HasAns_exact"], scores["NoAns_exact"], scores["NoAns_f1"]) == (0.0, 100.0, 100.0)
+
+
+def test_missing_predictions_count_as_wrong_and_are_named():
+    data = squad({"q1": ["Seoul"], "q2": ["494 km"]}, version="1.1")
+    assert score(data, {"q1": "Seoul"})["exact"] == 50.0
+    assert missing_predictions(data, {"q1": "Seoul"}) == ["q2"]
+
+
+def test_a_missing_prediction_is_not_the_answer_none():
+    assert score(squad({"q1": ["Seoul"], "q2": []}), {"q1": "Seoul"})["NoAns_exact"] == 0.0
+
+
+def test_gold_answers_that_normalise_to_nothing_follow_each_scripts_own_rule():
+    # 1.1: "The" equals "the" (both become empty), yet no token is shared; 2.0: such golds are ignored
+    old = score(squad({"q1": ["The", "Seoul"]}, version="1.1"), {"q1": "the"})
+    new = score(squad({"q1": ["The", "Seoul"], "q2": []}), {"q1": "the", "q2": ""})
+    assert (old["exact"], old["f1"]) == (100.0, 0.0)
+    assert (new["HasAns_exact"], new["HasAns_f1"]) == (0.0, 0.0)
+
+
+def test_predictions_of_another_data_set_are_an_error():
+    with pytest.raises(DataError, match=r"none of the 1 predictions.*'q1'"):
+        score(squad({"q1": ["Seoul"]}), {"x": "Seoul"})
+
+
+def test_null_odds_above_the_threshold_count_as_no_answer():
+    data, guesses = squad({"q1": ["Seoul"], "q2": []}), {"q1": "Seoul", "q2": "Seoul"}
+    odds = {"q1": -2.0, "q2": 3.0}
+    assert score(data, guesses, null_odds=odds, null_threshold=0.0)["exact"] == 100.0
+    assert score(data, guesses, null_odds=odds, null_threshold=5.0)["exact"] == 50.0
+    with pytest.raises(DataError, match="no number for question 'q2'"):
+        score(data, guesses, null_odds={"q1": 0.0})
+
+
+# An independent writing of the official rules, straight from their description, to compare with on random rows.
+
+
+def plain_normal(text):
+    text = "".join(ch for ch in text.lower() if ch not in string.punctuation)
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
+
+
+def plain_f1(gold, guess):
+    gold, guess = plain_normal(gold).split(), plain_normal(guess).split()
+    if not gold or not guess:
+        return float(gold == guess)
+    same = sum((Counter(gold) & Counter(guess)).values())
+    return 0 if same == 0 else 2 * (same / len(guess)) * (same / len(gold)) / (same / len(guess) + same / len(gold))
+
+
+def plain_best(scores, guesses, odds, golds):
+    """Try every threshold: the questions with odds up to it answer, the others abstain."""
+    best = (sum(not gold for gold in golds.values()), 0.0)
+    ordered = sorted(odds, key=lambda id: odds[id])
+    for count in range(1, len(ordered) + 1):
+        total = 0
+        for place, id in enumerate(ordered):
+            answers = place < count
+            total += (scores[id] if answers else 0) if golds[id] else int(not answers or not guesses[id])
+        if total > best[0] + 1e-9:
+            best = (total, odds[ordered[count - 1]])
+    return 100.0 * best[0] / len(scores), best[1]
+
+
+def test_scores_and_thresholds_equal_an_independent_writing_on_random_rows():
+    words = ["the", "Han", "river", "a", "Seoul", "494", "km", "long.", "arm", ""]
+    for seed in range(30):
+        draw = random.Random(seed)
+        text = lambda: " ".join(draw.choices(words, k=draw.randint(1, 4)))  # noqa: B023, E731
+        golds = {f"q{i}": [text() for _ in range(draw.randint(1, 3))] if i % 3 else [] for i in range(25)}
+        guesses = {id: text() if draw.random() < 0.8 else "" for id in golds}
+        odds = {id: draw.gauss(0, 2) for id in golds}
+        exact, f1 = {}, {}
+        for id, texts in golds.items():
+            texts = [gold for gold in texts if plain_normal(gold)] or [""]
+            exact[id] = max(plain_normal(gold) == plain_normal(guesses[id]) for gold in texts)
+            f1[id] = max(plain_f1(gold, guesses[id]) for gold in texts)
+        scores = score(squad(golds), guesses, null_odds=odds, null_threshold=1e9)
+        assert scores["exact"] == pytest.approx(100 * sum(exact.values()) / 25)
+        assert scores["f1"] == pytest.approx(100 * sum(f1.values()) / 25)
+        for name, raw in (("exact", exact), ("f1", f1)):
+            expected, threshold = plain_best(raw, guesses, odds, golds)
+            assert scores[f"best_{name}"] == pytest.approx(expected)
+            assert scores[f"best_{name}_thresh"] == threshold
+
+
+def test_all_null_predictions_have_a_threshold_and_no_crash():
+    data = squad({"q1": [], "q2": []})
+    scores = score(data, {"q1": "", "q2": ""}, null_odds={"q1": 1.0, "q2": 2.0})
+    assert (scores["best_f1"], scores["best_f1_thresh"]) == (100.0, 0.0)
+    assert best_threshold({}, {}, {}, {}) == (0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_published_predictions_score_exactly_as_the_official_scripts_print(request):
+    folder = request.config.getoption("--data-folder")
+    assert folder is not None, "this test needs the public data sets: pass --data-folder DIR"
+    squad_folder = folder / "qa" / "squad"
+    expected = json.loads((squad_folder / "peer_predictions" / "expected_scores.json").read_text())
+    names = [name for name in expected if name.startswith("squad")]
+    assert len(names) == 8
+    for name in names:
+        data = read_squad(squad_folder / f"{expected[name]['data']}.xz", purpose="score")
+        predictions = read_predictions(squad_folder / "peer_predictions" / f"{name}.xz")
+        scores = score(data, predictions)
+        official = {key: value for key, value in expected[name].items() if key not in ("data", "missing_predictions")}
+        assert {key: scores[key] for key in official} == official, name
+        assert len(missing_predictions(data, predictions)) == expected[name]["missing_predictions"], name
