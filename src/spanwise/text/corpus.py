@@ -1,0 +1,176 @@
+"""A corpus: files, folders and globs in, documents of sentences out, in bounded memory.
+
+Plain text has one paragraph (or one sentence) a line and a blank line between documents; the end of a file also ends
+a document. JSON lines and parquet have one document a row.
+"""
+
+from __future__ import annotations
+
+import glob
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
+from spanwise.text.sentences import cut_long, split_sentences
+
+MAX_DOCUMENT_CHARACTERS = 1 << 20  # a longer document is handed on in parts
+
+_TEXT_ENDINGS = (".txt", ".text")
+_JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+_FOLDER_ENDINGS = (*_TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions:
+    """How to read a corpus. Raises: ConfigError for a value that is not one of those listed."""
+
+    lines: Literal["paragraphs", "sentences"] = "paragraphs"  # what a line of text is
+    errors: Literal["strict", "replace"] = "strict"  # bytes that are not UTF-8: stop, or put U+FFFD and go on
+    text_field: str = "text"  # of JSON lines and parquet
+    language: str = "en"  # for the sentence splitter: an ISO 639-1 code
+    unicode_form: Literal["NFC", "as_is"] = "NFC"  # macOS writes Korean and accents apart (NFD); vocabularies are NFC
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("lines", ("paragraphs", "sentences")),
+            ("errors", ("strict", "replace")),
+            ("unicode_form", ("NFC", "as_is")),
+        ):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name}={getattr(self, name)!r}: expected {' or '.join(choices)}.")
+        if not self.text_field or not self.language:
+            raise ConfigError("text_field and language may not be empty.")
+
+
+@dataclass(frozen=True)
+class Document:
+    """Sentences of one document, or of a part of a long one."""
+
+    source: str  # the file
+    line: int  # where it begins: line of a text file, row of a table
+    sentences: list[str]  # none empty
+    ends: bool = True  # False: the next Document goes on with this one
+
+
+def read_documents(
+    paths: Sequence[str | Path] | str | Path, options: CorpusOptions | None = None
+) -> Iterator[Document]:
+    """Stream the documents of files, folders and globs, in the order given (folders and globs sorted by name).
+
+    A document longer than `MAX_DOCUMENT_CHARACTERS` comes in parts (`Document.ends`), so memory stays flat.
+    Raises: DataError for files that are missing, damaged or not UTF-8, and for a corpus without any text.
+    """
+    options = options or CorpusOptions()
+    files = corpus_files(paths)
+    empty = True
+    for file in files:
+        for document in _read_file(file, options):
+            empty = False
+            yield document
+    if empty:
+        names = ", ".join(str(file) for file in files[:3]) + (" ..." if len(files) > 3 else "")
+        raise DataError(f"The corpus is empty: {names} holds no text, only white space at best.")
+
+
+def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
+    """The files that files, folders and globs stand for.
+
+    Of a folder, files ending in .txt, .text, .jsonl, .ndjson or .parquet (maybe packed) at any depth; hidden ones are
+    passed over. Raises: DataError where nothing is found; ConfigError where a file comes twice.
+    """
+    files: list[Path] = []
+    for given in [paths] if isinstance(paths, str | Path) else list(paths):
+        path = Path(given)
+        if path.is_dir():
+            files += _files_of_folder(path)
+        elif path.exists() or not glob.has_magic(str(given)):
+            if not path.exists():
+                raise DataError(f"{path} does not exist.")
+            files.append(path)
+        else:
+            matched = sorted(Path(name) for name in glob.glob(str(given), recursive=True) if Path(name).is_file())
+            if not matched:
+                raise DataError(f"No file matches {str(given)!r}.")
+            files += matched
+    if not files:
+        raise DataError("No text was given. Name a file, a folder or a glob such as 'texts/*.txt.xz'.")
+    seen: set[Path] = set()
+    for file in files:
+        if file.resolve() in seen:
+            raise ConfigError(f"{file} is named twice; its text would count double.")
+        seen.add(file.resolve())
+    return files
+
+
+def _files_of_folder(folder: Path) -> list[Path]:
+    visible = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    ]
+    found = [path for path in visible if _ending(path) in _FOLDER_ENDINGS]
+    if not found:
+        others = ", ".join(path.name for path in visible[:3]) or "no files"
+        raise DataError(
+            f"{folder} holds no {', '.join(_FOLDER_ENDINGS)} file (found: {others}). "
+            f"Other names are read when named: '{folder}/*'."
+        )
+    return found
+
+
+def _ending(path: Path) -> str:
+    """The ending below the compression: `.txt` of `a.txt.xz`."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def _read_file(file: Path, options: CorpusOptions) -> Iterator[Document]:
+    ending = _ending(file)
+    if ending == ".parquet":
+        rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
+    elif ending in _JSON_ENDINGS:
+        rows = read_json_rows(file, options.text_field, options.errors)
+    else:
+        yield from _documents_of_lines(str(file), read_lines(file, options.errors), options)
+        return
+    for number, text in rows:
+        sentences = [sentence for line in text.split("\n") for sentence in _sentences(line, options)]
+        if sentences:
+            yield Document(str(file), number, sentences)
+
+
+def _documents_of_lines(source: str, lines: Iterable[Line], options: CorpusOptions) -> Iterator[Document]:
+    """Group lines into documents. A part is given away only when more text follows it, so each document has an end."""
+    begin, sentences, size = 0, [], 0
+    line_is_blank = True
+    for line in lines:
+        found = _sentences(line.text, options)
+        line_is_blank = line_is_blank and not found
+        if found:
+            if size > MAX_DOCUMENT_CHARACTERS:
+                yield Document(source, begin, sentences, ends=False)
+                sentences, size = [], 0
+            begin = begin if sentences else line.number
+            sentences += found
+            size += len(line.text)
+        if line.ends:
+            if line_is_blank and sentences:
+                yield Document(source, begin, sentences)
+                sentences, size = [], 0
+            line_is_blank = True
+    if sentences:
+        yield Document(source, begin, sentences)
+
+
+def _sentences(line: str, options: CorpusOptions) -> list[str]:
+    if options.unicode_form == "NFC" and not line.isascii():
+        line = unicodedata.normalize("NFC", line)
+    if options.lines == "sentences":
+        return cut_long(line)
+    return split_sentences(line, options.language)

@@ -1,0 +1,235 @@
+"""A tokenizer folder on disk: what other people's files mean, what ours say, and what makes two tokenizers the same.
+
+Differs: `transformers` lower-cases a folder that has only `vocab.txt`, and so ruins cased models (spec FAMILY
+7C-11). Here the vocabulary decides: upper-case pieces can only come from text whose case was kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+
+from spanwise.errors import CheckpointError
+from spanwise.runtime.files import MANIFEST_NAME, read_manifest
+
+SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
+SPECIAL_PIECES = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}  # BERT's, the first five ids of a learned one
+_RESERVED = re.compile(r"\[unused\d+\]")
+_UNLIMITED = 1_000_000  # `transformers` writes about 1e30 where it knows no longest length
+
+
+@dataclass(frozen=True)
+class FoundTokenizer:
+    """A folder's tokenizer, repaired where it contradicts itself."""
+
+    backend: tokenizers.Tokenizer
+    specials: dict[str, str]  # roles that the folder names
+    max_length: int  # tokens
+
+
+def is_reserved(piece: str) -> bool:
+    """Whether a piece is one of BERT's placeholders (`[unused7]`), which no text contains."""
+    return bool(_RESERVED.fullmatch(piece))
+
+
+def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str]) -> dict[str, str]:
+    """The piece of each special role. Raises: CheckpointError naming those the vocabulary lacks."""
+    pieces = {role: named.get(role, SPECIAL_PIECES[role]) for role in SPECIAL_ROLES}
+    missing = [piece for piece in pieces.values() if piece not in vocabulary]
+    if missing:
+        raise CheckpointError(f"the vocabulary has no {', '.join(missing)}; these special tokens are needed.")
+    return pieces
+
+
+def wordpiece_backend(
+    vocabulary: dict[str, int], *, lowercase: bool, strip_accents: bool, chinese_characters: bool = True
+) -> tokenizers.Tokenizer:
+    """BERT's tokenizer over a vocabulary: clean, split at white space and punctuation, longest piece first."""
+    backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL_PIECES["unk"]))
+    backend.normalizer = normalizers.BertNormalizer(
+        clean_text=True, handle_chinese_chars=chinese_characters, strip_accents=strip_accents, lowercase=lowercase
+    )
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.decoder = decoders.WordPiece(prefix="##")
+    present = [piece for piece in SPECIAL_PIECES.values() if piece in vocabulary]
+    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
+    cls, sep = SPECIAL_PIECES["cls"], SPECIAL_PIECES["sep"]
+    if cls in vocabulary and sep in vocabulary:
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{cls}:0 $A:0 {sep}:0",
+            pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
+            special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
+        )
+    return backend
+
+
+def has_upper_case(pieces: Iterable[str]) -> bool:
+    """Whether a vocabulary keeps case: some piece, `[...]` ones aside, is not its own lower case."""
+    return any(piece != piece.lower() for piece in pieces if not (piece.startswith("[") and piece.endswith("]")))
+
+
+def read_backend(folder: Path) -> FoundTokenizer:
+    """Read `tokenizer.json`, else `vocab.txt`, of a folder. Raises: CheckpointError."""
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is not a folder. A tokenizer folder holds tokenizer.json or vocab.txt.")
+    config = _read_config(folder / "tokenizer_config.json")
+    specials = _named_specials(config)
+    length = config.get("model_max_length")
+    max_length = int(length) if isinstance(length, int | float) and 0 < length < _UNLIMITED else 512
+    if (folder / "tokenizer.json").is_file():
+        backend = _read_tokenizer_json(folder / "tokenizer.json")
+    elif (folder / "vocab.txt").is_file():
+        backend = _from_vocabulary(folder / "vocab.txt", config)
+    else:
+        raise CheckpointError(
+            f"{folder} has neither tokenizer.json nor vocab.txt. Name a tokenizer folder, or make one with "
+            "`spanwise learn-tokenizer`."
+        )
+    return FoundTokenizer(backend, specials, max_length)
+
+
+def write_tokenizer(backend: tokenizers.Tokenizer, folder: Path, specials: Mapping[str, str], max_length: int) -> None:
+    """Write the files that `AutoTokenizer`, the `tokenizers` library and older BERT tools each look for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
+    record = json.loads(backend.to_str())
+    config: dict[str, Any] = {f"{role}_token": piece for role, piece in specials.items()}
+    config["model_max_length"] = max_length
+    config["clean_up_tokenization_spaces"] = False
+    normalizer = record["normalizer"] or {}
+    is_wordpiece = record["model"]["type"] == "WordPiece"
+    if is_wordpiece and normalizer.get("type") == "BertNormalizer":
+        config["tokenizer_class"] = "BertTokenizer"
+        config["do_lower_case"] = normalizer["lowercase"]
+        config["strip_accents"] = normalizer["strip_accents"]
+        config["tokenize_chinese_chars"] = normalizer["handle_chinese_chars"]
+    else:
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    if is_wordpiece:
+        vocabulary = backend.get_vocab(with_added_tokens=True)
+        lines = "".join(piece + "\n" for piece in sorted(vocabulary, key=vocabulary.__getitem__))
+        (folder / "vocab.txt").write_text(lines, encoding="utf-8", newline="\n")
+
+
+def content_sha256(backend: tokenizers.Tokenizer, specials: Mapping[str, str]) -> str:
+    """Hash of what decides ids. Truncation, padding, templates and decoders change no id and are left out."""
+    record = json.loads(backend.to_str())
+    normalizer = dict(record["normalizer"] or {})
+    if normalizer.get("type") == "BertNormalizer" and normalizer["strip_accents"] is None:
+        normalizer["strip_accents"] = normalizer["lowercase"]  # what the library does with "not said"
+    # Special added tokens never match user text (`encode_special_tokens`): their roles and ids count, not their flags.
+    plain = [token for token in record["added_tokens"] if not token["special"]]
+    content = {
+        "model": record["model"],
+        "normalizer": normalizer,
+        "pre_tokenizer": record["pre_tokenizer"],
+        "plain_added_tokens": plain,
+        "specials": dict(specials),
+        "vocabulary": backend.get_vocab(with_added_tokens=True),
+    }
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        config = json.loads(_checked_bytes(path))
+    except (ValueError, RecursionError) as cause:
+        raise CheckpointError(f"{path} is not JSON ({cause}).") from cause
+    if not isinstance(config, dict):
+        raise CheckpointError(f"{path} holds a {type(config).__name__}; an object is expected.")
+    return config
+
+
+def _named_specials(config: Mapping[str, Any]) -> dict[str, str]:
+    """Roles that a configuration names, as text or as the library's token record."""
+    found = {}
+    for role in SPECIAL_ROLES:
+        named = config.get(f"{role}_token")
+        named = named.get("content") if isinstance(named, dict) else named
+        if isinstance(named, str):
+            found[role] = named
+    return found
+
+
+def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
+    try:
+        backend = tokenizers.Tokenizer.from_str(_checked_bytes(path).decode("utf-8"))
+    except CheckpointError:
+        raise
+    except Exception as cause:  # the library raises plain Exception for anything it cannot read
+        raise CheckpointError(f"{path} cannot be read ({cause}).") from cause
+    normalizer = json.loads(backend.to_str())["normalizer"] or {}
+    if normalizer.get("lowercase") and has_upper_case(backend.get_vocab(with_added_tokens=False)):
+        _warn_of_case(path)
+        backend.normalizer = normalizers.BertNormalizer(
+            clean_text=normalizer["clean_text"],
+            handle_chinese_chars=normalizer["handle_chinese_chars"],
+            strip_accents=bool(normalizer["strip_accents"]),
+            lowercase=False,
+        )
+    return backend
+
+
+def _from_vocabulary(path: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """BERT's tokenizer over `vocab.txt`: one piece a line, the line is the id."""
+    try:
+        lines = _checked_bytes(path).decode("utf-8").replace("\r\n", "\n").split("\n")
+    except UnicodeDecodeError as cause:
+        raise CheckpointError(f"{path} is not valid UTF-8 ({cause}).") from cause
+    while lines and not lines[-1]:
+        lines.pop()
+    vocabulary: dict[str, int] = {}
+    for number, piece in enumerate(lines):
+        if piece in vocabulary:
+            raise CheckpointError(f"{path}: {piece!r} stands on lines {vocabulary[piece] + 1} and {number + 1}.")
+        vocabulary[piece] = number
+    cased = has_upper_case(vocabulary)
+    lowercase = config.get("do_lower_case")
+    if cased and lowercase:
+        _warn_of_case(path.parent / "tokenizer_config.json")
+    lowercase = False if cased else True if lowercase is None else bool(lowercase)
+    strip_accents = config.get("strip_accents")
+    if strip_accents is None:  # as BERT: with lower-casing, but never where the vocabulary itself has accents or Hangul
+        strip_accents = lowercase and all(unicodedata.is_normalized("NFD", piece) for piece in vocabulary)
+    return wordpiece_backend(
+        vocabulary,
+        lowercase=lowercase,
+        strip_accents=bool(strip_accents),
+        chinese_characters=bool(config.get("tokenize_chinese_chars", True)),
+    )
+
+
+def _warn_of_case(path: Path) -> None:
+    warnings.warn(
+        f"{path} asks to lower-case text, but the vocabulary has upper-case pieces that could then never occur. "
+        "Case is kept. Save the tokenizer again to repair the folder.",
+        stacklevel=5,
+    )
+
+
+def _checked_bytes(path: Path) -> bytes:
+    """The file's content, compared with the folder's manifest where that lists it. Raises: CheckpointError."""
+    try:
+        content = path.read_bytes()
+    except OSError as cause:
+        raise CheckpointError(f"{path} cannot be read: {cause.strerror or cause}.") from cause
+    if (path.parent / MANIFEST_NAME).is_file():
+        expected = read_manifest(path.parent, CheckpointError).get(path.name)
+        if expected and hashlib.sha256(content).hexdigest() != expected["sha256"]:
+            raise CheckpointError(f"{path} differs from what {MANIFEST_NAME} says; it is damaged or was changed.")
+    return content

@@ -1,0 +1,171 @@
+"""Strings <-> ids: one thin class over the `tokenizers` library, safe for any text and honest about case.
+
+User text never becomes a special id: `encode_special_tokens` is not kept by `tokenizer.json`, so it is set at every
+load. A vocabulary with upper-case pieces is never lower-cased, whatever a folder's `tokenizer_config.json` says.
+
+Letters: V vocabulary, n tokens of one text. Source: spec FAMILY sections 1.2, 7C-7 and 7C-11.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+
+from spanwise.errors import CheckpointError, DataError
+from spanwise.text.tokenizer_files import (
+    SPECIAL_ROLES,
+    content_sha256,
+    is_reserved,
+    read_backend,
+    special_pieces,
+    write_tokenizer,
+)
+from spanwise.text.words import starts_word_table, word_ids
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One text as n tokens, specials not added."""
+
+    ids: np.ndarray  # [n] int32
+    offsets: np.ndarray  # [n, 2] int32: half-open character ranges of the text as given
+    word_ids: np.ndarray  # [n] int32, from 0
+
+
+class Tokenizer:
+    """Turn text into ids and back. Make one with `Tokenizer.load` or `learn_tokenizer`.
+
+    `pad_id`, `unk_id`, `cls_id`, `sep_id`, `mask_id` are the ids of the special tokens; `vocab_size` is V.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer, *, specials: dict[str, str] | None = None, max_length: int = 512):
+        """Wrap a library object, which is taken over: truncation and padding are switched off.
+
+        `specials` maps a role (`pad`, `unk`, `cls`, `sep`, `mask`) to its piece where that is not the usual one.
+        Raises: CheckpointError where a special token is not in the vocabulary.
+        """
+        backend.no_truncation()
+        backend.no_padding()
+        backend.encode_special_tokens = True
+        self._backend = backend
+        self.max_length = max_length
+        by_piece = backend.get_vocab(with_added_tokens=True)
+        self.vocab_size: int = max(by_piece.values(), default=-1) + 1
+        self._pieces = [""] * self.vocab_size
+        for piece, number in by_piece.items():
+            self._pieces[number] = piece
+        self.specials = special_pieces(by_piece, specials or {})
+        ids = {role: by_piece[piece] for role, piece in self.specials.items()}
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (ids[role] for role in SPECIAL_ROLES)
+        added = backend.get_added_tokens_decoder()
+        self.special_ids: frozenset[int] = frozenset(
+            {number for number, token in added.items() if token.special}
+            | {number for number, piece in enumerate(self._pieces) if not piece or is_reserved(piece)}
+            | set(ids.values())
+        )
+        self._starts_word = starts_word_table(self._pieces, special_ids=self.special_ids, unk_id=self.unk_id)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Tokenizer:
+        """Open a folder with `tokenizer.json`, or with `vocab.txt` alone (maybe beside `tokenizer_config.json`).
+
+        Warns where a file asks to lower-case text for a vocabulary that has upper-case pieces, and keeps the case.
+        Raises: CheckpointError where files are missing, damaged or lack a special token.
+        """
+        found = read_backend(Path(folder))
+        try:
+            return cls(found.backend, specials=found.specials, max_length=found.max_length)
+        except CheckpointError as cause:
+            raise CheckpointError(f"{folder}: {cause}") from cause
+
+    def save(self, folder: str | Path) -> None:
+        """Write `tokenizer.json`, `tokenizer_config.json` and (WordPiece) `vocab.txt`, as `AutoTokenizer` reads them."""
+        write_tokenizer(self._backend, Path(folder), self.specials, self.max_length)
+
+    def encode(self, text: str) -> Encoding:
+        """Tokens of one text, no special tokens added. Raises: DataError for half a surrogate pair."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """Tokens of many texts, on all cores. Raises: DataError for half a surrogate pair."""
+        encodings = self._guarded(self._backend.encode_batch, texts)
+        return [self._encoding(encoding) for encoding in encodings]
+
+    def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of k texts end to end [n] int32, and their lengths [k] int64. The fastest way; no offsets.
+
+        Raises: DataError for half a surrogate pair.
+        """
+        encodings = self._guarded(self._backend.encode_batch_fast, texts)
+        lists = [encoding.ids for encoding in encodings]
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        flat: list[int] = []
+        for ids in lists:
+            flat += ids
+        return np.array(flat, dtype=np.int32), lengths
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        """Text of ids; special tokens are written out."""
+        return self._backend.decode([int(number) for number in ids], skip_special_tokens=False)
+
+    def tokens(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        """The piece of each id. Raises: DataError for an id outside the vocabulary."""
+        numbers = [int(number) for number in ids]
+        for number in numbers:
+            if not 0 <= number < self.vocab_size:
+                raise DataError(f"id {number} is outside this vocabulary of {self.vocab_size:,} tokens.")
+        return [self._pieces[number] for number in numbers]
+
+    def token_to_id(self, piece: str) -> int | None:
+        """The id of a piece, or None."""
+        return self._backend.token_to_id(piece)
+
+    def starts_word_table(self) -> np.ndarray:
+        """Whether each id starts a word, [V] bool: not `##x`, not special; `[UNK]` does. Read-only use."""
+        return self._starts_word
+
+    @property
+    def is_cased(self) -> bool:
+        """Whether upper and lower case give different ids."""
+        normalizer = self._backend.normalizer
+        return normalizer is None or normalizer.normalize_str("A") == "A"
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """Hash of all that decides ids: vocabulary, normaliser, pre-tokeniser, model, special roles. Kept by save and load."""
+        return content_sha256(self._backend, self.specials)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer(vocab_size={self.vocab_size}, is_cased={self.is_cased}, sha256={self.sha256[:12]})"
+
+    def _encoding(self, encoding: tokenizers.Encoding) -> Encoding:
+        ids = np.array(encoding.ids, dtype=np.int32)
+        offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+        return Encoding(ids, offsets, word_ids(ids, self._starts_word))
+
+    def _guarded(self, encode: Any, texts: Sequence[str]) -> list[tokenizers.Encoding]:
+        try:
+            return encode(list(texts), add_special_tokens=False)
+        except TypeError:
+            for text in texts:
+                if not isinstance(text, str):
+                    raise TypeError(f"text is a {type(text).__name__}, expected a string") from None
+                _refuse_surrogates(text)
+            raise
+
+
+def _refuse_surrogates(text: str) -> None:
+    """Raises: DataError where `text` holds half a surrogate pair, which no file in UTF-8 can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as cause:
+        raise DataError(
+            f"Text holds half a surrogate pair (U+{ord(text[cause.start]):04X}) at character {cause.start}. "
+            "It was decoded wrongly; read it as UTF-8 with errors='replace', or repair it."
+        ) from cause
