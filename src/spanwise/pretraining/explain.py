@@ -1,0 +1,180 @@
+"""What the context and what the borders make of hidden words: the paper's first figure, on any sentence.
+
+Letters: n tokens of the text with [CLS] and [SEP], N hidden tokens, D hidden size, V vocabulary.
+Source: Joshi et al. 2020 (SpanBERT), figure 1 and section 3.2: the loss of x_i is -log P(x_i | its context) and
+-log P(x_i | left, right, p_i), added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanwise.data.vocabulary import Vocabulary
+from spanwise.errors import ConfigError
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.sequences import Sequences
+from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.nn.vocabulary_loss import vocabulary_logits
+from spanwise.pretraining.packs import Pack, Spans
+from spanwise.text.tokenizers import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiddenToken:
+    """One hidden token and its losses in nats; `sbo` and `total` are None where the position table has no row."""
+
+    token: str
+    position: int  # in the sequence, [CLS] is 0
+    left: str  # the last visible token before the span
+    right: str  # the first visible token after it
+    position_row: int  # row of the position table: 0 for the first token of the span (the paper's p_1)
+    mlm: float  # -log P(token | context)
+    sbo: float | None  # -log P(token | left, right, position)
+    total: float | None  # their sum, the paper's loss
+    mlm_guess: str  # the likeliest token by the context
+    sbo_guess: str | None  # and by the borders
+
+
+@dataclass(frozen=True, kw_only=True)
+class SingleText:
+    """One text as the model reads it: a pack of a single sequence, and the words its tokens belong to."""
+
+    pack: Pack
+    words: tuple[tuple[int, int], ...]  # half-open token ranges; words[0] is the first word, number 1 to people
+
+
+def read_single_text(text: str, tokenizer: Tokenizer, max_length: int) -> SingleText:
+    """Return `[CLS] text [SEP]` as a pack.
+
+    Raises: ConfigError where the text has no token or more than `max_length` with the two specials.
+    """
+    encoding = tokenizer.encode(text)
+    num_tokens = len(encoding.ids) + 2
+    if num_tokens == 2:
+        raise ConfigError(f"the text {text!r} has no token; give it at least one word.")
+    if num_tokens > max_length:
+        raise ConfigError(f"the text has {num_tokens:,} tokens, the model reads at most {max_length:,}: shorten it.")
+    maskable = np.ones(num_tokens, dtype=bool)
+    maskable[[0, -1]] = False
+    starts_word = np.zeros(num_tokens, dtype=bool)
+    starts_word[1:-1] = np.diff(encoding.word_ids, prepend=-1) > 0
+    firsts = np.flatnonzero(starts_word)
+    pack = Pack(
+        input_ids=np.concatenate([[tokenizer.cls_id], encoding.ids, [tokenizer.sep_id]]).astype(np.int64),
+        token_type_ids=np.zeros(num_tokens, dtype=np.int64),
+        borders=np.array([0, num_tokens], dtype=np.int64),
+        maskable=maskable,
+        starts_word=starts_word,
+        block_ids=np.zeros(1, dtype=np.int64),
+    )
+    ends = [*firsts[1:].tolist(), num_tokens - 1]
+    return SingleText(pack=pack, words=tuple(zip(firsts.tolist(), ends, strict=True)))
+
+
+def spans_of_words(text: SingleText, words: Sequence[tuple[int, int]]) -> Spans:
+    """Return half-open ranges of word numbers (the first word is 1) as spans of tokens, merged where they touch.
+
+    Raises: ConfigError for an empty range or one outside the text.
+    """
+    hidden = np.zeros(len(text.pack.input_ids) + 1, dtype=bool)
+    for first, last in words:
+        if not 1 <= first < last <= len(text.words) + 1:
+            raise ConfigError(
+                f"span {first}:{last} is not in the text: its words are 1 to {len(text.words)}, so a span is "
+                f"FIRST:END with 1 <= FIRST < END <= {len(text.words) + 1}."
+            )
+        hidden[text.words[first - 1][0] : text.words[last - 2][1]] = True
+    edges = np.flatnonzero(np.diff(hidden.astype(np.int8), prepend=0))
+    start, end = edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)
+    return Spans(sequence=np.zeros(len(start), dtype=np.int64), start=start, end=end, num_drawn=len(words))
+
+
+@torch.no_grad()
+def explain_spans(
+    encoder: Encoder,
+    masked_lm: MaskedLMHead,
+    span_boundary: SpanBoundaryHead | None,
+    tokenizer: Tokenizer,
+    text: SingleText,
+    spans: Spans,
+) -> list[HiddenToken]:
+    """Hide the spans ([MASK] at every token) and return the losses of their N tokens, in order.
+
+    Without a boundary head (a plain BERT) the SBO columns are None. The encoder's own mode is kept aside: dropout is
+    off while this runs.
+    """
+    pack = text.pack
+    start_N, end_N = (np.repeat(edge, spans.end - spans.start) for edge in (spans.start, spans.end))
+    position_N = np.concatenate([np.arange(a, b) for a, b in zip(spans.start, spans.end, strict=True)])
+    row_N = position_N - start_N
+    input_ids = pack.input_ids.copy()
+    input_ids[position_N] = tokenizer.mask_id
+
+    was_training = encoder.training
+    encoder.eval()
+    try:
+        device = encoder.word_embedding.device
+        sequences = Sequences.from_lengths(np.diff(pack.borders)).to(device)
+        types = torch.from_numpy(pack.token_type_ids).to(device)
+        hidden_nD = encoder(torch.from_numpy(input_ids).to(device), types, sequences).float()
+    finally:
+        encoder.train(was_training)
+
+    original_N = torch.from_numpy(pack.input_ids[position_N]).to(device)
+    mlm = _losses(masked_lm, masked_lm.transform(hidden_nD[position_N]), original_N, tokenizer)
+    sbo: list[tuple[float, str] | None] = [None] * len(position_N)
+    if span_boundary is not None:
+        kept = np.flatnonzero(row_N < span_boundary.num_positions)
+        rows = span_boundary.transform(
+            hidden_nD[start_N[kept] - 1], hidden_nD[end_N[kept]], torch.from_numpy(row_N[kept]).to(device)
+        )
+        for index, found in zip(kept, _losses(span_boundary, rows, original_N[kept], tokenizer), strict=True):
+            sbo[index] = found
+    tokens = tokenizer.tokens(pack.input_ids)
+    return [
+        HiddenToken(
+            token=tokens[position],
+            position=int(position),
+            left=tokens[start_N[index] - 1],
+            right=tokens[end_N[index]],
+            position_row=int(row_N[index]),
+            mlm=mlm[index][0],
+            sbo=boundary[0] if boundary else None,
+            total=mlm[index][0] + boundary[0] if boundary else None,
+            mlm_guess=mlm[index][1],
+            sbo_guess=boundary[1] if boundary else None,
+        )
+        for index, (position, boundary) in enumerate(zip(position_N.tolist(), sbo, strict=True))
+    ]
+
+
+def unknown_frequencies(tokenizer: Tokenizer) -> Vocabulary:
+    """Return the tables that masking needs, for a tokenizer without a store: every token counts once."""
+    is_special = np.zeros(tokenizer.vocab_size, dtype=bool)
+    is_special[sorted(tokenizer.special_ids)] = True
+    return Vocabulary(
+        size=tokenizer.vocab_size,
+        pad_id=tokenizer.pad_id,
+        unk_id=tokenizer.unk_id,
+        cls_id=tokenizer.cls_id,
+        sep_id=tokenizer.sep_id,
+        mask_id=tokenizer.mask_id,
+        is_special=is_special,
+        starts_word=tokenizer.starts_word_table(),
+        unigram_counts=(~is_special).astype(np.int64),
+    )
+
+
+def _losses(
+    head: MaskedLMHead | SpanBoundaryHead, rows_ND: Tensor, target_N: Tensor, tokenizer: Tokenizer
+) -> list[tuple[float, str]]:
+    """Return (-log P of the target, likeliest token) of each row."""
+    logits_NV = vocabulary_logits(rows_ND, head.weight, head.bias, tokenizer.vocab_size)
+    loss_N = torch.nn.functional.cross_entropy(logits_NV.double(), target_N, reduction="none")
+    return list(zip(loss_N.tolist(), tokenizer.tokens(logits_NV.argmax(dim=1).cpu().numpy()), strict=True))
