@@ -1,0 +1,133 @@
+"""Line charts as inline SVG that need no script, keep their letters readable at phone width and follow light or dark.
+
+The plot is stretched to its box while strokes and labels keep their size: labels are HTML, placed in per cent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+MAX_POINTS = 240  # more can't be seen in a box this wide
+NUM_TICKS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One curve: x and y values of equal length; `tone` names a colour of the page's palette."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    tone: str = "ours"  # ours, boundary, control, init, unigram, bigram
+    dashed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    percent: float  # from the left, or from the top
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnLine:
+    label: str
+    tone: str
+    dashed: bool
+    points: str  # SVG points in a box of 1000 x 1000
+    last: str  # the last value, written out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart ready for the template."""
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[DrawnLine, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    note: str = ""
+    kind: str = field(default="chart", init=False)
+
+
+def draw_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str, note: str = "") -> Chart | None:
+    """Scale the lines to a common box; values that are not finite are left out; None where nothing is left.
+
+    A line with one point is drawn across the whole width: it is a level, such as a baseline.
+    """
+    kept = [(line, finite_points(line)) for line in lines]
+    kept = [(line, points) for line, points in kept if points]
+    if not kept:
+        return None
+    x_values = [x for line, points in kept for x, _ in points if len(points) > 1] or [0.0, 1.0]
+    y_values = [y for _, points in kept for _, y in points]
+    x_ticks, x_low, x_high = nice_ticks(min(x_values), max(x_values), widen=False)
+    y_ticks, y_low, y_high = nice_ticks(min(y_values), max(y_values), widen=True)
+
+    def place_x(x: float) -> float:
+        return (x - x_low) / (x_high - x_low)
+
+    def place_y(y: float) -> float:
+        return 1 - (y - y_low) / (y_high - y_low)
+
+    drawn = []
+    for line, points in kept:
+        level = len(points) == 1
+        path = [(x_low, points[0][1]), (x_high, points[0][1])] if level else thin(points)
+        drawn.append(
+            DrawnLine(
+                label=line.label,
+                tone=line.tone,
+                dashed=line.dashed or level,
+                points=" ".join(f"{1000 * place_x(x):.1f},{1000 * place_y(y):.1f}" for x, y in path),
+                last=f"{points[-1][1]:.2f}",
+            )
+        )
+    return Chart(
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        lines=tuple(drawn),
+        x_ticks=tuple(Tick(percent=100 * place_x(x), label=short_number(x)) for x in x_ticks),
+        y_ticks=tuple(Tick(percent=100 * place_y(y), label=short_number(y)) for y in y_ticks),
+        note=note,
+    )
+
+
+def finite_points(line: Line) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
+
+
+def thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most `MAX_POINTS`: the mean of neighbouring points, the last one kept."""
+    step = math.ceil(len(points) / MAX_POINTS)
+    if step == 1:
+        return points
+    groups = [points[i : i + step] for i in range(0, len(points), step)]
+    means = [(sum(x for x, _ in g) / len(g), sum(y for _, y in g) / len(g)) for g in groups]
+    return [*means, points[-1]]
+
+
+def nice_ticks(low: float, high: float, *, widen: bool) -> tuple[list[float], float, float]:
+    """Round tick values; returns them with the ends of the axis (widened to whole ticks where asked)."""
+    if high <= low:
+        spread = abs(low) * 0.1 or 1.0
+        low, high = low - spread, high + spread
+    raw = (high - low) / NUM_TICKS
+    size = 10 ** math.floor(math.log10(raw))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor >= raw * 0.999)
+    first = math.floor(low / step) if widen else math.ceil(low / step - 1e-9)
+    last = math.ceil(high / step) if widen else math.floor(high / step + 1e-9)
+    ticks = [index * step for index in range(first, last + 1)]
+    return (ticks, ticks[0], ticks[-1]) if widen else (ticks, low, high)
+
+
+def short_number(value: float) -> str:
+    """1500000 -> '1.5 M', 0.05 -> '0.05'."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(value) >= size:
+            return f"{value / size:.4g}{unit}"
+    return f"{value:.4g}" if abs(value) > 1e-12 else "0"

@@ -1,0 +1,65 @@
+"""Pictures of masks: a strip of sequences with their hidden stretches, and the lengths of spans against their law.
+
+Letters: S sequences, M spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spanwise.reporting.spans import NUM_COLOURS
+
+MAX_ROWS = 16
+MAX_COLUMNS = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """One hidden stretch of one row, in cells."""
+
+    row: int
+    start: int
+    length: int
+    colour: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskPicture:
+    """Rows are sequences, cells are tokens; ready for the template."""
+
+    title: str
+    note: str
+    lengths: tuple[int, ...]  # cells of each row
+    columns: int
+    stretches: tuple[Stretch, ...]
+    kind: str = field(default="mask_picture", init=False)
+
+
+def draw_masks(
+    title: str, lengths: Sequence[int], spans: Sequence[tuple[int, int, int]], *, note: str = ""
+) -> MaskPicture | None:
+    """Draw the first rows of S sequences; spans are (sequence, start, end) in tokens of their sequence, half-open.
+
+    Rows are cut at `MAX_COLUMNS` tokens. None where there is no sequence.
+    """
+    if not len(lengths):
+        return None
+    shown = [min(int(length), MAX_COLUMNS) for length in lengths[:MAX_ROWS]]
+    stretches = []
+    for number, (row, start, end) in enumerate(sorted(spans)):
+        if row < len(shown) and start < shown[row]:
+            colour = number % NUM_COLOURS
+            stretches.append(Stretch(row=row, start=start, length=min(end, shown[row]) - start, colour=colour))
+    return MaskPicture(title=title, note=note, lengths=tuple(shown), columns=max(shown), stretches=tuple(stretches))
+
+
+def length_shares(lengths: np.ndarray, longest: int = 12) -> list[tuple[str, float]]:
+    """Share of spans of 1, 2, ... tokens; those of `longest` tokens and more are one group. lengths [M]."""
+    if len(lengths) == 0:
+        return []
+    counts = np.bincount(np.minimum(lengths, longest), minlength=longest + 1)[1:]
+    names = [str(n) for n in range(1, longest)] + [f"{longest}+"]
+    return [(name, float(count) / len(lengths)) for name, count in zip(names, counts, strict=True)]

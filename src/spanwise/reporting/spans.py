@@ -1,0 +1,129 @@
+"""A masked text as pieces with colours: one list that the terminal and the page both draw.
+
+Letters: n tokens of one sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.text import Text
+
+Shown = Literal["visible", "mask", "random", "unchanged"]
+NUM_COLOURS = 6
+TERMINAL_COLOURS = ("bright_blue", "bright_magenta", "bright_green", "yellow", "cyan", "bright_red")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """One token as it is shown."""
+
+    text: str  # without the mark of continuation pieces
+    starts_word: bool
+    span: int | None = None  # number of its span in this text, counted from 0
+    shown: Shown = "visible"  # what the model sees there
+    seen: str = ""  # the token the model sees, where it is another one
+
+    @property
+    def colour(self) -> int:
+        return 0 if self.span is None else self.span % NUM_COLOURS
+
+
+def make_pieces(
+    tokens: Sequence[str],
+    starts_word: Sequence[bool],
+    spans: Sequence[tuple[int, int]],
+    seen: Sequence[str],
+    mask_token: str = "[MASK]",
+) -> list[Piece]:
+    """Pieces of n original tokens; `spans` are half-open ranges over them, `seen [n]` the tokens after replacement."""
+    owner: dict[int, int] = {}
+    for number, (start, end) in enumerate(spans):
+        owner.update(dict.fromkeys(range(start, end), number))
+    pieces = []
+    for index, token in enumerate(tokens):
+        shown: Shown = "visible"
+        if index in owner:
+            shown = "mask" if seen[index] == mask_token else "unchanged" if seen[index] == token else "random"
+        begins = bool(starts_word[index])
+        pieces.append(
+            Piece(
+                text=plain(token, begins),
+                starts_word=begins,
+                span=owner.get(index),
+                shown=shown,
+                seen=seen[index] if shown == "random" else "",
+            )
+        )
+    return pieces
+
+
+def plain(token: str, starts_word: bool) -> str:
+    return token if starts_word else token.removeprefix("##")
+
+
+def space_before(previous: str, piece: Piece) -> bool:
+    """Whether a reader expects a space: none inside words, before closing or after opening punctuation."""
+    if not piece.starts_word or not previous:
+        return False
+    return piece.text[0] not in ".,;:!?)]}%’'" and previous[-1] not in "([{$£€‘'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Neighbouring pieces of one span (or of none) as one stretch of text."""
+
+    text: str
+    space: bool  # a space before it
+    span: int | None = None
+    colour: int = 0
+    shown: Shown = "visible"
+    seen: str = ""
+
+
+def join_pieces(pieces: Sequence[Piece]) -> list[Run]:
+    """Join pieces to readable stretches, one for each span and for each visible part between spans."""
+    runs: list[Run] = []
+    previous: Piece | None = None
+    for piece in pieces:
+        space = space_before(previous.text if previous else "", piece)
+        if previous is not None and previous.span == piece.span:
+            last = runs[-1]
+            runs[-1] = Run(
+                text=last.text + (" " if space else "") + piece.text,
+                space=last.space,
+                span=last.span,
+                colour=last.colour,
+                shown=last.shown if last.shown == piece.shown else "random",
+                seen=(last.seen + (" " if space else "") + plain(piece.seen, piece.starts_word)).strip(),
+            )
+        else:
+            seen = plain(piece.seen, piece.starts_word)
+            runs.append(
+                Run(text=piece.text, space=space, span=piece.span, colour=piece.colour, shown=piece.shown, seen=seen)
+            )
+        previous = piece
+    return runs
+
+
+def terminal_text(pieces: Sequence[Piece]) -> Text:
+    """The text with its spans in colour, for a rich console."""
+    styles = {"mask": "bold reverse", "random": "bold underline", "unchanged": "bold"}
+    text = Text()
+    for run in join_pieces(pieces):
+        text.append(" " if run.space else "")
+        if run.span is None:
+            text.append(run.text, style="default")
+        else:
+            text.append(run.text, style=f"{styles[run.shown]} {TERMINAL_COLOURS[run.colour]}")
+    return text
+
+
+def highlight_answer(context: str, start: int, end: int, style: str = "bold black on bright_yellow") -> Text:
+    """The context with the characters start..end (half-open) marked, for a rich console."""
+    text = Text(context.rstrip())
+    if 0 <= start < end:
+        text.stylize(style, start, end)
+    return text
