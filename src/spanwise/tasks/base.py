@@ -44,6 +44,7 @@ class Task(Protocol):
     part_name: ClassVar[str]
     architecture: ClassVar[str]  # the Hugging Face class whose weights encoder and head are
     head_name: ClassVar[str]  # the head's name in a checkpoint
+    target_name: ClassVar[str]  # the name of its one loss
     main_score: ClassVar[str]
 
     def read(self, path: Any, *, purpose: str, errors: str = "strict") -> Any: ...

@@ -93,24 +93,29 @@ def make_windows(
     tokenizer: Tokenizer,
     *,
     max_length: int,
-    doc_stride: int,
     max_question_tokens: int,
+    doc_stride: int | None = None,
+    overlap: int | None = None,
     num_token_types: int = 2,
     skip_unreachable: bool = False,
 ) -> QuestionWindows:
-    """Encode `data` and cut it into windows of at most `max_length` tokens, `doc_stride` tokens apart.
+    """Encode `data` and cut it into windows of at most `max_length` tokens.
 
+    Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one; give one of the two. An
+    overlap that the windows of a long question can't hold is cut to half a window.
     A question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
     With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
-    Raises: ConfigError where `max_length` leaves no room; DataError for text that the tokenizer can't take.
+    Raises: ConfigError where `max_length` leaves no room; DataError where nothing is left.
     """
+    if (doc_stride is None) is (overlap is None):
+        raise ConfigError("give the windows either a doc_stride or an overlap.")
     if max_length < 8:
         raise ConfigError(f"max_length {max_length} leaves no room for a question and a passage; use 8 or more.")
     question_limit = min(max_question_tokens, max_length - _NUM_SPECIALS - max_length // 4)
     if question_limit < 1:
         raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
-    passages = _encode(tokenizer, data.contexts, data.source)
-    questions = _encode(tokenizer, [question.text for question in data.questions], data.source)
+    passages = tokenizer.encode_batch(data.contexts)
+    questions = tokenizer.encode_batch([question.text for question in data.questions])
     question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
     offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
 
@@ -126,7 +131,9 @@ def make_windows(
                 if skip_unreachable:
                     continue
         start = len(question_ids[number]) + 2
-        windows = passage_windows(len(offsets_n2), max_length - start - 1, doc_stride)
+        capacity = max_length - start - 1
+        stride = doc_stride if doc_stride is not None else capacity - overlap
+        windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
         numbers += [number] * len(windows)
         ranges.append(windows)
         golds.append(_gold_positions(windows, gold, start))
@@ -167,10 +174,3 @@ def _gold_positions(windows: np.ndarray, gold: tuple[int, int] | None, passage_s
         positions_W2[inside, 0] = gold[0] - windows[inside, 0] + passage_start
         positions_W2[inside, 1] = gold[1] - 1 - windows[inside, 0] + passage_start
     return positions_W2
-
-
-def _encode(tokenizer: Tokenizer, texts: Sequence[str], source: str) -> list[Encoding]:
-    try:
-        return tokenizer.encode_batch(list(texts))
-    except (TypeError, UnicodeEncodeError) as error:
-        raise DataError(f"{source}: a text is not valid Unicode (half a surrogate pair?): {error}.") from error

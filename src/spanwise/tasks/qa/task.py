@@ -42,6 +42,7 @@ class QuestionAnswering:
     part_name: ClassVar[str]
     architecture: ClassVar[str] = "BertForQuestionAnswering"
     head_name: ClassVar[str] = "qa"
+    target_name: ClassVar[str] = TARGET
     main_score: ClassVar[str] = "f1"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,57 @@
+"""An encoder with a task's head: trained by the one loop, asked by prediction.
+
+Letters: T tokens in the pack, D hidden size, W examples.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from spanwise.data.batch import Batch
+from spanwise.nn.encoder import Encoder
+from spanwise.runtime.device import Precision, autocast, resolve_precision
+from spanwise.tasks.base import Features, Task
+from spanwise.tasks.batches import prediction_packs
+
+PACK_TOKENS = 4096  # of one forward in prediction
+
+
+class TaskModel(nn.Module):
+    """Encoder, head and the task that reads them; one loss sum a target name."""
+
+    def __init__(self, task: Task, encoder: Encoder, head: nn.Module) -> None:
+        super().__init__()
+        self.task, self.encoder, self.head = task, encoder, head
+        self.loss_weights = {task.target_name: 1.0}
+
+    def forward(self, batch: Batch) -> dict[str, Any]:
+        hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
+        return self.task.loss(self.head, hidden_TD, batch)
+
+    @torch.inference_mode()
+    def outputs(
+        self, features: Features, *, precision: Precision = "fp32", pack_tokens: int = PACK_TOKENS
+    ) -> list[np.ndarray]:
+        """What the head says about each of the W examples: fp32 arrays [tokens of the example, ...], in order.
+
+        Runs without dropout and gives the model back in the mode it was in.
+        """
+        device = next(self.parameters()).device
+        resolved = resolve_precision(precision, device)
+        was_training = self.training
+        self.eval()
+        found: list[np.ndarray] = []
+        try:
+            for batch in prediction_packs(features, pack_tokens):
+                moved = batch.to(device)
+                with autocast(resolved, device):
+                    hidden_TD = self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
+                    rows = self.task.output(self.head, hidden_TD).float().cpu().numpy()
+                found += np.split(rows, np.cumsum(batch.sequences.lengths)[:-1])
+        finally:
+            self.train(was_training)
+        return found

@@ -1,0 +1,131 @@
+"""Windows of questions and passages: exact layout, exact offsets, nothing lost."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.qa.features import TARGET, make_windows, token_range
+from spanwise.tasks.qa.reader import Answer, Question, SquadData
+
+SIZES = {"max_length": 64, "doc_stride": 16, "max_question_tokens": 64}
+
+
+def one_question(context, answer=None, question="Where?"):
+    answers = () if answer is None else (answer,)
+    return SquadData(
+        source="own",
+        version="1.1",
+        contexts=(context,),
+        titles=("",),
+        questions=(Question("q", question, 0, answers),),
+        has_unanswerable=False,
+    )
+
+
+def test_a_window_is_cls_question_sep_passage_sep_with_token_types(tokenizer, squad11):
+    windows = make_windows(squad11, tokenizer, **{**SIZES, "max_length": 512})
+    assert len(windows) == 4
+    batch = windows.assemble(np.array([3, 0]))
+    ids, types = batch.input_ids.tolist(), batch.token_type_ids.tolist()
+    start = 0
+    for row in (3, 0):
+        question = tokenizer.encode(squad11.questions[row].text).ids.tolist()
+        passage = tokenizer.encode(squad11.context_of(squad11.questions[row])).ids.tolist()
+        expected = [tokenizer.cls_id, *question, tokenizer.sep_id, *passage, tokenizer.sep_id]
+        stop = start + len(expected)
+        assert ids[start:stop] == expected
+        assert types[start:stop] == [0] * (len(question) + 2) + [1] * (len(passage) + 1)
+        start = stop
+    assert start == len(ids) == batch.num_tokens
+    assert batch.counts == {TARGET: 2} and batch.ids == (3, 0)
+
+
+def test_the_targets_of_a_pack_point_at_the_answer_pieces(tokenizer, squad11):
+    windows = make_windows(squad11, tokenizer, **SIZES)
+    batch = windows.assemble(np.arange(len(windows)))
+    targets, borders = batch.targets[TARGET], batch.sequences.cu_seqlens.tolist()
+    shown = set()
+    for row, (first, last) in enumerate(zip(targets.first_S.tolist(), targets.last_S.tolist(), strict=True)):
+        question = squad11.questions[windows.question_W[row]]
+        if first == last == borders[row]:
+            continue  # [CLS]: this window does not show the answer
+        assert borders[row] < first <= last < borders[row + 1]
+        pieces = tokenizer.tokens(batch.input_ids[first : last + 1].numpy())
+        assert "".join(piece.removeprefix("##") for piece in pieces) == question.answers[0].text.replace(" ", "")
+        shown.add(question.id)
+    assert shown == {question.id for question in squad11.questions}
+
+
+def test_one_type_encoders_get_no_second_type(tokenizer, squad11):
+    windows = make_windows(squad11, tokenizer, **SIZES, num_token_types=1)
+    assert windows.assemble(np.arange(len(windows))).token_type_ids.sum() == 0
+
+
+def test_long_questions_are_cut_counted_and_leave_room_for_the_passage(tokenizer):
+    data = one_question("Seoul lies on the Han.", question="why " * 200)
+    windows = make_windows(data, tokenizer, **SIZES)
+    assert windows.num_cut_questions == 1
+    assert len(windows.question_ids[0]) == 64 - 3 - 16
+    assert make_windows(data, tokenizer, **{**SIZES, "max_question_tokens": 10}).passage_start(0) == 12
+    assert windows.lengths_W.max() <= 64 and windows.last_W.max() == len(windows.passages[0].ids)
+
+
+def test_contexts_shorter_than_the_question_and_longer_than_any_window_are_covered(tokenizer):
+    short = make_windows(
+        one_question("Han", question="Which river is long and flows through Seoul?"), tokenizer, **SIZES
+    )
+    assert (len(short), short.last_W[0]) == (1, 1)
+    long = make_windows(one_question("Seoul is old. " * 3000), tokenizer, **SIZES)
+    covered = np.zeros(len(long.passages[0].ids), dtype=bool)
+    for first, last in zip(long.first_W, long.last_W, strict=True):
+        covered[first:last] = True
+    assert covered.all() and long.lengths_W.max() <= 64
+
+
+def test_windows_can_be_given_their_overlap_instead_of_their_stride(tokenizer):
+    data = one_question("Han " * 200)
+    windows = make_windows(data, tokenizer, max_length=64, max_question_tokens=64, overlap=20)
+    assert (windows.last_W[:-1] - windows.first_W[1:] == 20).all()
+    crowded = make_windows(data, tokenizer, max_length=16, max_question_tokens=64, overlap=400)
+    assert crowded.last_W[-1] == 200
+    with pytest.raises(ConfigError, match="either"):
+        make_windows(data, tokenizer, max_length=64, max_question_tokens=64)
+
+
+def test_user_text_never_becomes_a_special_id(tokenizer):
+    data = one_question("[CLS] Seoul [SEP] [MASK] [PAD] [UNK]", question="[SEP] Where [CLS]?")
+    ids = make_windows(data, tokenizer, **SIZES).assemble(np.array([0])).input_ids.tolist()
+    assert (ids.count(tokenizer.cls_id), ids.count(tokenizer.sep_id)) == (1, 2)
+    assert not {tokenizer.mask_id, tokenizer.pad_id} & set(ids)
+
+
+def test_an_answer_of_which_the_tokenizer_keeps_nothing_is_counted_and_left_out_of_training(tokenizer):
+    data = one_question("Han \x07\x07 River", Answer("\x07\x07", 4))
+    assert make_windows(data, tokenizer, **SIZES).num_unreachable_answers == 1
+    with pytest.raises(DataError, match="no question is left"):
+        make_windows(data, tokenizer, **SIZES, skip_unreachable=True)
+
+
+@pytest.mark.parametrize("sizes", [{"max_length": 7}, {"max_question_tokens": 0}])
+def test_sizes_without_room_are_errors(tokenizer, squad11, sizes):
+    with pytest.raises(ConfigError):
+        make_windows(squad11, tokenizer, **{**SIZES, **sizes})
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60), st.data())
+def test_offsets_of_any_text_cut_out_the_answer(tokenizer, context, draw):
+    encoding = tokenizer.encode(context)
+    offsets = np.asarray(encoding.offsets)
+    assert (offsets[:, 0] <= offsets[:, 1]).all() and (np.diff(offsets, axis=0) >= 0).all()
+    assert not len(offsets) or (offsets.min() >= 0 and offsets.max() <= len(context))
+    start = draw.draw(st.integers(0, len(context) - 1))
+    end = draw.draw(st.integers(start + 1, len(context)))
+    found = token_range(offsets, start, end)
+    if found is None:  # no token touches these characters
+        assert not ((offsets[:, 1] > start) & (offsets[:, 0] < end) & (offsets[:, 1] > offsets[:, 0])).any()
+    else:
+        touching = np.flatnonzero((offsets[:, 1] > start) & (offsets[:, 0] < end))
+        assert (touching[0], touching[-1] + 1) == found
