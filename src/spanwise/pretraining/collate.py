@@ -1,0 +1,112 @@
+"""Rows of a block table -> pack -> spans -> replaced ids -> targets -> batch.
+
+All of it is a pure function of (store, recipe parts, seed, epoch, block id): a sequence is masked alike whatever else
+is in its pack. Letters: T tokens in the pack, S sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from spanwise.data.batch import Batch
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import ConfigError
+from spanwise.nn.sequences import Sequences
+from spanwise.pretraining.formats.base import BlockTable, InputFormat
+from spanwise.pretraining.masking.base import MaskingScheme
+from spanwise.pretraining.masking.merge import hidden_tokens
+from spanwise.pretraining.masking.replacement import Replacement
+from spanwise.pretraining.objectives.base import Objective
+from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.runtime.seed import keys_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masked:
+    """A pack with what was hidden in it."""
+
+    pack: Pack  # the original ids
+    spans: Spans
+    hidden: Hidden
+    input_ids: np.ndarray  # [T] int64, what the encoder reads
+
+
+class Collator:
+    """Makes the batches of one store and one set of recipe parts.
+
+    `num_maskings` = k repeats the maskings of the first k epochs (static masking; 1 for validation), None draws new
+    ones at every epoch. `max_targets` is the most hidden tokens of a pack.
+
+    Raises: ConfigError where an objective asks for what neither the format nor the masking gives.
+    """
+
+    def __init__(
+        self,
+        store: TokenStore,
+        *,
+        format: InputFormat,
+        masking: MaskingScheme,
+        replacement: Replacement,
+        objectives: Mapping[str, Objective],
+        seed: int,
+        num_maskings: int | None = None,
+        max_targets: int | None = None,
+    ) -> None:
+        check_needs(format, objectives)
+        if num_maskings is not None and num_maskings < 1:
+            raise ConfigError(f"num_maskings must be at least 1, or None for new maskings always; got {num_maskings}.")
+        self.store = store
+        self.format = format
+        self.masking = masking
+        self.replacement = replacement
+        self.objectives = dict(objectives)
+        self.seed = seed
+        self.num_maskings = num_maskings
+        self.max_targets = max_targets
+        self._random_ids = replacement.random_ids(store.vocabulary)
+
+    def masked(self, table: BlockTable, rows: np.ndarray, epoch: int) -> Masked:
+        """Return the pack of the blocks `rows` [S], masked as this epoch masks them."""
+        pack = self.format.assemble(self.store, table, rows)
+        return self.mask(pack, epoch)
+
+    def mask(self, pack: Pack, epoch: int) -> Masked:
+        """Choose spans and replace them; the pack itself stays as it is."""
+        if self.num_maskings is not None:
+            epoch %= self.num_maskings
+        select_keys_S = keys_for(self.seed, "masking", epoch, pack.block_ids)
+        replace_keys_S = keys_for(self.seed, "replacement", epoch, pack.block_ids)
+        spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets)
+        input_ids = self.replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids)
+        return Masked(pack=pack, spans=spans, hidden=hidden_tokens(pack, spans), input_ids=input_ids)
+
+    def batch(self, masked: Masked) -> Batch:
+        """Return what travels to the model, with the targets and counts of every objective."""
+        pack = masked.pack
+        targets = {
+            name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
+        }
+        return Batch(
+            input_ids=torch.from_numpy(masked.input_ids),
+            token_type_ids=torch.from_numpy(pack.token_type_ids),
+            sequences=Sequences.from_lengths(np.diff(pack.borders)),
+            targets=targets,
+            counts={name: target.count for name, target in targets.items()},
+            ids=tuple(pack.block_ids.tolist()),
+        )
+
+
+def check_needs(format: InputFormat, objectives: Mapping[str, Objective]) -> None:
+    """Raises: ConfigError naming the objective and what it misses. Opens no file."""
+    if not objectives:
+        raise ConfigError("a recipe needs at least one objective, for example objectives={'mlm': MaskedLM()}.")
+    for name, objective in objectives.items():
+        missing = objective.needs - format.gives - {"spans"}
+        if missing:
+            raise ConfigError(
+                f"objective '{name}' asks for '{min(missing)}'; format {type(format).__name__} gives none."
+            )

@@ -1,0 +1,42 @@
+"""What an objective is: what it asks of a pack, its targets made on the host, and a head that gives a loss sum.
+
+Letters: T tokens in the pack, D hidden size.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Protocol
+
+from torch import nn
+
+from spanwise.errors import ConfigError
+from spanwise.nn.encoder import Encoder
+from spanwise.pretraining.packs import Hidden, Pack, Spans
+
+
+class Targets(Protocol):
+    """A frozen dataclass of tensors; it moves with the batch."""
+
+    @property
+    def count(self) -> int:
+        """Number of targets, known before any forward; 0 is legal."""
+        ...
+
+
+class Objective(Protocol):
+    """A recipe part. The head that `build` makes is called as `head(hidden [T, D], targets)` and returns the sum."""
+
+    name: ClassVar[str]  # its key in a recipe, a batch and a log
+    needs: ClassVar[frozenset[str]]  # of "spans" (a masking gives them), "pair_label" (some formats do)
+    weight: float
+
+    def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> Any: ...
+
+    def build(self, encoder: Encoder) -> nn.Module: ...
+
+
+def checked_weight(name: str, weight: float) -> None:
+    """Raises: ConfigError for a weight that is negative or not finite."""
+    if not math.isfinite(weight) or weight < 0.0:
+        raise ConfigError(f"objectives.{name}.weight must be 0 or more, got {weight}.")

@@ -1,0 +1,70 @@
+"""Masked language modelling: guess what stood at every hidden token, the unchanged ones included.
+
+Source: Devlin et al. 2019 (BERT), section 3.1; spec FAMILY sections 1.3 and 2.
+Letters: T tokens in the pack, D hidden size, N hidden tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from spanwise.config import part
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
+from spanwise.pretraining.objectives.base import checked_weight
+from spanwise.pretraining.packs import Hidden, Pack, Spans
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLMTargets:
+    """The N hidden tokens of a pack in order of position."""
+
+    positions: Tensor  # [N] int64, in the pack
+    ids: Tensor  # [N] int64, what stood there; any id is legal, 0 too
+    sequence: Tensor  # [N] int64, which of the pack's sequences
+
+    @property
+    def count(self) -> int:
+        return self.positions.shape[0]
+
+
+class MaskedLMScorer(MaskedLMHead):
+    """The head with its loss; parameters are those of `MaskedLMHead`."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.config, encoder.word_embedding)
+        self.vocab_size = encoder.config.vocab_size
+
+    def forward(self, hidden: Tensor, targets: MaskedLMTargets, per_row: bool = False) -> VocabularyLoss:
+        """Return the loss summed over the N targets; hidden [T, D]. `per_row` adds the N single losses."""
+        rows_ND = self.transform(hidden.index_select(0, targets.positions))
+        return vocabulary_loss(rows_ND, self.weight, self.bias, targets.ids, self.vocab_size, per_row=per_row)
+
+
+@part("masked_lm")
+class MaskedLM:
+    """Cross-entropy of every hidden token, read at its own place."""
+
+    name: ClassVar[str] = "mlm"
+    needs: ClassVar[frozenset[str]] = frozenset({"spans"})
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        checked_weight(self.name, self.weight)
+
+    def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> MaskedLMTargets:
+        return MaskedLMTargets(
+            positions=torch.from_numpy(hidden.position),
+            ids=torch.from_numpy(hidden.original_ids),
+            sequence=torch.from_numpy(spans.sequence[hidden.span]),
+        )
+
+    def build(self, encoder: Encoder) -> MaskedLMScorer:
+        """Return the head, its decoder tied to the encoder's word embedding."""
+        return MaskedLMScorer(encoder)
