@@ -9,7 +9,8 @@ import pytest
 
 from spanwise.cli.main import main
 
-WORDS = "Denver won the game in February and the team of Carolina lost it by fourteen points before noon".split()
+SENTENCE = "Denver won the game in February and the team of Carolina lost it by fourteen points before noon"
+WORDS = SENTENCE.split()
 
 
 @dataclass(frozen=True)

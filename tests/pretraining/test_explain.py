@@ -1,6 +1,5 @@
 """The paper's figure on any sentence: losses of hidden words by context and by borders."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -11,7 +10,7 @@ from spanwise.nn.init import initialize
 from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
-from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words, unknown_frequencies
+from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
@@ -53,7 +52,7 @@ def test_words_five_to_eight_are_those_of_the_papers_figure(parts, tokenizer):
     tokens = explain(parts, tokenizer, (5, 9))
     assert "".join(t.token.replace("##", "") for t in tokens) == "anAmericanfootballgame"
     assert {(t.left, t.right) for t in tokens} == {("was", "to")}
-    assert [t.position_row for t in tokens] == list(range(len(tokens)))
+    assert [t.position_row for t in tokens] == [min(index, 2) for index in range(len(tokens))]
 
 
 def test_losses_are_those_of_the_heads_on_the_masked_sentence(parts, tokenizer):
@@ -79,11 +78,16 @@ def test_losses_are_those_of_the_heads_on_the_masked_sentence(parts, tokenizer):
     encoder.train()
 
 
-def test_tokens_beyond_the_position_table_keep_the_context_loss_alone(parts, tokenizer):
-    tokens = explain(parts, tokenizer, (2, 9))
-    assert len(tokens) > 3
-    assert [t.sbo is None for t in tokens] == [t.position_row >= 3 for t in tokens]
-    assert all(t.mlm > 0 for t in tokens)
+def test_tokens_deeper_than_the_position_table_share_its_last_row_or_are_left_out(parts, tokenizer):
+    text = read_single_text(SENTENCE, tokenizer, 64)
+    spans = spans_of_words(text, [(2, 9)])
+    shared = explain_spans(*parts, tokenizer, text, spans)
+    skipped = explain_spans(*parts, tokenizer, text, spans, beyond="skip")
+    assert len(shared) > 3
+    assert [t.position_row for t in shared] == [min(index, 2) for index in range(len(shared))]
+    assert all(t.sbo is not None for t in shared)
+    assert [t.sbo is None for t in skipped] == [index >= 3 for index in range(len(skipped))]
+    assert [t.mlm for t in skipped] == [t.mlm for t in shared]
 
 
 def test_touching_spans_are_one_span_and_far_ones_two(parts, tokenizer):
@@ -121,9 +125,3 @@ def test_user_text_never_hides_or_ends_anything(tokenizer):
     text = read_single_text("a [SEP] b [MASK]", tokenizer, 64)
     inside = text.pack.input_ids[1:-1]
     assert not set(inside.tolist()) & {tokenizer.sep_id, tokenizer.mask_id, tokenizer.cls_id}
-
-
-def test_without_a_store_every_ordinary_token_counts_alike(tokenizer):
-    vocabulary = unknown_frequencies(tokenizer)
-    assert set(np.unique(vocabulary.unigram_counts)) == {0, 1}
-    assert not vocabulary.unigram_counts[vocabulary.is_special].any()

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.lm_head import MaskedLMHead
@@ -27,13 +27,13 @@ from spanwise.text.tokenizers import Tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class HiddenToken:
-    """One hidden token and its losses in nats; `sbo` and `total` are None where the position table has no row."""
+    """One hidden token and its losses in nats; `sbo` and `total` are None where the borders give none."""
 
     token: str
     position: int  # in the sequence, [CLS] is 0
     left: str  # the last visible token before the span
     right: str  # the first visible token after it
-    position_row: int  # row of the position table: 0 for the first token of the span (the paper's p_1)
+    position_row: int  # row of the position table, 0 for the first token of the span (the paper's p_1)
     mlm: float  # -log P(token | context)
     sbo: float | None  # -log P(token | left, right, position)
     total: float | None  # their sum, the paper's loss
@@ -103,11 +103,13 @@ def explain_spans(
     tokenizer: Tokenizer,
     text: SingleText,
     spans: Spans,
+    *,
+    beyond: Literal["last", "skip"] = "last",
 ) -> list[HiddenToken]:
     """Hide the spans ([MASK] at every token) and return the losses of their N tokens, in order.
 
-    Without a boundary head (a plain BERT) the SBO columns are None. The encoder's own mode is kept aside: dropout is
-    off while this runs.
+    Without a boundary head (a plain BERT) the SBO columns are None. Tokens that lie deeper in their span than the
+    position table reaches share its last row or have no SBO loss, as `SpanBoundary.beyond` says. Dropout is off here.
     """
     pack = text.pack
     start_N, end_N = (np.repeat(edge, spans.end - spans.start) for edge in (spans.start, spans.end))
@@ -130,7 +132,9 @@ def explain_spans(
     mlm = _losses(masked_lm, masked_lm.transform(hidden_nD[position_N]), original_N, tokenizer)
     sbo: list[tuple[float, str] | None] = [None] * len(position_N)
     if span_boundary is not None:
-        kept = np.flatnonzero(row_N < span_boundary.num_positions)
+        num_rows = span_boundary.num_positions
+        kept = np.flatnonzero((row_N < num_rows) | (beyond == "last"))
+        row_N = np.minimum(row_N, num_rows - 1)
         rows = span_boundary.transform(
             hidden_nD[start_N[kept] - 1], hidden_nD[end_N[kept]], torch.from_numpy(row_N[kept]).to(device)
         )
@@ -152,23 +156,6 @@ def explain_spans(
         )
         for index, (position, boundary) in enumerate(zip(position_N.tolist(), sbo, strict=True))
     ]
-
-
-def unknown_frequencies(tokenizer: Tokenizer) -> Vocabulary:
-    """Return the tables that masking needs, for a tokenizer without a store: every token counts once."""
-    is_special = np.zeros(tokenizer.vocab_size, dtype=bool)
-    is_special[sorted(tokenizer.special_ids)] = True
-    return Vocabulary(
-        size=tokenizer.vocab_size,
-        pad_id=tokenizer.pad_id,
-        unk_id=tokenizer.unk_id,
-        cls_id=tokenizer.cls_id,
-        sep_id=tokenizer.sep_id,
-        mask_id=tokenizer.mask_id,
-        is_special=is_special,
-        starts_word=tokenizer.starts_word_table(),
-        unigram_counts=(~is_special).astype(np.int64),
-    )
 
 
 def _losses(

@@ -1,0 +1,65 @@
+"""`spanwise prepare`: text in, a token store out."""
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from spanwise.cli.budget import format_seconds
+from spanwise.cli.console import print_json, say
+
+
+def prepare(
+    *text: Annotated[Path, Parameter(required=True)],
+    tokenizer: Path,
+    out: Path,
+    lines: Literal["paragraphs", "sentences"] = "paragraphs",
+    errors: Literal["strict", "replace"] = "strict",
+    text_field: str = "text",
+    language: str = "en",
+    processes: int | None = None,
+    json: bool = False,
+) -> None:
+    """Turn text into a token store, in memory that does not grow with the corpus.
+
+    Parameters
+    ----------
+    text
+        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst. A blank line ends a document.
+    tokenizer
+        Folder of the tokenizer: tokenizer.json, or vocab.txt alone.
+    out
+        Folder of the new store; must not exist yet.
+    lines
+        What a line of text is; paragraphs are split into sentences.
+    errors
+        What to do at bytes that are not UTF-8: stop, or replace them and go on.
+    text_field
+        The field that holds the text, in JSON lines and parquet.
+    language
+        Of the text, for splitting sentences: en, ko, ...
+    processes
+        Cores to encode on. Default: all.
+    json
+        Print one JSON object.
+    """
+    if processes is not None:
+        os.environ["RAYON_NUM_THREADS"] = str(max(1, processes))  # read when the library starts its threads
+    from spanwise.data.prepare import prepare as prepare_store
+    from spanwise.text.corpus import CorpusOptions
+    from spanwise.text.tokenizers import Tokenizer
+
+    options = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
+    report = prepare_store(list(text), Tokenizer.load(tokenizer), out, options)
+    if json:
+        print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
+        return
+    say(
+        f"Stored {report.num_tokens:,} tokens of {report.num_sentences:,} sentences in {report.num_documents:,} "
+        f"documents: {out}"
+    )
+    say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens a second")
+    if report.unknown_share > 0.01:
+        say(f"{report.unknown_share:.1%} of the tokens are unknown: is this the right tokenizer for the text?")

@@ -1,0 +1,72 @@
+"""`spanwise show store`: what a token store holds."""
+
+from pathlib import Path
+
+from spanwise.cli.console import print_json, print_pairs, print_table
+
+
+def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = False) -> None:
+    """Show what a token store holds: counts, lengths, its most frequent tokens.
+
+    Parameters
+    ----------
+    store
+        Folder of the store.
+    tokenizer
+        Folder of the tokenizer; needed for a store of other tools (Megatron-LM .bin and .idx), which holds none.
+    json
+        Print one JSON object.
+    """
+    import numpy as np
+
+    from spanwise.data.token_store import TokenStore
+    from spanwise.text.tokenizers import Tokenizer
+
+    words = None if tokenizer is None else Tokenizer.load(tokenizer)
+    opened = TokenStore.open(store, words)
+    words = words or opened.tokenizer()
+    counts = opened.vocabulary.unigram_counts
+    top = np.argsort(-counts, kind="stable")[:10]
+    lengths = opened.sentence_lengths
+    record = {
+        "path": str(store),
+        "num_documents": opened.num_documents,
+        "num_sentences": opened.num_sentences,
+        "num_tokens": opened.num_tokens,
+        "tokens_per_sentence": {
+            "mean": float(np.mean(lengths)) if len(lengths) else 0.0,
+            "median": float(np.median(lengths)) if len(lengths) else 0.0,
+            "longest": int(lengths.max(initial=0)),
+        },
+        "vocab_size": opened.vocabulary.size,
+        "vocabulary_used": float(np.count_nonzero(counts) / max(1, opened.vocabulary.size)),
+        "unknown_share": float(counts[opened.vocabulary.unk_id] / max(1, opened.num_tokens)),
+        "tokenizer_sha256": opened.tokenizer_sha256,
+        "sha256": opened.sha256,
+        "most_frequent": [
+            {"token": token, "count": int(count)}
+            for token, count in zip(words.tokens(top), counts[top].tolist(), strict=True)
+        ],
+    }
+    if json:
+        print_json(record)
+        return
+    spread = record["tokens_per_sentence"]
+    print_pairs(
+        [
+            ("Documents", opened.num_documents),
+            ("Sentences", opened.num_sentences),
+            ("Tokens", opened.num_tokens),
+            ("A sentence", f"{spread['mean']:.1f} tokens, median {spread['median']:g}, longest {spread['longest']:,}"),
+            ("Vocabulary", f"{opened.vocabulary.size:,} pieces, {record['vocabulary_used']:.1%} of them seen"),
+            ("Unknown", f"{record['unknown_share']:.3%} of all tokens"),
+            ("Content", f"{opened.sha256[:16]}, tokenizer {opened.tokenizer_sha256[:16]}"),
+        ]
+    )
+    print_table(
+        ["token", "count", "share"],
+        [
+            [row["token"], row["count"], f"{row['count'] / max(1, opened.num_tokens):.2%}"]
+            for row in record["most_frequent"]
+        ],
+    )
