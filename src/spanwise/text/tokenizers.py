@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import tokenizers
+from tokenizers import normalizers, pre_tokenizers
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.text.tokenizer_files import (
@@ -85,7 +86,7 @@ class Tokenizer:
             raise CheckpointError(f"{folder}: {cause}") from cause
 
     def save(self, folder: str | Path) -> None:
-        """Write `tokenizer.json`, `tokenizer_config.json` and (WordPiece) `vocab.txt`, as `AutoTokenizer` reads them."""
+        """Write `tokenizer.json`, `tokenizer_config.json` and (WordPiece) `vocab.txt`; `AutoTokenizer` reads them."""
         write_tokenizer(self._backend, Path(folder), self.specials, self.max_length)
 
     def encode(self, text: str) -> Encoding:
@@ -138,8 +139,16 @@ class Tokenizer:
 
     @functools.cached_property
     def sha256(self) -> str:
-        """Hash of all that decides ids: vocabulary, normaliser, pre-tokeniser, model, special roles. Kept by save and load."""
+        """Hash of all that decides ids: vocabulary, normaliser, pre-tokeniser, model, roles. Save and load keep it."""
         return content_sha256(self._backend, self.specials)
+
+    @functools.cached_property
+    def splits_at_spaces(self) -> bool:
+        """Whether a text's ids are those of its pieces between spaces, end to end: no token ever sees past a space."""
+        normalizer, splitter = self._backend.normalizer, self._backend.pre_tokenizer
+        plain_added = any(not token.special for token in self._backend.get_added_tokens_decoder().values())
+        is_local = normalizer is None or isinstance(normalizer, normalizers.BertNormalizer)
+        return is_local and isinstance(splitter, pre_tokenizers.BertPreTokenizer) and not plain_added
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, is_cased={self.is_cased}, sha256={self.sha256[:12]})"

@@ -1,0 +1,112 @@
+"""From text files to a token store: read, split, encode on all cores, write; in memory that does not grow.
+
+Each word is encoded once and remembered (`CachedEncoder`); new words go to the `tokenizers` library's own thread pool
+(its size is RAYON_NUM_THREADS, by default all cores). No process is started, so nothing can be orphaned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.data.cached_encoder import CachedEncoder
+from spanwise.data.store_writer import SHARD_BYTES, TokenStoreWriter
+from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
+from spanwise.text.tokenizers import Tokenizer
+
+BATCH_CHARACTERS = 1 << 20  # text held at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareReport:
+    """What went into a store."""
+
+    num_documents: int
+    num_sentences: int
+    num_tokens: int
+    num_characters: int
+    num_bytes: int  # of ids on disk
+    unknown_share: float  # [UNK] among all tokens, 0 to 1
+    seconds: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.num_tokens / max(self.seconds, 1e-9)
+
+
+def prepare(
+    paths: Sequence[str | Path] | str | Path,
+    tokenizer: Tokenizer,
+    out: str | Path,
+    options: CorpusOptions | None = None,
+    *,
+    shard_bytes: int = SHARD_BYTES,
+    on_progress: Callable[[PrepareReport], None] | None = None,
+) -> PrepareReport:
+    """Encode files, folders and globs into a new store folder `out`. Each token of the text is in exactly one sentence.
+
+    `on_progress` is called after each batch with the counts so far. Nothing is left of `out` where this fails.
+    Raises: DataError for text that is missing, damaged or empty; ConfigError where `out` exists.
+    """
+    corpus_files(paths)  # a wrong name is told before anything is made
+    return prepare_documents(
+        read_documents(paths, options), tokenizer, out, shard_bytes=shard_bytes, on_progress=on_progress
+    )
+
+
+def prepare_documents(
+    documents: Iterable[Document],
+    tokenizer: Tokenizer,
+    out: str | Path,
+    *,
+    shard_bytes: int = SHARD_BYTES,
+    on_progress: Callable[[PrepareReport], None] | None = None,
+) -> PrepareReport:
+    """As `prepare`, from documents that are already split into sentences."""
+    begin = time.perf_counter()
+    num_characters = 0
+    with TokenStoreWriter(out, tokenizer, shard_bytes=shard_bytes) as writer:
+        encoder = CachedEncoder(tokenizer)
+        held: list[Document] = []
+        size = 0
+        for document in documents:
+            held.append(document)
+            size += sum(map(len, document.sentences))
+            if size >= BATCH_CHARACTERS:
+                _write(held, encoder, writer)
+                num_characters += size
+                held, size = [], 0
+                if on_progress:
+                    on_progress(_report(writer, tokenizer, num_characters, begin))
+        _write(held, encoder, writer)
+        num_characters += size
+    report = _report(writer, tokenizer, num_characters, begin)
+    if on_progress:
+        on_progress(report)
+    return report
+
+
+def _write(documents: list[Document], encoder: CachedEncoder, writer: TokenStoreWriter) -> None:
+    ids, lengths = encoder.encode_flat([sentence for document in documents for sentence in document.sentences])
+    sentence = token = 0
+    for document in documents:
+        here = lengths[sentence : sentence + len(document.sentences)]
+        end = token + int(here.sum())
+        writer.add_sentences(ids[token:end], here)
+        if document.ends:
+            writer.end_document()
+        sentence, token = sentence + len(document.sentences), end
+
+
+def _report(writer: TokenStoreWriter, tokenizer: Tokenizer, num_characters: int, begin: float) -> PrepareReport:
+    return PrepareReport(
+        num_documents=writer.num_documents,
+        num_sentences=writer.num_sentences,
+        num_tokens=writer.num_tokens,
+        num_characters=num_characters,
+        num_bytes=writer.num_bytes,
+        unknown_share=int(writer.unigram_counts[tokenizer.unk_id]) / max(writer.num_tokens, 1),
+        seconds=time.perf_counter() - begin,
+    )

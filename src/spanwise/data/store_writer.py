@@ -1,0 +1,223 @@
+"""Writing a token store: streamed to shards, in memory that does not grow with the corpus, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zlib
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from spanwise.data.megatron import dtype_for, index_bytes
+from spanwise.data.shards import CHUNK_BYTES
+from spanwise.data.token_store import (
+    STORE_FORMAT,
+    STORE_NAME,
+    STORE_VERSION,
+    TOKENIZER_FOLDER,
+    vocabulary_of,
+    vocabulary_record,
+)
+from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.files import atomic_folder
+from spanwise.text.tokenizers import Tokenizer
+
+SHARD_BYTES = 1 << 29
+
+
+class TokenStoreWriter:
+    """Write documents of sentences of ids to a new folder.
+
+    Use it as a context manager: a block that ends well makes the folder appear, one that fails leaves nothing.
+    Without `with`, `close()` does the first and `discard()` the second.
+    """
+
+    def __init__(self, folder: str | Path, tokenizer: Tokenizer, *, shard_bytes: int = SHARD_BYTES) -> None:
+        """Start a store. A shard is closed at the first sentence border after `shard_bytes` bytes of ids.
+
+        Raises: ConfigError where the folder exists or `shard_bytes` is below 1.
+        """
+        if shard_bytes < 1:
+            raise ConfigError(f"shard_bytes={shard_bytes}: at least 1 is needed.")
+        self._tokenizer = tokenizer
+        self._shard_bytes = shard_bytes
+        self._dtype = dtype_for(tokenizer.vocab_size)
+        self.unigram_counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+        self.num_documents = self.num_sentences = self.num_tokens = 0
+        self._inside_document = False
+        self._shards: list[dict[str, Any]] = []
+        self._open: _OpenShard | None = None
+        self._commit = contextlib.ExitStack()
+        self._folder = self._commit.enter_context(atomic_folder(Path(folder)))
+        tokenizer.save(self._folder / TOKENIZER_FOLDER)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of ids written."""
+        return self.num_tokens * self._dtype.itemsize
+
+    def __enter__(self) -> TokenStoreWriter:
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._close_file()
+            self._commit.__exit__(kind, error, trace)
+
+    def add_document(self, sentences: Sequence[Sequence[int] | np.ndarray]) -> None:
+        """Add one document: a list of sentences, each a list of ids. Empty sentences are left out.
+
+        Raises: DataError for an id outside the vocabulary.
+        """
+        if not sentences:
+            return
+        flat = np.concatenate([np.asarray(sentence, dtype=np.int64).reshape(-1) for sentence in sentences])
+        self.add_sentences(flat, np.array([len(sentence) for sentence in sentences], dtype=np.int64))
+        self.end_document()
+
+    def add_sentences(self, ids: np.ndarray, lengths: np.ndarray) -> None:
+        """Add sentences [lengths of k] to the current document, given as one flat array of ids.
+
+        Raises: DataError for an id outside the vocabulary, or lengths that do not add up to the ids.
+        """
+        lengths = lengths[lengths > 0]
+        if lengths.sum() != len(ids):
+            raise DataError(f"{len(ids)} ids were given for sentences of {lengths.sum()} tokens together.")
+        if not len(ids):
+            return
+        if ids.min() < 0 or ids.max() >= len(self.unigram_counts):
+            wrong = int(ids.min() if ids.min() < 0 else ids.max())
+            raise DataError(f"id {wrong} is outside the vocabulary of {len(self.unigram_counts):,} tokens.")
+        self.unigram_counts += np.bincount(ids, minlength=len(self.unigram_counts))
+        self.num_sentences += len(lengths)
+        self.num_tokens += len(ids)
+        ends = np.cumsum(lengths)
+        first = 0  # sentence
+        while first < len(lengths):
+            shard = self._shard()
+            done = int(ends[first - 1]) if first else 0
+            room = (self._shard_bytes - shard.num_bytes) // self._dtype.itemsize
+            fits = int(np.searchsorted(ends, done + room, side="left")) + 1  # the sentence that passes the size is in
+            last = min(max(fits, first + 1), len(lengths))
+            shard.add(ids[done : ends[last - 1]].astype(self._dtype), lengths[first:last])
+            self._inside_document = True
+            if shard.num_bytes >= self._shard_bytes:
+                self._finish_shard()
+            first = last
+
+    def end_document(self) -> None:
+        """End the current document. One without sentences is not counted."""
+        if self._inside_document:
+            self.num_documents += 1
+            if self._open is not None:
+                self._open.end_document()
+        self._inside_document = False
+
+    def close(self) -> None:
+        """Finish the last document and make the folder appear. Raises: DataError where no token was added."""
+        try:
+            if not self.num_tokens:
+                raise DataError("There is nothing to store: no text gave a token.")
+            self.end_document()
+            self._finish_shard()
+            (self._folder / STORE_NAME).write_text(json.dumps(self._record()) + "\n", encoding="utf-8")
+        except BaseException as error:
+            self._close_file()
+            self._commit.__exit__(type(error), error, error.__traceback__)
+            raise
+        self._commit.close()
+
+    def discard(self) -> None:
+        """Give up: nothing of the folder remains."""
+        self._close_file()
+        with contextlib.suppress(_Discarded):
+            error = _Discarded()
+            self._commit.__exit__(_Discarded, error, None)
+
+    def _record(self) -> dict[str, Any]:
+        return {
+            "format": STORE_FORMAT,
+            "version": STORE_VERSION,
+            "dtype": self._dtype.name,
+            "num_documents": self.num_documents,
+            "num_sentences": self.num_sentences,
+            "num_tokens": self.num_tokens,
+            "tokenizer_sha256": self._tokenizer.sha256,
+            "chunk_bytes": CHUNK_BYTES,
+            "shards": self._shards,
+            "vocabulary": vocabulary_record(vocabulary_of(self._tokenizer, self.unigram_counts)),
+        }
+
+    def _shard(self) -> _OpenShard:
+        if self._open is None:
+            name = f"{len(self._shards):05d}"
+            self._open = _OpenShard(self._folder, name, self._dtype, continues_document=self._inside_document)
+        return self._open
+
+    def _finish_shard(self) -> None:
+        if self._open is not None:
+            self._shards.append(self._open.finish())
+            self._open = None
+
+    def _close_file(self) -> None:
+        if self._open is not None:
+            self._open.file.close()
+            self._open = None
+
+
+class _Discarded(Exception):
+    """Tells the commit protocol to remove what was written."""
+
+
+class _OpenShard:
+    """The shard being written: ids go straight to the file, four bytes a sentence stay in memory."""
+
+    def __init__(self, folder: Path, name: str, dtype: np.dtype, *, continues_document: bool) -> None:
+        self.file: BinaryIO = open(folder / f"{name}.bin", "wb")  # noqa: SIM115  closed by finish or by the writer
+        self._folder, self._name, self._dtype = folder, name, dtype
+        self._continues_document = continues_document
+        self._lengths = array("i")
+        self._borders = array("q", [0])
+        self._checksums: list[int] = []
+        self._checksum = 0  # of the bytes since the last whole chunk
+        self.num_bytes = 0
+
+    def add(self, ids: np.ndarray, lengths: np.ndarray) -> None:
+        content = memoryview(ids).cast("B")
+        self.file.write(content)
+        self._lengths.frombytes(lengths.astype(np.intc).tobytes())
+        while len(content):
+            part = content[: CHUNK_BYTES - self.num_bytes % CHUNK_BYTES]
+            self._checksum = zlib.crc32(part, self._checksum)
+            self.num_bytes += len(part)
+            content = content[len(part) :]
+            if self.num_bytes % CHUNK_BYTES == 0:
+                self._checksums.append(self._checksum)
+                self._checksum = 0
+
+    def end_document(self) -> None:
+        self._borders.append(len(self._lengths))
+
+    def finish(self) -> dict[str, Any]:
+        """Write the index and give the shard's entry in `store.json`."""
+        self.file.close()
+        if self.num_bytes % CHUNK_BYTES:
+            self._checksums.append(self._checksum)
+        if self._borders[-1] != len(self._lengths):
+            self.end_document()  # the document goes on in the next shard
+        lengths = np.frombuffer(self._lengths, dtype=np.intc)
+        borders = np.frombuffer(self._borders, dtype=np.int64)
+        (self._folder / f"{self._name}.idx").write_bytes(index_bytes(lengths, borders, self._dtype))
+        return {
+            "name": self._name,
+            "num_sentences": len(lengths),
+            "num_tokens": self.num_bytes // self._dtype.itemsize,
+            "continues_document": self._continues_document,
+            "crc32": self._checksums,
+        }

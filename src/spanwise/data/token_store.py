@@ -1,0 +1,318 @@
+"""A corpus as token ids on disk, read through memory maps: open in a moment, any range at once, damage named.
+
+A store is a folder of shards in the Megatron-LM format (one sequence a sentence), `store.json`, the tokenizer that
+made it, and a manifest. Each byte is covered by a checksum: small stores are checked when opened, large ones chunk by
+chunk on first touch. Memory use does not grow with the corpus beyond 20 bytes a sentence.
+
+Letters: n sentences, d documents, k ranges, V vocabulary. Source: spec RELIABILITY 7.2, ECOSYSTEM section 3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.data.gather import bounds_error, copy_ranges, gather_ranges
+from spanwise.data.megatron import parse_index
+from spanwise.data.shards import CHUNK_BYTES, Shard, read_file
+from spanwise.data.vocabulary import Vocabulary
+from spanwise.errors import DataError
+from spanwise.runtime.files import MANIFEST_NAME, read_manifest
+from spanwise.text.tokenizers import Tokenizer
+
+STORE_FORMAT = "spanwise token store"
+STORE_VERSION = 1
+STORE_NAME = "store.json"
+TOKENIZER_FOLDER = "tokenizer"
+CHECKED_WHEN_OPENED_BYTES = 1 << 28  # larger stores are checked on first touch instead
+
+
+def vocabulary_of(tokenizer: Tokenizer, unigram_counts: np.ndarray) -> Vocabulary:
+    """The tables that array code needs of a tokenizer. `unigram_counts` is [V] int64."""
+    is_special = np.zeros(tokenizer.vocab_size, dtype=bool)
+    is_special[sorted(tokenizer.special_ids)] = True
+    return Vocabulary(
+        size=tokenizer.vocab_size,
+        pad_id=tokenizer.pad_id,
+        unk_id=tokenizer.unk_id,
+        cls_id=tokenizer.cls_id,
+        sep_id=tokenizer.sep_id,
+        mask_id=tokenizer.mask_id,
+        is_special=is_special,
+        starts_word=tokenizer.starts_word_table(),
+        unigram_counts=unigram_counts,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """What both kinds of folder come down to."""
+
+    path: Path
+    shards: list[Shard]
+    vocabulary: Vocabulary
+    tokenizer_sha256: str
+    sha256: str
+    has_tokenizer: bool
+
+
+class TokenStore:
+    """Read-only sentences of ids. Make one with `TokenStore.open`; write one with `prepare` or `TokenStoreWriter`.
+
+    `num_documents`, `num_sentences`, `num_tokens`: counts. `vocabulary`: `Vocabulary` with this store's unigram counts.
+    `sentence_lengths` [n] int32; `sentence_offsets` [n+1] int64, token positions in the whole store;
+    `document_borders` [d+1] int64, in sentences. `sha256`: hash of the content (also of the tokenizer); a store built
+    again from the same text and tokenizer has the same. `tokenizer_sha256`: as `Tokenizer.sha256`.
+    """
+
+    def __init__(self, opened: _Opened) -> None:
+        self.path = opened.path
+        self.vocabulary = opened.vocabulary
+        self.tokenizer_sha256 = opened.tokenizer_sha256
+        self.sha256 = opened.sha256
+        self._has_tokenizer = opened.has_tokenizer
+        self._shards = opened.shards
+        self.sentence_lengths = _joined([shard.index.lengths for shard in self._shards])
+        self.sentence_offsets = np.zeros(len(self.sentence_lengths) + 1, dtype=np.int64)
+        np.cumsum(self.sentence_lengths, out=self.sentence_offsets[1:])
+        self.document_borders = _joined_borders(self._shards)
+        self._first_token = np.cumsum([0] + [shard.num_tokens for shard in self._shards], dtype=np.int64)
+
+    @classmethod
+    def open(cls, folder: str | Path, tokenizer: Tokenizer | None = None) -> TokenStore:
+        """Open a store, or a foreign Megatron-LM folder or prefix (then `tokenizer` is needed: ids alone say nothing).
+
+        Raises: DataError where files are missing or damaged, ids lie outside the vocabulary, or `tokenizer` is not the
+        one that made the store (both hashes are named).
+        """
+        path = Path(folder)
+        if (path / STORE_NAME).is_file() or (path / MANIFEST_NAME).is_file():
+            return cls(_open_own(path, tokenizer))
+        return cls(_open_foreign(path, tokenizer))
+
+    @property
+    def num_documents(self) -> int:
+        return len(self.document_borders) - 1
+
+    @property
+    def num_sentences(self) -> int:
+        return len(self.sentence_lengths)
+
+    @property
+    def num_tokens(self) -> int:
+        return int(self.sentence_offsets[-1])
+
+    @property
+    def has_sentence_borders(self) -> bool:
+        """Whether some document has more than one sentence. Foreign stores often hold whole documents."""
+        return self.num_sentences > self.num_documents
+
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that made the store. Raises: DataError for a foreign store, which holds none."""
+        if not self._has_tokenizer:
+            raise DataError(f"{self.path} holds no tokenizer; name the one that made its ids.")
+        return Tokenizer.load(self.path / TOKENIZER_FOLDER)
+
+    def gather(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The ids of k token ranges end to end, int64. `starts` are positions in the whole store, as
+        `sentence_offsets`; ranges may overlap, be empty and cross sentences and shards. Safe in any thread.
+
+        Raises: IndexError for a range outside the store; DataError where a chunk read for the first time is damaged.
+        """
+        starts = np.ascontiguousarray(starts, dtype=np.int64)
+        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+        if starts.shape != lengths.shape or starts.ndim != 1:
+            raise IndexError(f"starts {starts.shape} and lengths {lengths.shape} must be two lists of the same length.")
+        if len(self._shards) == 1:
+            shard = self._shards[0]
+            if not shard.is_checked and len(starts):
+                self._require_inside(starts, lengths)
+                shard.check_ranges(starts, starts + lengths)
+            ids = gather_ranges(shard.ids, starts, lengths)
+            if ids.size == 0:
+                self._require_inside(starts, lengths)  # the loop says "outside" with an empty answer
+            return ids
+        self._require_inside(starts, lengths)
+        return self._gather_across(starts, lengths)
+
+    def verify(self) -> None:
+        """Check every byte now. Raises: DataError naming the first damaged file."""
+        for shard in self._shards:
+            shard.check_all()
+
+    def _require_inside(self, starts: np.ndarray, lengths: np.ndarray) -> None:
+        wrong = bounds_error(starts, lengths, self.num_tokens)
+        if wrong >= 0:
+            raise IndexError(
+                f"range {wrong} is {starts[wrong]} + {lengths[wrong]} tokens; the store has {self.num_tokens:,}."
+            )
+
+    def _gather_across(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        places = np.cumsum(lengths) - lengths
+        ends = starts + lengths
+        out = np.empty(int(lengths.sum()), dtype=np.int64)
+        first = np.searchsorted(self._first_token, starts, side="right") - 1
+        last = np.searchsorted(self._first_token, ends, side="left") - 1
+        for number, shard in enumerate(self._shards):
+            here = np.flatnonzero((first <= number) & (last >= number) & (lengths > 0))
+            if not len(here):
+                continue
+            base = self._first_token[number]
+            begin = np.maximum(starts[here] - base, 0)
+            end = np.minimum(ends[here] - base, shard.num_tokens)
+            shard.check_ranges(begin, end)
+            copy_ranges(shard.ids, begin, end - begin, places[here] + begin + base - starts[here], out)
+        return out
+
+
+def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
+    files = read_manifest(path, DataError)
+    for name, expected in files.items():
+        size = _size(path / name)
+        if size != expected["size"]:
+            raise DataError(
+                f"{path / name} has {size:,} bytes, {MANIFEST_NAME} says {expected['size']:,}; it is damaged."
+            )
+    record = _read_record(path, files)
+    try:
+        if record["format"] != STORE_FORMAT or record["version"] != STORE_VERSION:
+            raise DataError(
+                f"{path / STORE_NAME} is {record['format']!r} version {record['version']}; this release reads "
+                f"{STORE_FORMAT!r} version {STORE_VERSION}. Prepare the text again."
+            )
+        if tokenizer is not None and tokenizer.sha256 != record["tokenizer_sha256"]:
+            raise DataError(_wrong_tokenizer(path, tokenizer, record["tokenizer_sha256"]))
+        vocabulary = _vocabulary_from_record(record["vocabulary"])
+        shards = [_open_own_shard(path, entry, files) for entry in record["shards"]]
+    except (KeyError, TypeError, ValueError, IndexError) as cause:
+        raise DataError(f"{path / STORE_NAME} lacks what a store needs ({cause!r}); prepare the text again.") from cause
+    for name in files:
+        if name.startswith(f"{TOKENIZER_FOLDER}/"):
+            _verified(path, name, files)
+    if sum(shard.num_bytes for shard in shards) <= CHECKED_WHEN_OPENED_BYTES:
+        for shard in shards:
+            shard.check_all()
+    return _Opened(
+        path=path,
+        shards=shards,
+        vocabulary=vocabulary,
+        tokenizer_sha256=record["tokenizer_sha256"],
+        sha256=hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest(),
+        has_tokenizer=True,
+    )
+
+
+def _open_own_shard(path: Path, entry: dict[str, Any], files: dict[str, dict]) -> Shard:
+    name = entry["name"]
+    index = parse_index(_verified(path, f"{name}.idx", files), path / f"{name}.idx")
+    checksums = np.array(entry["crc32"], dtype=np.uint32)
+    shard = Shard(path / f"{name}.bin", index, checksums, continues_document=entry["continues_document"])
+    if len(checksums) != -(-shard.num_bytes // CHUNK_BYTES):
+        raise DataError(f"{path / STORE_NAME} has {len(checksums)} checksums for {name}.bin; prepare the text again.")
+    return shard
+
+
+def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> _Opened:
+    if path.is_dir():
+        indexes = sorted(path.glob("*.idx"))
+    else:
+        prefix = path.with_suffix("") if path.suffix in (".idx", ".bin") else path
+        indexes = [index] if (index := prefix.parent / f"{prefix.name}.idx").is_file() else []
+    if not indexes:
+        raise DataError(
+            f"{path} is no token store: it has neither {STORE_NAME} nor .idx files. Make one with `spanwise prepare`."
+        )
+    if tokenizer is None:
+        raise DataError(f"{path} is not one of our stores (no {STORE_NAME}); name the tokenizer that made its ids.")
+    shards, digest = [], hashlib.sha256(tokenizer.sha256.encode())
+    counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+    for index_path in indexes:
+        content = read_file(index_path)
+        digest.update(content)
+        shard = Shard(index_path.with_suffix(".bin"), parse_index(content, index_path), None)
+        digest.update(shard.count_ids_into(counts))
+        shards.append(shard)
+    if not counts.any():
+        raise DataError(f"{path} holds no tokens.")
+    return _Opened(
+        path=path,
+        shards=shards,
+        vocabulary=vocabulary_of(tokenizer, counts),
+        tokenizer_sha256=tokenizer.sha256,
+        sha256=digest.hexdigest(),
+        has_tokenizer=False,
+    )
+
+
+def _read_record(path: Path, files: dict[str, dict]) -> dict[str, Any]:
+    content = _verified(path, STORE_NAME, files)
+    try:
+        return json.loads(content)
+    except ValueError as cause:
+        raise DataError(f"{path / STORE_NAME} is not JSON ({cause}); prepare the text again.") from cause
+
+
+def _verified(path: Path, name: str, files: dict[str, dict]) -> bytes:
+    """The content of a file that the manifest lists. Raises: DataError where it differs."""
+    content = read_file(path / name)
+    if name not in files:
+        raise DataError(f"{path / MANIFEST_NAME} does not list {name}; this is not a whole store.")
+    if hashlib.sha256(content).hexdigest() != files[name]["sha256"]:
+        raise DataError(f"{path / name} has other content than {MANIFEST_NAME} says; it is damaged.")
+    return content
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else -1
+    except OSError as cause:
+        raise DataError(f"{path} cannot be read: {cause.strerror or cause}.") from cause
+
+
+def vocabulary_record(vocabulary: Vocabulary) -> dict[str, Any]:
+    """`Vocabulary` as it stands in `store.json`."""
+    return {
+        "size": vocabulary.size,
+        **{name: getattr(vocabulary, name) for name in ("pad_id", "unk_id", "cls_id", "sep_id", "mask_id")},
+        "special_ids": np.flatnonzero(vocabulary.is_special).tolist(),
+        "continuation_ids": np.flatnonzero(~vocabulary.starts_word).tolist(),
+        "unigram_counts": vocabulary.unigram_counts.tolist(),
+    }
+
+
+def _vocabulary_from_record(record: dict[str, Any]) -> Vocabulary:
+    is_special = np.zeros(record["size"], dtype=bool)
+    is_special[record["special_ids"]] = True
+    starts_word = np.ones(record["size"], dtype=bool)
+    starts_word[record["continuation_ids"]] = False
+    ids = {name: record[name] for name in ("size", "pad_id", "unk_id", "cls_id", "sep_id", "mask_id")}
+    counts = np.array(record["unigram_counts"], dtype=np.int64)
+    return Vocabulary(**ids, is_special=is_special, starts_word=starts_word, unigram_counts=counts)
+
+
+def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:
+    return (
+        f"{path} was made with tokenizer {expected}, but the tokenizer given is {tokenizer.sha256}. "
+        f"Use the one in {path / TOKENIZER_FOLDER}, or prepare the text again."
+    )
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _joined_borders(shards: list[Shard]) -> np.ndarray:
+    """Document borders of all shards, in sentences of the whole store; empty documents are left out."""
+    borders, base = [np.zeros(1, dtype=np.int64)], 0
+    for shard in shards:
+        inner = shard.index.documents + base
+        if shard.continues_document:
+            borders[-1] = borders[-1][:-1]
+        borders.append(inner[1:])
+        base += len(shard.index.lengths)
+    return np.unique(np.concatenate(borders))
