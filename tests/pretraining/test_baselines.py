@@ -67,7 +67,7 @@ def test_a_bigram_chain_is_guessed_better_from_its_neighbours_than_without():
     none = baseline.unigram_guesses(ids[hidden])
 
     assert both.losses.mean() < one.losses.mean() < none.losses.mean() - 0.8
-    assert both.correct.mean() > one.correct.mean() > 0.6
+    assert min(both.correct.mean(), one.correct.mean()) > 0.6 > none.correct.mean()
 
 
 def test_an_empty_text_is_named():

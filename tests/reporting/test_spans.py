@@ -1,5 +1,7 @@
 """Masked text reads like text, in the terminal and on the page, and says what the model saw."""
 
+import io
+
 from rich.console import Console
 
 from spanwise.reporting.spans import highlight_answer, join_pieces, make_pieces, terminal_text
@@ -31,7 +33,7 @@ def test_what_the_model_sees_is_told_apart():
 
 
 def test_the_terminal_shows_the_same_words_in_colour():
-    console = Console(force_terminal=True, width=200, record=True, file=open("/dev/null", "w"))
+    console = Console(force_terminal=True, width=200, record=True, file=io.StringIO())
     console.print(terminal_text(make()))
 
     assert console.export_text(clear=False).strip() == "The oldest bridge (1890) fell."

@@ -21,21 +21,12 @@ from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
+from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.hidden_tokens import HiddenTokens, describe_hidden
+from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 CHUNK_ROWS = 512  # rows of V logits held at once
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaskedPack:
-    """One pack of the constant masking."""
-
-    pack: Pack
-    spans: Spans
-    hidden: Hidden
-    batch: Batch  # every hidden token is [MASK]; no targets inside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,28 +38,21 @@ class TokenScores:
     asked: np.ndarray  # [N] bool: all for MLM; SBO leaves out places beyond its position table
 
 
-def mask_pack(pack: Pack, spans: Spans, mask_id: int) -> MaskedPack:
-    """Hide the spans of a pack behind [MASK]."""
-    lengths = spans.end - spans.start
-    first = np.repeat(spans.start - np.concatenate(([0], np.cumsum(lengths)[:-1])), lengths)
-    position = (np.arange(int(lengths.sum())) + first).astype(np.int64)
-    hidden = Hidden(
-        position=position,
-        span=np.repeat(np.arange(len(lengths)), lengths),
-        original_ids=pack.input_ids[position],
-    )
-    input_ids = pack.input_ids.copy()
-    input_ids[position] = mask_id
-    batch = Batch(
-        input_ids=torch.from_numpy(input_ids),
-        token_type_ids=torch.from_numpy(pack.token_type_ids),
-        sequences=Sequences.from_lengths(np.diff(pack.borders)),
-        ids=tuple(int(block) for block in pack.block_ids),
-    )
-    return MaskedPack(pack=pack, spans=spans, hidden=hidden, batch=batch)
+# Hidden tokens of a measure are always [MASK]: a token left as it is would be scored for copying.
+ALL_MASKED = Replacement(mask=1.0, random=0.0, keep=0.0)
 
 
-def facts_of(masked: Sequence[MaskedPack]) -> HiddenTokens:
+def to_batch(one: Masked) -> Batch:
+    """A masked pack as the encoder reads it; no targets inside."""
+    return Batch(
+        input_ids=torch.from_numpy(one.input_ids),
+        token_type_ids=torch.from_numpy(one.pack.token_type_ids),
+        sequences=Sequences.from_lengths(np.diff(one.pack.borders)),
+        ids=tuple(one.pack.block_ids.tolist()),
+    )
+
+
+def facts_of(masked: Sequence[Masked]) -> HiddenTokens:
     """Facts about all hidden tokens, in the order in which `score_hidden` scores them."""
     return describe_hidden((m.pack, m.spans, m.hidden) for m in masked)
 
@@ -86,7 +70,7 @@ def find_heads(model: PretrainingModel) -> dict[str, nn.Module]:
 
 
 @torch.inference_mode()
-def score_hidden(model: PretrainingModel, masked: Sequence[MaskedPack]) -> dict[str, TokenScores]:
+def score_hidden(model: PretrainingModel, masked: Sequence[Masked]) -> dict[str, TokenScores]:
     """Ask every head of a model for every hidden token; float32, dropout off. Returns scores by head name."""
     heads = find_heads(model)
     columns: dict[str, dict[str, list[np.ndarray]]] = {
@@ -121,12 +105,12 @@ class evaluating:
 
 
 def head_rows(
-    model: PretrainingModel, masked: Sequence[MaskedPack], heads: Mapping[str, nn.Module]
-) -> Iterator[tuple[MaskedPack, str, Tensor, np.ndarray]]:
+    model: PretrainingModel, masked: Sequence[Masked], heads: Mapping[str, nn.Module]
+) -> Iterator[tuple[Masked, str, Tensor, np.ndarray]]:
     """Encode each pack once and give (pack, head name, transformed rows of the asked tokens, asked [N])."""
     device = next(model.parameters()).device
     for one in masked:
-        hidden_TD = model.hidden(one.batch.to(device))
+        hidden_TD = model.hidden(to_batch(one).to(device))
         position = torch.from_numpy(one.hidden.position).to(device)
         for name, head in heads.items():
             if name == "mlm":
@@ -171,7 +155,7 @@ class Filling:
 
 
 @torch.inference_mode()
-def fill_sequence(model: PretrainingModel, one: MaskedPack, sequence: int, *, top: int = 3) -> Filling:
+def fill_sequence(model: PretrainingModel, one: Masked, sequence: int, *, top: int = 3) -> Filling:
     """The likeliest `top` tokens for each hidden place of one sequence of a pack.
 
     "both" multiplies the chances of MLM and SBO (and scales them to one), as their losses are added in training.
