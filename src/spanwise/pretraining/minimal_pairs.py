@@ -1,0 +1,126 @@
+"""Minimal pairs: does the model find the grammatical sentence of two more likely than the other?
+
+A sentence's score is its pseudo-log-likelihood: each token in turn is masked and its log-probability under the masked
+LM head is added up. The pair is right when the good sentence scores higher; chance is 50 %.
+
+Source: Salazar et al. 2020 (pseudo-log-likelihood); Warstadt et al. 2020 (BLiMP: rows of `sentence_good`,
+`sentence_bad` and `UID`, the paradigm).
+Letters: C masked copies in a pack, T tokens in the pack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from spanwise.errors import DataError
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.sequences import Sequences
+from spanwise.nn.vocabulary_loss import vocabulary_loss
+from spanwise.text.readers import read_lines
+from spanwise.text.tokenizers import Tokenizer
+from spanwise.training.statistics import Estimate, clustered_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimalPair:
+    """Two sentences that differ in one thing; `paradigm` names the thing."""
+
+    good: str
+    bad: str
+    paradigm: str
+
+
+def read_minimal_pairs(path: str | Path) -> list[MinimalPair]:
+    """Read BLiMP's JSON lines (plain or compressed). Raises: DataError naming file and line."""
+    pairs = []
+    for line in read_lines(Path(path)):
+        if not line.text.strip():
+            continue
+        try:
+            row = json.loads(line.text)
+            pairs.append(
+                MinimalPair(good=row["sentence_good"], bad=row["sentence_bad"], paradigm=str(row.get("UID", "")))
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}, line {line.number}: expected a JSON object with sentence_good and sentence_bad ({error!r})."
+            ) from error
+    if not pairs:
+        raise DataError(f"{path} holds no pair; expected one JSON object a line.")
+    return pairs
+
+
+def pseudo_log_likelihoods(
+    sentences: Sequence[str], encoder: Encoder, head: MaskedLMHead, tokenizer: Tokenizer, max_tokens: int = 8192
+) -> np.ndarray:
+    """Sum of log P(token | all others) of each sentence, in nats: float64 [sentences].
+
+    Copies of all sentences are packed to `max_tokens`. A sentence longer than the encoder is cut, as every token of
+    both sentences of a pair is then cut alike.
+    """
+    scores = np.zeros(len(sentences))
+    was_training = encoder.training
+    encoder.eval(), head.eval()
+    with torch.inference_mode():
+        for rows, ids, lengths, positions, targets in _packs(sentences, encoder, tokenizer, max_tokens):
+            sequences = Sequences.from_lengths(lengths)
+            hidden_TD = encoder(torch.from_numpy(ids), torch.zeros(len(ids), dtype=torch.int64), sequences)
+            rows_CD = head.transform(hidden_TD[torch.from_numpy(positions)])
+            loss = vocabulary_loss(
+                rows_CD, head.weight, head.bias, torch.from_numpy(targets), encoder.config.vocab_size, per_row=True
+            )
+            np.add.at(scores, rows, -loss.losses.double().numpy())
+    encoder.train(was_training), head.train(was_training)
+    return scores
+
+
+def judge_minimal_pairs(
+    pairs: Sequence[MinimalPair], encoder: Encoder, head: MaskedLMHead, tokenizer: Tokenizer
+) -> np.ndarray:
+    """1 where the good sentence scores higher, 0 where the bad one does, 0.5 for a tie: float64 [pairs]."""
+    good = pseudo_log_likelihoods([pair.good for pair in pairs], encoder, head, tokenizer)
+    bad = pseudo_log_likelihoods([pair.bad for pair in pairs], encoder, head, tokenizer)
+    return np.where(good == bad, 0.5, (good > bad).astype(np.float64))
+
+
+def accuracy(pairs: Sequence[MinimalPair], right: np.ndarray) -> Estimate:
+    """Share of right pairs, 0 to 1, its standard error clustered by paradigm."""
+    paradigms = np.unique([pair.paradigm for pair in pairs], return_inverse=True)[1]
+    return clustered_mean(right, paradigms)
+
+
+def _packs(
+    sentences: Sequence[str], encoder: Encoder, tokenizer: Tokenizer, max_tokens: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, list[int], np.ndarray, np.ndarray]]:
+    """Masked copies end to end: (sentence of each copy, ids [T], lengths, masked position of each copy, its id)."""
+    rows: list[int] = []
+    copies: list[np.ndarray] = []
+    masked: list[int] = []
+    total = 0
+    for row, encoding in enumerate(tokenizer.encode_batch(list(sentences))):
+        ids = np.asarray(encoding.ids, dtype=np.int64)[: encoder.config.max_positions - 2]
+        whole = np.concatenate([[tokenizer.cls_id], ids, [tokenizer.sep_id]]).astype(np.int64)
+        for place in range(1, len(whole) - 1):
+            if copies and total + len(whole) > max_tokens:
+                yield _joined(rows, copies, masked, tokenizer.mask_id)
+                rows, copies, masked, total = [], [], [], 0
+            rows.append(row), copies.append(whole), masked.append(place)
+            total += len(whole)
+    if copies:
+        yield _joined(rows, copies, masked, tokenizer.mask_id)
+
+
+def _joined(rows: list[int], copies: list[np.ndarray], masked: list[int], mask_id: int):
+    lengths = [len(copy) for copy in copies]
+    ids = np.concatenate(copies)
+    positions = np.cumsum([0, *lengths[:-1]]) + np.asarray(masked)
+    targets = ids[positions].copy()
+    ids[positions] = mask_id
+    return np.asarray(rows), ids, lengths, positions, targets

@@ -1,0 +1,104 @@
+"""A pre-training system as one readable value: which parts, in which sizes, trained how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from spanwise.config import part
+from spanwise.errors import ConfigError
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.sinusoids import set_sinusoidal_positions
+from spanwise.training.plan import TrainingOptions
+
+
+@part("learned_tokenizer")
+class LearnedTokenizer:
+    """The tokenizer a recipe learns when it is given text and no store."""
+
+    kind: Literal["wordpiece"] = "wordpiece"
+    vocab_size: Annotated[int, Field(ge=300)] = 28_996
+    cased: bool = True
+
+
+@part("encoder_shape")
+class EncoderShape:
+    """`EncoderConfig` without the vocabulary, which comes from the tokenizer."""
+
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_positions: int = 512
+    num_token_types: int = 2
+    activation: Literal["gelu", "gelu_tanh"] = "gelu"
+    norm_eps: float = 1e-12
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.0
+    initializer_range: float = 0.02
+    pooler: bool = False
+
+    def config(self, vocab_size: int) -> EncoderConfig:
+        """The encoder's values for a vocabulary of V real ids. Raises: ConfigError."""
+        return EncoderConfig(
+            vocab_size=vocab_size,
+            **{name: getattr(self, name) for name in self.__dataclass_fields__},  # type: ignore[attr-defined]
+        )
+
+
+@part("initial_weights")
+class InitialWeights:
+    """How fresh weights differ from BERT's N(0, initializer_range).
+
+    `positions="sinusoidal"` starts the (learned) position table at sinusoids of the same variance, from which
+    attention finds a token's neighbours much sooner (docs/log.md has the measurement). "normal" is the papers' way.
+    """
+
+    positions: Literal["normal", "sinusoidal"] = "normal"
+
+    def apply(self, encoder: Encoder) -> None:
+        """Change the fresh weights of `encoder` in place."""
+        if self.positions == "sinusoidal":
+            set_sinusoidal_positions(encoder)
+
+
+@part("packed_batch")
+class PackedBatch:
+    """How many tokens a step has, and in what portions they are computed.
+
+    A pack closes at the first capacity it reaches. The number of packs a step is chosen once, at the start of a run:
+    world size and accumulation are scheduling only.
+    """
+
+    tokens_per_step: Annotated[int, Field(ge=1)] = 131_072  # 256 sequences of 512 (SpanBERT, section 4.2)
+    max_tokens: Annotated[int, Field(ge=8)] = 16_384  # T, of one pack
+    max_sequences: Annotated[int, Field(ge=1)] = 4_096  # S, of one pack
+    max_targets: Annotated[int, Field(ge=1)] | None = None  # N, of one pack; None: as many as the masking asks for
+
+    @property
+    def packs_per_step(self) -> int:
+        return max(1, round(self.tokens_per_step / self.max_tokens))
+
+
+@part("pretraining_recipe")
+class PretrainingRecipe:
+    """One system. Parts are chosen here and nowhere else; no family's name is tested below."""
+
+    name: str
+    tokenizer: LearnedTokenizer
+    encoder: EncoderShape
+    format: Any
+    masking: Any
+    replacement: Any
+    objectives: Mapping[str, Any]
+    batch: PackedBatch
+    training: TrainingOptions
+    initial: InitialWeights = InitialWeights()
+    differences: tuple[str, ...] = ()  # where we knowingly leave the paper, a sentence each
+
+    def __post_init__(self) -> None:
+        if not self.objectives:
+            raise ConfigError(f"recipe '{self.name}' has no objective; give it at least one, such as MaskedLM().")

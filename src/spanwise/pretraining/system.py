@@ -1,0 +1,137 @@
+"""From a recipe to the things that train: checked without a file, checked against the data, then built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from torch import nn
+
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
+from spanwise.pretraining.collate import check_needs
+from spanwise.pretraining.model import PretrainingModel
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.source import PretrainingSource
+
+VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
+
+
+def check(recipe: PretrainingRecipe) -> None:
+    """Refuse what can't work, before any file is opened.
+
+    Raises: ConfigError that names both parts.
+    """
+    check_needs(recipe.format, recipe.objectives)
+    for name, objective in recipe.objectives.items():
+        if name != objective.name:
+            raise ConfigError(
+                f"objectives.{name} holds {type(objective).__name__}, whose name is '{objective.name}'; use that name."
+            )
+    if recipe.format.max_length > recipe.encoder.max_positions:
+        raise ConfigError(
+            f"format.max_length {recipe.format.max_length} is longer than encoder.max_positions "
+            f"{recipe.encoder.max_positions}; lower the first or raise the second."
+        )
+    if recipe.batch.max_tokens < recipe.format.max_length:
+        raise ConfigError(
+            f"batch.max_tokens {recipe.batch.max_tokens} holds no sequence of format.max_length "
+            f"{recipe.format.max_length}; raise the first or lower the second."
+        )
+    recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
+
+
+def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Checkpoint | None = None) -> None:
+    """Refuse data and weights that do not fit the recipe.
+
+    Raises: DataError, CheckpointError.
+    """
+    if store.num_tokens == 0:
+        raise DataError(f"{store.path} holds no token; prepare a corpus that has text.")
+    if checkpoint is None:
+        return
+    if checkpoint.config.vocab_size != store.vocabulary.size:
+        raise CheckpointError(
+            f"{checkpoint.folder} has {checkpoint.config.vocab_size:,} vocabulary rows, {store.path} was made with "
+            f"{store.vocabulary.size:,} ids. Prepare the text with the tokenizer of the checkpoint."
+        )
+    if recipe.format.max_length > checkpoint.config.max_positions:
+        raise CheckpointError(
+            f"format.max_length {recipe.format.max_length} is longer than the {checkpoint.config.max_positions} "
+            f"positions of {checkpoint.folder}; add --set format.max_length={checkpoint.config.max_positions}."
+        )
+
+
+def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
+    """A model with fresh weights, the same on every machine for one seed."""
+    encoder = Encoder(recipe.encoder.config(vocab_size))
+    initialize(encoder, encoder.config, recipe.training.seed, prefix="encoder")
+    recipe.initial.apply(encoder)
+    return _with_heads(recipe, encoder)
+
+
+def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[PretrainingModel, tuple[str, ...]]:
+    """A model that goes on from a checkpoint, and the names of the heads that had to start fresh.
+
+    The shape is the checkpoint's; dropout rates are the recipe's.
+    """
+    config = replace(
+        checkpoint.config,
+        hidden_dropout=recipe.encoder.hidden_dropout,
+        attention_dropout=recipe.encoder.attention_dropout,
+    )
+    model = _with_heads(recipe, build_encoder(checkpoint, config))
+    fresh = []
+    for name, head in model.heads.items():
+        tensors = checkpoint.heads.get(name)
+        if tensors is None:
+            fresh.append(name)
+        else:
+            fill(head, tensors, f"the {name} head of {checkpoint.folder}")
+    return model, tuple(fresh)
+
+
+def training_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
+    """The packs a run trains on."""
+    return _source(recipe, store, recipe.training.seed, recipe.batch.packs_per_step, None, "shuffled")
+
+
+def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
+    """The packs a run is measured on: every block once, in stored order, always with the same masks."""
+    return _source(recipe, store, recipe.training.seed + VALIDATION_PURPOSE, 1, 1, "stored")
+
+
+def _source(
+    recipe: PretrainingRecipe,
+    store: TokenStore,
+    seed: int,
+    packs_per_step: int,
+    num_maskings: int | None,
+    order: Literal["shuffled", "stored"],
+) -> PretrainingSource:
+    return PretrainingSource(
+        store,
+        format=recipe.format,
+        masking=recipe.masking,
+        replacement=recipe.replacement,
+        objectives=recipe.objectives,
+        seed=seed,
+        max_tokens=recipe.batch.max_tokens,
+        max_sequences=recipe.batch.max_sequences,
+        max_targets=recipe.batch.max_targets,
+        packs_per_step=packs_per_step,
+        num_maskings=num_maskings,
+        order=order,
+    )
+
+
+def _with_heads(recipe: PretrainingRecipe, encoder: Encoder) -> PretrainingModel:
+    heads: dict[str, nn.Module] = {}
+    for name, objective in recipe.objectives.items():
+        heads[name] = objective.build(encoder)
+        initialize(heads[name], encoder.config, recipe.training.seed, prefix=f"heads.{name}")
+    weights = {name: objective.weight for name, objective in recipe.objectives.items()}
+    return PretrainingModel(encoder, heads, weights)

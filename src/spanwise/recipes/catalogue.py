@@ -1,0 +1,73 @@
+"""Recipes by name: ours with dashes, a user's as `file.py:function`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from spanwise.errors import ConfigError
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.recipes import spanbert
+from spanwise.runtime.suggest import did_you_mean
+
+_FAMILIES = (spanbert,)
+
+
+def names() -> list[str]:
+    """Every recipe that is shipped, in the order of its file."""
+    return [name.replace("_", "-") for name in _functions()]
+
+
+def find(reference: str) -> PretrainingRecipe:
+    """Build the recipe of a name (`spanbert-base`) or of a user's function (`my_recipes.py:my_function`).
+
+    A user's file is a program and is run as one.
+    Raises: ConfigError with the nearest name, or naming the file and what is wrong with it.
+    """
+    if ".py:" in reference:
+        return _from_file(reference)
+    functions = _functions()
+    function = functions.get(reference.replace("-", "_"))
+    if function is None:
+        raise ConfigError(
+            f"there is no recipe '{reference}'; `spanwise show recipe` lists all.{did_you_mean(reference, names())}"
+        )
+    return function()
+
+
+def _functions() -> dict[str, Callable[[], PretrainingRecipe]]:
+    return {
+        name: value
+        for family in _FAMILIES
+        for name, value in vars(family).items()
+        if callable(value) and getattr(value, "__module__", "") == family.__name__ and not name.startswith("_")
+    }
+
+
+def _from_file(reference: str) -> PretrainingRecipe:
+    file, _, function_name = reference.rpartition(":")
+    path = Path(file)
+    if not path.is_file():
+        raise ConfigError(f"recipe file {path} does not exist; give it as path/to/file.py:function.")
+    module_name = path.stem
+    specification = importlib.util.spec_from_file_location(module_name, path)
+    if specification is None or specification.loader is None:
+        raise ConfigError(f"{path} can't be read as a Python file.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[module_name] = module  # a record names the user's parts as module:Class
+    try:
+        specification.loader.exec_module(module)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"recipe file {path} failed: {type(error).__name__}: {error}") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        found = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise ConfigError(f"{path} has no function '{function_name}'.{did_you_mean(function_name, found)}")
+    recipe = function()
+    if not isinstance(recipe, PretrainingRecipe):
+        raise ConfigError(f"{reference} returned {type(recipe).__name__}; a recipe function returns PretrainingRecipe.")
+    return recipe

@@ -1,0 +1,11 @@
+"""Encoder shapes under the names the field uses (BERT base and large; the miniatures of Turc et al. 2019)."""
+
+from __future__ import annotations
+
+from spanwise.pretraining.recipe import EncoderShape
+
+LARGE = EncoderShape(num_layers=24, hidden_size=1024, num_heads=16, intermediate_size=4096)
+BASE = EncoderShape(num_layers=12, hidden_size=768, num_heads=12, intermediate_size=3072)
+SMALL = EncoderShape(num_layers=4, hidden_size=512, num_heads=8, intermediate_size=2048)
+MINI = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
+TINY = EncoderShape(num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512)
