@@ -1,0 +1,62 @@
+"""JSON of other people, read strictly: no duplicate keys, no NaN, no bottomless nesting, no huge files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from spanwise.errors import CheckpointError
+
+MAX_BYTES = 16 << 20
+MAX_DEPTH = 64
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """Read one JSON object.
+
+    Raises:
+        CheckpointError: the file is missing, is not JSON, or is not a plain object; the message names it.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise CheckpointError(f"{path} has {size} bytes; a file of settings has at most {MAX_BYTES}.")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path} is missing; a model folder needs it.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{path} can't be read: {error}.") from error
+    try:
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        depth = _depth(value)
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise CheckpointError(f"{path} is not valid JSON: {reason}. Fetch or write the folder again.") from error
+    if not isinstance(value, dict) or depth > MAX_DEPTH:
+        raise CheckpointError(f"{path} must hold one JSON object, nested at most {MAX_DEPTH} deep.")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} stands twice")
+    return dict(pairs)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [
+            item
+            for holder in level
+            if isinstance(holder, dict | list)
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+    return depth

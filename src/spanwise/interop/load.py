@@ -1,0 +1,157 @@
+"""`spanwise.load`: a model folder as one callable, padded batches in and out.
+
+Letters: B sequences of the batch, L their padded length, D hidden size, T real tokens.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.errors import CheckpointError, DataError
+from spanwise.interop.checkpoint import Checkpoint, LoadReport, build_encoder
+from spanwise.interop.huggingface import read_folder
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.sequences import Sequences
+
+if TYPE_CHECKING:
+    from spanwise.text.tokenizers import Tokenizer
+
+PACK_TOKENS = 8192  # tokens that `encode` sends through the encoder at once
+
+logger = logging.getLogger(__name__)
+
+
+def load(source: str | Path) -> LoadedModel:
+    """Load a model folder or hub id for use; a warning is logged when tensors are missing or not used.
+
+    Raises:
+        CheckpointError: a folder that is missing, foreign or damaged.
+    """
+    checkpoint = read_folder(source)
+    if checkpoint.report.missing or checkpoint.report.unexpected:
+        logger.warning("%s: %s", checkpoint.folder, checkpoint.report)
+    return LoadedModel(checkpoint).eval()
+
+
+class LoadedModel(nn.Module):
+    """An encoder behind the padded interface that people know. Inside, the batch is packed: padding costs nothing.
+
+    Differs: positions are counted from a sequence's first real token, so left and right padding give the same hidden
+    states; Hugging Face's BERT counts left padding unless it is given `position_ids`.
+    """
+
+    encoder: Encoder
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        super().__init__()
+        self.encoder = build_encoder(checkpoint)
+        self.report: LoadReport = checkpoint.report
+        self.folder = checkpoint.folder
+        self._tokenizer_folder = checkpoint.tokenizer_folder
+        self._tokenizer: Tokenizer | None = None
+
+    @property
+    def config(self) -> EncoderConfig:
+        return self.encoder.config
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The folder's tokenizer, read when first asked for.
+
+        Raises:
+            CheckpointError: the folder holds none.
+        """
+        if self._tokenizer is None:
+            if self._tokenizer_folder is None:
+                raise CheckpointError(f"{self.folder} holds no tokenizer.json or vocab.txt; pass ids instead of text.")
+            from spanwise.text.tokenizers import Tokenizer
+
+            self._tokenizer = Tokenizer.load(self._tokenizer_folder)
+        return self._tokenizer
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        """input_ids, attention_mask, token_type_ids: [B, L]. Returns [B, L, D] float32, zeros at padding.
+
+        Raises:
+            DataError: wrong shapes, ids outside the vocabulary, holes in the mask, or too many tokens.
+        """
+        keep_BL = self._checked_mask(input_ids, attention_mask)
+        lengths = [length for length in keep_BL.sum(1).tolist() if length]
+        hidden_BLD = torch.zeros(*input_ids.shape, self.config.hidden_size, device=input_ids.device)
+        if not lengths:
+            return hidden_BLD
+        ids_T = input_ids[keep_BL]
+        self._check_ids(ids_T)
+        types_T = torch.zeros_like(ids_T) if token_type_ids is None else token_type_ids[keep_BL]
+        sequences = Sequences.from_lengths(lengths).to(input_ids.device)
+        return hidden_BLD.masked_scatter(keep_BL.unsqueeze(-1), self.encoder(ids_T, types_T, sequences).float())
+
+    @torch.no_grad()
+    def encode(self, texts: Sequence[str]) -> list[Tensor]:
+        """Hidden states of each text, [n, D] with [CLS] first and [SEP] last.
+
+        Raises:
+            DataError: one string instead of a list, or a text with more tokens than the encoder has positions.
+        """
+        if isinstance(texts, str):
+            raise DataError("encode() takes a list of texts; one string came. Write encode([text]).")
+        tokenizer = self.tokenizer
+        rows = [[tokenizer.cls_id, *e.ids, tokenizer.sep_id] for e in tokenizer.encode_batch(list(texts))]
+        for index, row in enumerate(rows):
+            if len(row) > self.config.max_positions:
+                raise DataError(
+                    f"Text {index} has {len(row)} tokens with [CLS] and [SEP]; this encoder reads at most "
+                    f"{self.config.max_positions}. Split it."
+                )
+        hidden: list[Tensor] = []
+        pack: list[list[int]] = []
+        for row in rows:
+            if pack and sum(map(len, pack)) + len(row) > PACK_TOKENS:
+                hidden += self._encode_pack(pack)
+                pack = []
+            pack.append(row)
+        return hidden + self._encode_pack(pack) if pack else hidden
+
+    def _encode_pack(self, rows: list[list[int]]) -> list[Tensor]:
+        device = self.encoder.word_embedding.device
+        ids_T = torch.tensor([int(i) for row in rows for i in row], device=device)
+        self._check_ids(ids_T)
+        lengths = [len(row) for row in rows]
+        hidden_TD = self.encoder(ids_T, torch.zeros_like(ids_T), Sequences.from_lengths(lengths).to(device))
+        return list(hidden_TD.float().split(lengths))
+
+    def _checked_mask(self, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
+        if input_ids.ndim != 2:
+            raise DataError(f"input_ids must have shape [B, L]; {list(input_ids.shape)} came.")
+        if attention_mask is None:
+            return torch.ones_like(input_ids, dtype=torch.bool)
+        if attention_mask.shape != input_ids.shape:
+            raise DataError(
+                f"attention_mask has shape {list(attention_mask.shape)}, input_ids {list(input_ids.shape)}; "
+                "they must be alike."
+            )
+        keep_BL = attention_mask.bool()
+        begins_BL = keep_BL[:, 1:] & ~keep_BL[:, :-1]
+        num_runs_B = begins_BL.sum(1) + keep_BL[:, :1].sum(1)
+        if (num_runs_B > 1).any():
+            row = int(num_runs_B.argmax())
+            raise DataError(f"attention_mask row {row} has holes; real tokens must lie side by side.")
+        return keep_BL
+
+    def _check_ids(self, ids_T: Tensor) -> None:
+        # the table has padded rows, so an id past the vocabulary would find one of them in silence
+        low, high = int(ids_T.min()), int(ids_T.max())
+        if low < 0 or high >= self.config.vocab_size:
+            raise DataError(
+                f"Ids {low} to {high} came, but this model knows 0 to {self.config.vocab_size - 1}. The tokenizer does "
+                "not belong to it."
+            )

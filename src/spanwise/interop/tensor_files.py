@@ -1,0 +1,124 @@
+"""Weight files of a model folder: `model.safetensors`, its shards, or an old `pytorch_model.bin`.
+
+Nothing here can run code: safetensors holds bytes alone, and a `.bin` goes through torch's restricted unpickler
+(`weights_only=True`), which refuses everything but tensors and plain containers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from spanwise.errors import CheckpointError
+from spanwise.interop.json_files import read_json_object
+
+SAFETENSORS, INDEX, PICKLED, HEADS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "heads.safetensors",
+)
+
+
+@dataclass(frozen=True)
+class StoredTensors:
+    """Tensors by their name in the file, and the file each came from."""
+
+    tensors: dict[str, Tensor]
+    files: dict[str, Path]
+
+
+def read_weights(folder: Path) -> StoredTensors:
+    """Read all weights of a folder, heads.safetensors included; safetensors go before `.bin`.
+
+    Raises:
+        CheckpointError: no weight file, or one that is damaged or unsafe; the message names it.
+    """
+    if (folder / SAFETENSORS).exists():
+        paths = [folder / SAFETENSORS]
+    elif (folder / INDEX).exists():
+        paths = _shards(folder / INDEX)
+    elif (folder / PICKLED).exists():
+        paths = [folder / PICKLED]
+    else:
+        raise CheckpointError(f"{folder} holds no weights: {SAFETENSORS}, {INDEX} or {PICKLED} was expected.")
+    if (folder / HEADS).exists():
+        paths.append(folder / HEADS)
+    tensors: dict[str, Tensor] = {}
+    files: dict[str, Path] = {}
+    for path in paths:
+        read = _read_pickled(path) if path.name == PICKLED else read_safetensors(path)
+        twice = next(iter(read.keys() & tensors.keys()), None)
+        if twice is not None:
+            raise CheckpointError(f"{path} repeats the tensor {twice!r} of {files[twice]}.")
+        tensors |= read
+        files |= dict.fromkeys(read, path)
+    return StoredTensors(tensors, files)
+
+
+def read_safetensors(path: Path) -> dict[str, Tensor]:
+    """All tensors of one safetensors file, memory-mapped.
+
+    Raises:
+        CheckpointError: the file is truncated or is no safetensors file.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path} is no whole safetensors file ({error}). It may be cut short; fetch or write it again."
+        ) from error
+
+
+def write_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Write contiguous CPU tensors; `{"format": "pt"}` is what Hugging Face's reader asks for."""
+    save_file(dict(tensors), path, metadata={"format": "pt"})
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _shards(index: Path) -> list[Path]:
+    weight_map = read_json_object(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise CheckpointError(f"{index} holds no 'weight_map'.")
+    names = set(weight_map.values())
+    for name in names:
+        # a name with a path in it could reach any file of this machine
+        plain = isinstance(name, str) and name == Path(name).name and "\\" not in name
+        if not plain or not name.endswith(".safetensors"):
+            raise CheckpointError(f"{index} names the file {name!r}; plain *.safetensors names are expected.")
+        if not (index.parent / name).is_file():
+            raise CheckpointError(f"{index} names {name}, which is missing from {index.parent}.")
+    return [index.parent / name for name in sorted(names)]
+
+
+def _read_pickled(path: Path) -> dict[str, Tensor]:
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        reason = next(
+            (line.strip() for line in str(error).splitlines() if "GLOBAL" in line or "Unsupported" in line), ""
+        )
+        raise CheckpointError(
+            f"{path} is refused: a pickle may hold tensors alone, and this one asks for more or is damaged. {reason} "
+            "Ask its author for model.safetensors."
+        ) from error
+    except (RuntimeError, EOFError, ValueError, OSError, KeyError) as error:
+        raise CheckpointError(f"{path} can't be read ({str(error).splitlines()[0]}). Fetch it again.") from error
+    tensors = dict(content) if isinstance(content, Mapping) else {}
+    if not tensors or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in tensors.items()):
+        raise CheckpointError(f"{path} must hold a flat dictionary of tensors; it holds something else.")
+    return tensors
