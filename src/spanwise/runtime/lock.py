@@ -25,6 +25,7 @@ except ImportError:  # not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
 LOCK_NAME = "LOCK"
+_held: dict[tuple[int, str], int] = {}  # (process, folder) -> how many blocks hold it; a forked child holds nothing
 
 
 def try_lock(path: Path, flags: int = os.O_RDONLY) -> int | None:
@@ -48,12 +49,20 @@ def try_lock(path: Path, flags: int = os.O_RDONLY) -> int | None:
 
 @contextlib.contextmanager
 def folder_lock(folder: str | Path) -> Iterator[bool]:
-    """Hold `folder` for this process; True where the system really enforces it.
+    """Hold `folder` for this process; True where the system really enforces it. Blocks of one process may nest.
 
     Raises: FolderInUseError naming the owner's host, process id and start.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    key = (os.getpid(), os.path.realpath(folder))
+    if _held.get(key):
+        _held[key] += 1
+        try:
+            yield fcntl is not None
+        finally:
+            _held[key] -= 1
+        return
     path = folder / LOCK_NAME
     descriptor = try_lock(path, os.O_RDWR | os.O_CREAT)
     if descriptor is None and fcntl is not None:
@@ -64,14 +73,22 @@ def folder_lock(folder: str | Path) -> Iterator[bool]:
         path.write_text(_own_text(), encoding="utf-8")
         yield False
         return
+    _held[key] = 1
     try:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, _own_text().encode(), 0)
         yield True
     finally:
-        with contextlib.suppress(OSError):
-            os.ftruncate(descriptor, 0)
+        _held.pop(key, None)
+        if os.getpid() == key[0]:  # a forked child shares the lock; only its owner gives it back
+            with contextlib.suppress(OSError):
+                os.ftruncate(descriptor, 0)
         os.close(descriptor)  # the file stays: removing it would let two owners lock two files of one name
+
+
+def held_here(folder: str | Path) -> bool:
+    """Whether this process holds the lock of `folder` already."""
+    return bool(_held.get((os.getpid(), os.path.realpath(folder))))
 
 
 def _own_text() -> str:

@@ -1,8 +1,8 @@
 """How long a run is and how it learns: the options, and the plan they become.
 
-A plan is a list of lines `{step, total_steps, reason}` in `plan.jsonl`. A run counted in steps, tokens or epochs has one
-line. A run with a budget in seconds begins with a guess and adds a line whenever its measured speed says otherwise, so
-that the schedule is finished when the time is. Recorded lines are never changed: a resumed run obeys them.
+A plan is a list of lines `{step, total_steps, reason}` in `plan.jsonl`. A run counted in steps, tokens or epochs has
+one line. A run with a budget in seconds begins with a guess and adds a line whenever its measured speed says otherwise,
+so that the schedule is finished when the time is. Recorded lines are never changed: a resumed run obeys them.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Plan:
         wanted = step + steps_left
         if steps_left < 1:
             wanted = step if left == 0 else step + 1  # one last step, at rate 0, ends the schedule
-        if abs(wanted - total) > max(0.5, 0.01 * left):
+        if abs(wanted - total) > max(0.5, 0.02 * left):
             self.add(step, wanted, f"{seconds:.3g} s a step, {clock.seconds_left(budget):.1f} s left for steps")
 
 

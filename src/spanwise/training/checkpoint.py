@@ -1,0 +1,204 @@
+"""What a run goes on from: all tensors bit for bit, one step number, and what must still be the same.
+
+A checkpoint is the model's own folder (written by the caller) plus `training/`:
+
+    training/optimizer.safetensors   parameters, buffers and AdamW's moments under the model's own names, fp32
+    training/state.json              the step, the sums since the last log line, the identity and the fingerprint
+
+There is no state of random generators, data order or schedule: all are functions of the step. Nothing is pickled.
+Source: spec RELIABILITY, sections 5, 6.1 and 7.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from spanwise.config import difference
+from spanwise.errors import CheckpointError, ConfigError, NumericsError
+from spanwise.runtime.files import atomic_folder, remove_folder, require_free_space, verify_folder
+from spanwise.training.plan import HARMLESS_OPTIONS
+
+TRAINING_FOLDER = "training"
+TENSORS_NAME = "optimizer.safetensors"
+STATE_NAME = "state.json"
+STATE_VERSION = 1
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+def checkpoint_name(step: int) -> str:
+    return f"step-{step:09d}"
+
+
+def step_folders(folder: Path) -> list[tuple[int, Path]]:
+    """(step, path) of every checkpoint by its name, the newest first."""
+    if not folder.is_dir():
+        return []
+    named = [(path.name.removeprefix("step-"), path) for path in folder.iterdir() if path.name.startswith("step-")]
+    return sorted(((int(digits), path) for digits, path in named if digits.isdigit()), reverse=True)
+
+
+def save_checkpoint(
+    folder: Path,
+    step: int,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: Mapping[str, Any],
+    save_model: Callable[[Path], None],
+    *,
+    keep: int,
+) -> Path:
+    """Commit `folder/step-...` whole, and only then retire the oldest beyond `keep`.
+
+    Raises: NumericsError where a tensor is not finite (nothing is written); SpanwiseError where the disk is full.
+    """
+    tensors = training_tensors(model, optimizer)
+    require_finite(tensors, step)
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    require_free_space(folder, int(1.4 * size) + 1_000_000)  # the model's folder holds the weights once more
+    target = folder / checkpoint_name(step)
+    with atomic_folder(target, existing="replace") as temporary:
+        save_model(temporary)
+        (temporary / TRAINING_FOLDER).mkdir(exist_ok=True)
+        save_file(tensors, temporary / TRAINING_FOLDER / TENSORS_NAME)
+        text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1, allow_nan=False)
+        (temporary / TRAINING_FOLDER / STATE_NAME).write_text(text + "\n", encoding="utf-8")
+    for _, old in step_folders(folder)[keep:]:
+        remove_folder(old)
+    return target
+
+
+def training_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Every tensor that training changes, on the host, under flat names. Tied weights appear once."""
+    tensors: dict[str, Tensor] = {}
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    for parameter, name in names.items():
+        tensors[f"parameter/{name}"] = _host(parameter)
+        for moment, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{moment}/{name}"] = _host(value)
+    kept = model.state_dict(keep_vars=True)
+    for name, buffer in model.named_buffers():
+        if name in kept:
+            tensors[f"buffer/{name}"] = _host(buffer)
+    return tensors
+
+
+def _host(tensor: Tensor) -> Tensor:
+    return tensor.detach().to("cpu").contiguous()
+
+
+def require_finite(tensors: Mapping[str, Tensor], step: int) -> None:
+    """Raises: NumericsError naming the first tensor that holds not-a-number or infinity."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
+            raise NumericsError(
+                f"step {step}: {name} holds values that are not finite, so nothing was saved; "
+                "the last good checkpoint is kept. Lower the learning rate, or train in fp32."
+            )
+
+
+def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, dict[str, Any]] | None:
+    """The newest checkpoint whose every byte agrees with its manifest, and its state; None where there is none at all.
+
+    A damaged one is named through `warn` and the one before it is taken.
+    Raises: CheckpointError where checkpoints exist and none is whole.
+    """
+    found = step_folders(folder)
+    for step, path in found:
+        try:
+            verify_folder(path)
+            state = json.loads((path / TRAINING_FOLDER / STATE_NAME).read_text(encoding="utf-8"))
+            if state["version"] != STATE_VERSION or state["step"] != step:
+                raise CheckpointError(f"{path} says version {state['version']}, step {state['step']}.")
+        except (CheckpointError, OSError, ValueError, KeyError) as damage:
+            warn(f"Checkpoint {path.name} is not used: {damage}")
+            continue
+        return path, state
+    if found:
+        raise CheckpointError(
+            f"none of the {len(found)} checkpoints in {folder} is whole, so the run can't go on from any. "
+            "Restore one from a backup, or start again in a new folder."
+        )
+    return None
+
+
+def load_tensors(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Copy a checkpoint's tensors into the model and the optimizer, all or nothing.
+
+    Raises: CheckpointError for a missing or unexpected name, another shape or another type.
+    """
+    file = path / TRAINING_FOLDER / TENSORS_NAME
+    try:
+        tensors = load_file(file)
+    except (SafetensorError, OSError) as cause:
+        raise CheckpointError(f"{file} cannot be read: {cause}.") from cause
+    parameters = dict(model.named_parameters())
+    kept = model.state_dict(keep_vars=True)
+    buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept}
+    expected = {f"parameter/{name}": value for name, value in parameters.items()}
+    expected |= {f"buffer/{name}": value for name, value in buffers.items()}
+    for name, value in expected.items():
+        if name not in tensors:
+            raise CheckpointError(f"{file} has no {name}, which the model needs; it belongs to another model.")
+        if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
+            raise CheckpointError(
+                f"{file}: {name} is {tuple(tensors[name].shape)} {tensors[name].dtype}, "
+                f"the model has {tuple(value.shape)} {value.dtype}; it belongs to another model."
+            )
+    for name in tensors.keys() - expected.keys():
+        kind, _, inner = name.partition("/")
+        if kind not in _MOMENTS or inner not in parameters:
+            raise CheckpointError(f"{file} holds {name}, which the model does not know; it belongs to another model.")
+        if kind != "step" and tensors[name].shape != parameters[inner].shape:
+            raise CheckpointError(f"{file}: {name} has shape {tuple(tensors[name].shape)}, another than its parameter.")
+    with torch.no_grad():
+        for name, value in expected.items():
+            value.copy_(tensors[name])
+        for name, parameter in parameters.items():
+            held = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS if f"{moment}/{name}" in tensors}
+            if held:  # fresh tensors, aligned as torch aligns them: kernels may round by alignment
+                optimizer.state[parameter] = {
+                    moment: torch.empty_like(value, device=parameter.device).copy_(value)
+                    for moment, value in held.items()
+                }
+
+
+def check_identity(saved: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+    """Refuse to go on with another recipe, store or tokenizer. Options that change no number may differ.
+
+    Raises: ConfigError listing every difference.
+    """
+    current = json.loads(json.dumps(current))
+    found = [
+        (path, before, now)
+        for path, before, now in difference(saved, current)
+        if path.rsplit(".", 1)[-1] not in HARMLESS_OPTIONS
+    ]
+    if found:
+        lines = "\n".join(f"  {path}: {_short(before)} -> {_short(now)}" for path, before, now in found[:20])
+        more = f"\n  and {len(found) - 20} more" if len(found) > 20 else ""
+        raise ConfigError(
+            f"--resume goes on with the same run only, but {len(found)} value(s) differ from it:\n{lines}{more}\n"
+            "Take the old values, or start a new run in another folder."
+        )
+
+
+def fingerprint_change(saved: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+    """One line that says what will differ in the last bits, or "" where nothing does."""
+    found = difference(dict(saved), dict(current))
+    if not found:
+        return ""
+    said = ", ".join(f"{path} {before} -> {now}" for path, before, now in found)
+    return f"Same samples, not the same bits: {said}."
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

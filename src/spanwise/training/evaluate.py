@@ -1,0 +1,67 @@
+"""Losses on batches that never change: the same numbers whenever and how often they are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.data.batch import Batch
+from spanwise.runtime.device import autocast
+
+
+def loss_sum(value: Any) -> Tensor:
+    """The scalar of a loss: a plain tensor, or the `sum` of an object that also counts its correct guesses."""
+    return value if isinstance(value, Tensor) else value.sum
+
+
+def num_correct(value: Any) -> Tensor | None:
+    """How many targets were guessed right, where the loss counts them."""
+    return None if isinstance(value, Tensor) else getattr(value, "num_correct", None)
+
+
+def evaluate_batches(
+    model: nn.Module,
+    batches: Iterable[Batch],
+    *,
+    device: torch.device,
+    precision: Literal["fp32", "bf16"] = "fp32",
+) -> dict[str, float]:
+    """Mean loss of each target name over all batches, its perplexity and its accuracy, and the weighted `loss`.
+
+    Keys: `loss`, `<name>_loss`, `<name>_perplexity`, `<name>_accuracy`. Names without a target are left out. Dropout is
+    off; no random number is drawn, so training goes on as if nothing had been asked.
+    """
+    sums: dict[str, float] = {}
+    correct: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():  # not inference mode: a tensor cached inside the model must stay usable
+            for batch in batches:
+                with autocast(precision, device):
+                    losses = model(batch.to(device))
+                for name, value in losses.items():
+                    counts[name] = counts.get(name, 0) + int(batch.counts.get(name, 0))
+                    sums[name] = sums.get(name, 0.0) + float(loss_sum(value))
+                    right = num_correct(value)
+                    if right is not None:
+                        correct[name] = correct.get(name, 0) + int(right)
+    finally:
+        model.train(was_training)
+    weights = getattr(model, "loss_weights", {})
+    found: dict[str, float] = {}
+    for name, count in counts.items():
+        if not count:
+            continue
+        mean = sums[name] / count
+        found["loss"] = found.get("loss", 0.0) + weights.get(name, 1.0) * mean
+        found[f"{name}_loss"] = mean
+        found[f"{name}_perplexity"] = math.exp(mean) if mean < 700 else math.inf
+        if name in correct:
+            found[f"{name}_accuracy"] = correct[name] / count
+    return found

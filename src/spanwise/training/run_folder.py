@@ -1,0 +1,98 @@
+"""The folder of one run: who may write to it, and what lies where.
+
+run.json                    marks the folder as a run of ours
+plan.jsonl  metrics.jsonl   the plan and the log
+checkpoints/step-000001000  what a run goes on from
+final                       the trained model
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from spanwise.errors import ConfigError
+from spanwise.runtime.files import MANIFEST_NAME, TEMPORARY_PREFIX, remove_leftovers, write_text_atomic
+from spanwise.runtime.lock import LOCK_NAME, folder_lock, held_here
+from spanwise.runtime.progress import METRICS_NAME
+from spanwise.training.plan import PLAN_NAME
+
+MARKER_NAME = "run.json"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths inside one run folder."""
+
+    path: Path
+
+    @property
+    def marker(self) -> Path:
+        return self.path / MARKER_NAME
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def final(self) -> Path:
+        return self.path / "final"
+
+    @property
+    def plan(self) -> Path:
+        return self.path / PLAN_NAME
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / METRICS_NAME
+
+    @property
+    def state(self) -> Literal["new", "begun", "finished"]:
+        """Whether the folder is empty, holds a run, or holds a finished one."""
+        if (self.final / MANIFEST_NAME).exists():
+            return "finished"
+        return "begun" if self.marker.exists() else "new"
+
+
+@contextlib.contextmanager
+def claim_run_folder(folder: str | Path, *, resume: bool = False) -> Iterator[RunFolder]:
+    """Lock a run folder and check that it may be written: it is empty, or it is a run and `resume` is set.
+
+    Call it before the first file is written; blocks of one process may nest, and only the outermost checks. Leftovers
+    of processes that died are removed.
+    Raises: FolderInUseError where another run holds it; ConfigError where it is not empty.
+    """
+    run = RunFolder(Path(folder))
+    if run.path.exists() and not run.path.is_dir():
+        raise ConfigError(f"{run.path} is a file; give a folder for the run.")
+    if held_here(run.path):
+        yield run
+        return
+    with folder_lock(run.path):
+        _check(run, resume)
+        remove_leftovers(run.path)
+        if run.checkpoints.is_dir():
+            remove_leftovers(run.checkpoints)
+        if not run.marker.exists():
+            write_text_atomic(run.marker, json.dumps({"format": "spanwise run", "version": 1}) + "\n")
+        yield run
+
+
+def _check(run: RunFolder, resume: bool) -> None:
+    found = [p.name for p in run.path.iterdir() if p.name != LOCK_NAME and not p.name.startswith(TEMPORARY_PREFIX)]
+    if not found:
+        return
+    if run.state == "new":
+        raise ConfigError(
+            f"{run.path} is not empty ({', '.join(sorted(found)[:3])}) and holds no run of ours; "
+            "give a new folder, or empty this one."
+        )
+    if resume or found == [MARKER_NAME]:
+        return
+    if run.state == "finished":
+        raise ConfigError(f"{run.path} holds a finished run; its model is in {run.final}. Give a new folder.")
+    raise ConfigError(f"{run.path} holds a run that has not finished; add --resume to go on, or give a new folder.")

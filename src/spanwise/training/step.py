@@ -1,0 +1,185 @@
+"""One update: forward and backward over the packs of a step, then clip and AdamW, or nothing at all.
+
+Loss of a step: the sum over names of `weight * (loss sums of all packs) / max(1, targets of the whole step)`. Counts
+are integers known before the first forward, so packs with different counts weigh as one big batch would. Dropout is
+reseeded by (seed, step, pack). Every number is checked before the parameters are touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.data.batch import Batch
+from spanwise.errors import DataError, NumericsError
+from spanwise.runtime.device import autocast
+from spanwise.runtime.seed import seed_device
+from spanwise.training.evaluate import loss_sum, num_correct
+from spanwise.training.optim import clip_gradients, gradient_norm
+from spanwise.training.reduce import Reducer, SingleProcess
+from spanwise.training.timing import SectionTimer
+
+
+class Model(Protocol):
+    """What the loop asks of a model, an `nn.Module`: a loss sum a name (fp32 scalar, or an object with `sum` and
+    perhaps `num_correct`), and what each weighs."""
+
+    loss_weights: Mapping[str, float]
+
+    def __call__(self, batch: Batch) -> dict[str, Any]: ...
+
+
+@dataclass
+class StepSums:
+    """Sums over some steps: what a log line is made of."""
+
+    losses: dict[str, float] = field(default_factory=dict)
+    correct: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    num_tokens: int = 0  # real ones
+    num_padding: int = 0
+
+    def add(self, other: StepSums) -> None:
+        for mine, theirs in (
+            (self.losses, other.losses),
+            (self.correct, other.correct),
+            (self.counts, other.counts),
+        ):
+            for name, value in theirs.items():
+                mine[name] = mine.get(name, 0) + value
+        self.num_tokens += other.num_tokens
+        self.num_padding += other.num_padding
+
+    def means(self) -> dict[str, float]:
+        """Mean loss of every name that had a target."""
+        return {name: value / self.counts[name] for name, value in self.losses.items() if self.counts.get(name)}
+
+    def accuracies(self) -> dict[str, float]:
+        return {name: value / self.counts[name] for name, value in self.correct.items() if self.counts.get(name)}
+
+
+@dataclass
+class Updater:
+    """Applies one step to a model."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    device: torch.device
+    precision: Literal["fp32", "bf16"]
+    seed: int
+    max_grad_norm: float
+    timer: SectionTimer
+    reducer: Reducer = field(default_factory=SingleProcess)
+
+    def __post_init__(self) -> None:
+        self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
+        self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
+
+    def update(self, step: int, packs: Sequence[Batch], learning_rate: float) -> tuple[StepSums, float]:
+        """Do update number `step` (from 1); return its sums and the norm of its gradient before clipping.
+
+        Raises: NumericsError naming the step, the pack and its blocks, with model and optimizer unchanged;
+        DataError where a step has no pack.
+        """
+        if not packs:
+            raise DataError(f"step {step} has no pack; the data source is empty.")
+        totals = self.reducer.counts([batch.counts for batch in packs])
+        self.optimizer.zero_grad(set_to_none=True)
+        told = [self._forward_backward(step, k, batch, totals) for k, batch in enumerate(packs)]
+        with self.timer.section("optimizer"):
+            gradients = [p.grad for p in self._trainable if p.grad is not None]
+            self.reducer.gradients(gradients)
+            norm = gradient_norm(gradients)
+            numbers = [*(value for pack in told for value in pack.values()), norm]
+            read = torch.stack([value.detach().double().reshape(()) for value in numbers]).cpu()  # one wait a step
+            if not torch.isfinite(read).all():
+                self._fail(step, packs, totals, told, read)
+            clip_gradients(gradients, norm, self.max_grad_norm)
+            for group in self.optimizer.param_groups:
+                group["lr"] = learning_rate
+            self.optimizer.step()
+        return self._collect(packs, totals, told, read), float(read[-1])
+
+    def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[str, Tensor]:
+        """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
+        seed_device(self.seed, "dropout", step, k)
+        with self.timer.section("data"):
+            batch = batch.to(self.device)
+        with self.timer.section("forward"):
+            with autocast(self.precision, self.device):
+                losses = self.model(batch)
+            terms = [
+                loss_sum(value).float() * (self._weights.get(name, 1.0) / max(1, totals.get(name, 0)))
+                for name, value in losses.items()
+            ]
+            loss = torch.stack(terms).sum()
+        with self.timer.section("backward"):
+            if loss.requires_grad:
+                loss.backward()
+        told = {f"sum/{name}": loss_sum(value).detach() for name, value in losses.items()}
+        right = {name: num_correct(value) for name, value in losses.items()}
+        return told | {f"correct/{name}": value for name, value in right.items() if value is not None}
+
+    def _collect(
+        self, packs: Sequence[Batch], totals: Mapping[str, int], told: list[dict[str, Tensor]], read: Tensor
+    ) -> StepSums:
+        sums = StepSums(
+            counts=dict(totals),
+            num_tokens=sum(batch.num_tokens for batch in packs),
+            num_padding=sum(batch.num_padding for batch in packs),
+        )
+        values = iter(self.reducer.sums(read).tolist())
+        for pack in told:
+            for key in pack:
+                kind, _, name = key.partition("/")
+                if kind == "sum":
+                    sums.losses[name] = sums.losses.get(name, 0.0) + next(values)
+                else:
+                    sums.correct[name] = sums.correct.get(name, 0) + int(next(values))
+        return sums
+
+    def _fail(
+        self,
+        step: int,
+        packs: Sequence[Batch],
+        totals: Mapping[str, int],
+        told: list[dict[str, Tensor]],
+        read: Tensor,
+    ) -> None:
+        """Find the pack that is to blame and say so. Nothing has been updated yet."""
+        values = iter(read.tolist())
+        for k, pack in enumerate(told):
+            for key in pack:
+                value = next(values)
+                if value != value or value in (float("inf"), float("-inf")):
+                    raise bad_numbers(step, k, packs[k], f"the loss of {key.partition('/')[2]!r} is {value}")
+        for k, batch in enumerate(packs):  # the losses are finite: redo pack by pack to find the gradient that is not
+            self.optimizer.zero_grad(set_to_none=True)
+            self._forward_backward(step, k, batch, totals)
+            for name, parameter in self.model.named_parameters():
+                if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
+                    raise bad_numbers(step, k, batch, f"the gradient of {name} is not finite")
+        raise bad_numbers(step, 0, packs[0], "the gradient of the whole step is too large to measure")
+
+
+class BadNumbers(NumericsError):
+    """A NumericsError that carries the step, the pack and its block ids, to replay it from."""
+
+    step: int = 0
+    pack: int = 0
+    ids: tuple[int, ...] = ()
+
+
+def bad_numbers(step: int, pack: int, batch: Batch, what: str) -> BadNumbers:
+    shown = ", ".join(map(str, batch.ids[:8])) + (", ..." if len(batch.ids) > 8 else "")
+    error = BadNumbers(
+        f"step {step}, pack {pack} (blocks {shown or 'unnamed'}): {what}. Nothing was updated and the last good "
+        "checkpoint is kept. Lower training.learning_rate, lengthen training.warmup_steps, or use "
+        "training.precision=fp32; then start from that checkpoint."
+    )
+    error.step, error.pack, error.ids = step, pack, tuple(batch.ids)
+    return error
