@@ -1,6 +1,6 @@
 """SpanBERT (Joshi et al. 2020): geometric spans of whole words, MaskedLM + SpanBoundary, single sequences.
 
-`spanbert_*` follow the paper's equation: words stay whole, and every hidden token has both losses. `spanbert_*_original`
+`spanbert_*` follow the paper's equation: words stay whole, and every hidden token has both losses. The `_original` twins
 keep what the released code does instead. Numbers: spec FAMILY sections 0 to 3.
 """
 

@@ -1,0 +1,286 @@
+"""Pre-training as one call: text or a store in, a run folder out.
+
+What is missing is made first and kept in the run folder: a tokenizer from the text, a token store from both. The
+same call with `resume=True` finds what is there and goes on bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from spanwise.config import override, to_record
+from spanwise.data.prepare import prepare
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.flops import training_flops_per_token
+from spanwise.pretraining.model import PretrainingModel
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.source import PretrainingSource
+from spanwise.pretraining.system import (
+    build_model,
+    check,
+    check_inputs,
+    continue_model,
+    training_source,
+    validation_source,
+)
+from spanwise.runtime.device import choose_device, resolve_precision
+from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.progress import RunLog
+from spanwise.text.corpus import CorpusOptions
+from spanwise.text.learn import learn_tokenizer
+from spanwise.text.tokenizers import Tokenizer
+from spanwise.training.evaluate import evaluate_batches
+from spanwise.training.loop import TrainingResult, train
+from spanwise.training.run_folder import RunFolder, claim_run_folder
+
+TOKENIZER_FOLDER = "tokenizer"
+STORE_FOLDER = "store"
+VALIDATION_FOLDER = "validation-store"
+RECIPE_NAME = "recipe.json"
+MAX_VALIDATION_PACKS = 64  # of a training pack's size: enough for two digits, short enough to be asked for often
+
+Paths = Sequence[str | Path] | str | Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """Everything a run trains with, built and checked."""
+
+    recipe: PretrainingRecipe
+    tokenizer: Tokenizer
+    store: TokenStore
+    validation: TokenStore | None
+    model: PretrainingModel
+    source: PretrainingSource
+    identity: dict[str, Any]
+    fresh_heads: tuple[str, ...] = ()
+
+
+def pretrain(
+    recipe: PretrainingRecipe,
+    *,
+    out: str | Path,
+    data: str | Path | None = None,
+    text: Paths | None = None,
+    valid: Paths | None = None,
+    tokenizer: str | Path | None = None,
+    init: str | Path | None = None,
+    budget: float | None = None,
+    resume: bool = False,
+    overrides: Sequence[str] = (),
+    corpus: CorpusOptions | None = None,
+    log: RunLog | None = None,
+    device: str | None = None,
+    resume_command: str = "",
+) -> TrainingResult:
+    """Train `recipe` on a token store (`data`) or on text files (`text`), and leave a model in `out/final`.
+
+    `valid` is a store or text files whose masks never change; `tokenizer` a folder to use instead of learning one;
+    `init` a Hugging Face folder of BERT type to go on from, whose tokenizer and shape replace the recipe's; `budget`
+    is in seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes.
+
+    Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
+    """
+    recipe = settled(recipe, overrides=overrides, budget=budget)
+    if (data is None) == (text is None):
+        raise ConfigError("give either data (a token store) or text (files to make one from), and not both.")
+    with claim_run_folder(out, resume=resume) as folder:
+        log = log or RunLog(out)
+        ready = make_ready(
+            recipe, folder, data=data, text=text, valid=valid, tokenizer=tokenizer, init=init, corpus=corpus, log=log
+        )
+        write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
+        return train(
+            ready.model,
+            ready.source,
+            ready.recipe.training,
+            out,
+            save_model=lambda target: save_pretrained(target, ready),
+            evaluate=evaluation(ready, device),
+            resume=resume,
+            log=log,
+            identity=ready.identity,
+            device=device,
+            flops_per_token=flops_per_token(ready),
+            resume_command=resume_command,
+        )
+
+
+def settled(
+    recipe: PretrainingRecipe, *, overrides: Sequence[str] = (), budget: float | None = None
+) -> PretrainingRecipe:
+    """The recipe with its changes, checked without opening a file. Raises: ConfigError."""
+    recipe = override(recipe, overrides)
+    if budget is not None:
+        lengths = {"max_steps": None, "max_tokens": None, "num_epochs": None}
+        recipe = replace(recipe, training=replace(recipe.training, budget=float(budget), **lengths))
+    check(recipe)
+    _ = recipe.training.length  # raises where a run has none
+    return recipe
+
+
+def make_ready(
+    recipe: PretrainingRecipe,
+    folder: RunFolder,
+    *,
+    data: str | Path | None,
+    text: Paths | None,
+    valid: Paths | None = None,
+    tokenizer: str | Path | None = None,
+    init: str | Path | None = None,
+    corpus: CorpusOptions | None = None,
+    log: RunLog,
+) -> Ready:
+    """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
+    checkpoint = read_folder(init) if init is not None else None
+    words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
+    store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, log)
+    validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, log)
+    check_inputs(recipe, store, checkpoint)
+    if checkpoint is None:
+        model, fresh = build_model(recipe, store.vocabulary.size), tuple(recipe.objectives)
+    else:
+        model, fresh = continue_model(recipe, checkpoint)
+        log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}; fresh heads: {', '.join(fresh) or 'none'}.")
+    record = to_record(recipe)
+    del record["training"]  # the loop compares these values itself, and knows which of them are harmless
+    identity = {"recipe": record, "store": store.sha256, "tokenizer": words.sha256, "init": _init_identity(checkpoint)}
+    return Ready(
+        recipe=recipe,
+        tokenizer=words,
+        store=store,
+        validation=validation,
+        model=model,
+        source=training_source(recipe, store),
+        identity=identity,
+        fresh_heads=fresh,
+    )
+
+
+def save_pretrained(folder: Path, ready: Ready) -> None:
+    """Write the Hugging Face folder of a run: encoder and masked LM head as that class, all other heads beside it."""
+    heads = dict(ready.model.heads.items())
+    write_folder(
+        folder,
+        ready.model.encoder,
+        heads,
+        ready.tokenizer,
+        architecture="BertForMaskedLM" if "mlm" in heads else "BertModel",
+        extra={"recipe": to_record(ready.recipe), "store": ready.store.sha256},
+    )
+
+
+def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[str, float]] | None:
+    """Losses on the validation store: every time the same packs under the same masks; None where there is no store."""
+    if ready.validation is None:
+        return None
+    source = validation_source(ready.recipe, ready.validation)
+    packs = min(source.num_packs(0), MAX_VALIDATION_PACKS)
+    where = choose_device(device)
+    precision = resolve_precision(ready.recipe.training.precision, where)
+
+    def evaluate() -> Mapping[str, float]:
+        batches = (batch for index in range(packs) for batch in source.step(index))
+        return evaluate_batches(ready.model, batches, device=where, precision=precision)
+
+    return evaluate
+
+
+def flops_per_token(ready: Ready) -> float:
+    """Operations that training needs for one token of this store, forward and backward."""
+    table, encoder = ready.source.table, ready.model.encoder
+    lengths = table.packed_lengths.astype(float)
+    targets_per_token = ready.recipe.masking.ratio * float(table.lengths.sum() / lengths.sum())
+    decoder = encoder.config.vocab_size * encoder.config.hidden_size
+    heads = [
+        (targets_per_token, decoder + sum(m.weight.numel() for m in head.modules() if isinstance(m, nn.Linear)))
+        for head in ready.model.heads.values()
+    ]
+    return training_flops_per_token(encoder.config, float((lengths**2).sum() / lengths.sum()), heads)
+
+
+def _tokenizer(
+    recipe: PretrainingRecipe,
+    folder: RunFolder,
+    data: str | Path | None,
+    text: Paths | None,
+    given: str | Path | None,
+    checkpoint: Checkpoint | None,
+    corpus: CorpusOptions | None,
+    log: RunLog,
+) -> Tokenizer:
+    if given is not None:
+        return Tokenizer.load(given)
+    if checkpoint is not None:
+        if checkpoint.tokenizer_folder is None:
+            raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")
+        return Tokenizer.load(checkpoint.tokenizer_folder)
+    if data is not None:
+        return TokenStore.open(data).tokenizer()
+    own = folder.path / TOKENIZER_FOLDER
+    if not own.exists():
+        wanted = recipe.tokenizer
+        log.say(f"Learning a {wanted.kind} vocabulary of up to {wanted.vocab_size:,} pieces.")
+        learn_tokenizer(
+            text,  # type: ignore[arg-type]
+            vocab_size=wanted.vocab_size,
+            kind=wanted.kind,
+            cased=wanted.cased,
+            max_length=recipe.encoder.max_positions,
+            options=corpus,
+            out=own,
+        )
+    return Tokenizer.load(own)
+
+
+def _store(
+    data: str | Path | None, text: Paths | None, own: Path, words: Tokenizer, corpus: CorpusOptions | None, log: RunLog
+) -> TokenStore:
+    if data is not None:
+        return TokenStore.open(data, words)
+    if not own.exists():
+        report = prepare(text, words, own, corpus)  # type: ignore[arg-type]
+        log.say(
+            f"Prepared {report.num_tokens:,} tokens of {report.num_documents:,} documents in {report.seconds:.1f} s "
+            f"([UNK] {report.unknown_share:.2%})."
+        )
+    return TokenStore.open(own, words)
+
+
+def _validation(
+    valid: Paths | None, own: Path, words: Tokenizer, corpus: CorpusOptions | None, log: RunLog
+) -> TokenStore | None:
+    if valid is None:
+        return None
+    if isinstance(valid, str | Path) and Path(valid).is_dir() and _is_store(Path(valid)):
+        return TokenStore.open(valid, words)
+    return _store(None, valid, own, words, corpus, log)
+
+
+def _is_store(folder: Path) -> bool:
+    return (folder / "store.json").exists() or any(folder.glob("*.idx"))
+
+
+def _init_identity(checkpoint: Checkpoint | None) -> str | None:
+    """A hash of the weights a run began with: going on with others would be another run."""
+    if checkpoint is None:
+        return None
+    digest = hashlib.sha256()
+    for name in sorted(checkpoint.tensors):
+        digest.update(name.encode())
+        digest.update(checkpoint.tensors[name].contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _json(record: Any) -> str:
+    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
