@@ -1,0 +1,56 @@
+"""Sizes and costs of recipes."""
+
+from dataclasses import replace
+
+import pytest
+
+from spanwise.nn.flops import masked_lm_head_parameters, span_boundary_head_parameters, training_flops_per_token
+from spanwise.pretraining.describe import count_parameters, describe_recipe
+from spanwise.pretraining.system import build_model
+from spanwise.recipes import spanbert_base, spanbert_large, spanbert_tiny
+
+
+def test_base_and_large_have_the_parameters_of_the_published_models():
+    # BERT cased without pooler: 107,719,680 and 332,529,664 (the Hugging Face classes, add_pooling_layer=False)
+    assert describe_recipe(spanbert_base())["parameters"]["encoder"] == 107_719_680
+    assert describe_recipe(spanbert_large())["parameters"]["encoder"] == 332_529_664
+
+
+def test_the_boundary_head_has_the_parameters_of_the_papers_code():
+    recipe = spanbert_base()
+    original = replace(
+        recipe, objectives={**recipe.objectives, "sbo": replace(recipe.objectives["sbo"], num_positions=15)}
+    )
+    H, V = 768, 28_996
+    wanted = 15 * 200 + ((2 * H + 200) * H + H) + 2 * H + (H * H + H) + 2 * H + V
+    assert describe_recipe(original)["parameters"]["by_head"]["sbo"] == wanted
+
+
+def test_counts_are_those_of_the_model_that_is_built():
+    model = build_model(spanbert_tiny(), vocab_size=1_001)
+    found = describe_recipe(spanbert_tiny(), vocab_size=1_001)["parameters"]
+    assert found["encoder"] == count_parameters(model.encoder, 1_001)
+    assert found["by_head"] == {name: count_parameters(head, 1_001) for name, head in model.heads.items()}
+    padded = sum(parameter.numel() for parameter in model.parameters())
+    assert found["total"] == padded - (1_024 - 1_001) * (128 + 2)  # word rows, and a bias of each of the two heads
+
+
+def test_flops_count_every_head_at_its_share_of_targets():
+    recipe = spanbert_base()
+    config = recipe.encoder.config(28_996)
+    heads = [(0.15, masked_lm_head_parameters(config)), (0.15, span_boundary_head_parameters(config))]
+    assert describe_recipe(recipe)["flops_per_token"] == pytest.approx(training_flops_per_token(config, 512, heads))
+
+
+def test_the_data_path_names_every_part():
+    path = " ".join(describe_recipe(spanbert_base())["data_path"])
+    for part in (
+        "wordpiece",
+        "SingleSegment",
+        "GeometricSpans",
+        "Replacement",
+        "MaskedLM",
+        "SpanBoundary",
+        "12 layers",
+    ):
+        assert part in path
