@@ -19,6 +19,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -37,8 +38,8 @@ class Task(Protocol):
     """One kind of labelled data, from its file to its score.
 
     `read` gives the task's own data class; `featurize`, `decode` and `score` take it. `output` is what a head says
-    about a pack, fp32, one row a token; `decode` gets these rows cut by example. `tune` may return a copy of the task
-    with what is chosen on dev data (thresholds). `score` gives numbers from 0 to 100, the best-known first.
+    about a pack, fp32, one row a token; `decode` gets these rows cut by example. `taught_by` and `tune` return a copy
+    of the task with what the training data says (labels) and what is chosen on dev data (thresholds). `score` gives numbers from 0 to 100, the best-known first.
     """
 
     part_name: ClassVar[str]
@@ -51,7 +52,11 @@ class Task(Protocol):
 
     def check_pair(self, train: Any, dev: Any) -> None: ...
 
+    def taught_by(self, train: Any) -> Self: ...
+
     def featurize(self, data: Any, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> Features: ...
+
+    def describe(self, data: Any, features: Any) -> list[str]: ...
 
     def build_head(self, config: EncoderConfig) -> nn.Module: ...
 
@@ -68,22 +73,22 @@ class Task(Protocol):
     def prediction_files(self, predictions: Any) -> Mapping[str, Any]: ...
 
 
-_TASKS = {"qa": "spanwise.tasks.qa.task:QuestionAnswering"}
-
-
-def task_class(name: str) -> type:
-    """The class of a task by its command-line name.
-
-    Raises: ConfigError for an unknown name, with the nearest one.
-    """
-    if name not in _TASKS:
-        raise ConfigError(
-            f"there is no task {name!r}; tasks are {', '.join(_TASKS)}.{did_you_mean(name, list(_TASKS))}"
-        )
-    module, _, cls = _TASKS[name].partition(":")
-    return getattr(importlib.import_module(module), cls)
+_RECIPES = {"qa": "spanwise.tasks.qa.recipe:question_answering"}
 
 
 def task_names() -> list[str]:
     """The names that the commands take."""
-    return list(_TASKS)
+    return list(_RECIPES)
+
+
+def task_recipe(name: str) -> FinetuningRecipe:
+    """The recipe of a task by its command-line name, with the paper's values.
+
+    Raises: ConfigError for an unknown name, with the nearest one.
+    """
+    if name not in _RECIPES:
+        raise ConfigError(
+            f"there is no task {name!r}; tasks are {', '.join(_RECIPES)}.{did_you_mean(name, task_names())}"
+        )
+    module, _, function = _RECIPES[name].partition(":")
+    return getattr(importlib.import_module(module), function)()

@@ -9,8 +9,8 @@ from spanwise.text.tokenizers import Tokenizer
 
 RIVER = (
     "The Han River (한강) flows through Seoul and is 494 km long. Its arms, the Namhan and the Bukhan, meet at "
-    "Yangpyeong; the river then turns north-west. In 1394 the court moved to its bank. Ferries crossed it until the first "
-    "bridge, built for trains, opened in 1900. Today more than thirty bridges carry cars, trains and walkers."
+    "Yangpyeong; the river turns north-west. In 1394 the court moved to its bank. Ferries crossed it "
+    "until the first bridge, built for trains, opened in 1900. Today more than thirty bridges carry cars."
 )
 TEA = "Green tea from Boseong is picked in April. The first leaves are the dearest."
 

@@ -62,6 +62,12 @@ class QuestionAnswering:
                 "this pair would mislead. Use two files of the same kind (both SQuAD 1.1 or both 2.0)."
             )
 
+    def taught_by(self, train: SquadData) -> QuestionAnswering:
+        """Abstains at the middle (null odds above 0) where it learns from unanswerable questions, else never."""
+        if not train.has_unanswerable:
+            return dataclasses.replace(self, null_threshold=None)
+        return self if self.null_threshold is not None else dataclasses.replace(self, null_threshold=0.0)
+
     def featurize(
         self, data: SquadData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
     ) -> QuestionWindows:
@@ -80,6 +86,22 @@ class QuestionAnswering:
             num_token_types=config.num_token_types,
             skip_unreachable=training,
         )
+
+    def describe(self, data: SquadData, features: QuestionWindows) -> list[str]:
+        """What a person should know about the data before training on it."""
+        lines = [
+            f"{len(data.questions):,} questions on {len(data.contexts):,} paragraphs in {len(features):,} windows "
+            f"({int(features.lengths_W.sum()):,} tokens)"
+        ]
+        for number, words in (
+            (features.num_cut_questions, f"questions are cut to {self.max_question_tokens} tokens"),
+            (features.num_unreachable_answers, "questions are left out: the tokenizer keeps nothing of their answer"),
+            (data.num_moved_answers, "answers were moved to where their text stands"),
+            (data.num_dropped_answers, "answers were dropped: their text does not stand in the paragraph"),
+        ):
+            if number:
+                lines.append(f"{number:,} {words}")
+        return lines
 
     def build_head(self, config: EncoderConfig) -> nn.Module:
         return QuestionAnsweringHead(config)

@@ -1,0 +1,236 @@
+"""Ask questions of texts: the call and the answers of the pipeline that transformers removed in version 5.3.
+
+Source: behaviour of `transformers.pipeline("question-answering")`, version 5.2; ECOSYSTEM section 2.
+Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the border of a window is not cut by
+`align_to_words`; [CLS] is never offered as an answer of score 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.device import Precision
+from spanwise.tasks.checkpoint import load_task_model
+from spanwise.tasks.qa.features import make_windows
+from spanwise.tasks.qa.probabilities import scored_answers
+from spanwise.tasks.qa.reader import Question, SquadData
+from spanwise.text.tokenizers import Tokenizer
+
+
+class QuestionError(DataError, ValueError):
+    """A question or context that can't be asked; a ValueError too, as the old pipeline raised."""
+
+
+class OptionError(ConfigError, ValueError):
+    """An option outside its range; a ValueError too, as the old pipeline raised."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """The options of a call, with the old pipeline's names and defaults.
+
+    `doc_stride` is the number of passage tokens that neighbouring windows share (None: half of `max_seq_len`, at most
+    128); `max_seq_len` None is 384, or all positions of a smaller encoder. Lengths are in tokens.
+    """
+
+    top_k: int = 1
+    doc_stride: int | None = None
+    max_answer_len: int = 15
+    max_seq_len: int | None = None
+    max_question_len: int = 64
+    handle_impossible_answer: bool = False
+    align_to_words: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("top_k", "max_answer_len", "max_question_len"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name} must be at least 1, got {getattr(self, name)}.")
+
+
+class QuestionAnsweringPipeline:
+    """`qa(question=..., context=...)` -> `{"score", "start", "end", "answer"}`.
+
+    `model` is a folder (or hub id) of a fine-tuned model, `tokenizer` another folder or a `Tokenizer`. The options of a
+    call (see `AnswerOptions`) can be given here as new defaults. `device` is a torch name, or a number as in
+    transformers (-1 is the CPU). `framework`, `use_fast` and `batch_size` are taken for old code and change nothing.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        tokenizer: str | Path | Tokenizer | None = None,
+        *,
+        device: str | int | None = None,
+        precision: Precision = "fp32",
+        framework: str = "pt",
+        use_fast: bool = True,
+        batch_size: int = 1,
+        **options: Any,
+    ) -> None:
+        if framework != "pt":
+            raise OptionError(f"framework {framework!r} is not here; models run in PyTorch ('pt').")
+        if isinstance(device, int):
+            device = "cpu" if device < 0 else f"cuda:{device}"
+        loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=device)
+        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+        self._defaults = _option_values(options)
+        AnswerOptions(**self._defaults)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Answer one or more questions.
+
+        Takes `question=` and `context=` (strings or lists; one context serves a list of questions), or one dictionary
+        `{"question", "context"}`, a list of them, objects with `question_text` and `context_text`, two strings, or a
+        generator of dictionaries (then the answers come as a generator).
+
+        Returns a dictionary `{"score": probability, "start", "end": half-open characters of the context, "answer"}`
+        for one question, a list of them for several; with `top_k` above 1 a list takes the dictionary's place. A list
+        of one question counts as one question, and a list of one answer as one answer, as in the old pipeline.
+
+        Raises: QuestionError (a DataError and ValueError) for empty or missing texts; OptionError for an option.
+        """
+        names = {"question", "context", "X", "data"}
+        inputs = _inputs(args, {name: value for name, value in kwargs.items() if name in names})
+        given = _option_values({name: value for name, value in kwargs.items() if name not in names})
+        options = AnswerOptions(**{**self._defaults, **given})
+        if isinstance(inputs, types.GeneratorType):
+            return self._stream(inputs, options)
+        results = self._answer([_pair(item) for item in inputs], options)
+        return results[0] if len(results) == 1 else results
+
+    def _stream(self, items: Iterator[Any], options: AnswerOptions) -> Iterator[Any]:
+        for item in items:
+            yield self._answer([_pair(item)], options)[0]
+
+    def _answer(self, pairs: list[tuple[str, str]], options: AnswerOptions) -> list[Any]:
+        """All windows of all questions in packs, then each question on its own."""
+        if not pairs:
+            return []
+        positions = self.model.encoder.config.max_positions
+        max_length = options.max_seq_len if options.max_seq_len is not None else min(384, positions)
+        if not 8 <= max_length <= positions:
+            raise OptionError(f"max_seq_len {max_length} is outside 8 to {positions}, the positions of this encoder.")
+        overlap = options.doc_stride if options.doc_stride is not None else min(max_length // 2, 128)
+        if not 0 <= overlap <= max_length:
+            raise OptionError(f"doc_stride {overlap} is larger than max_seq_len {max_length}, or below 0.")
+        data = _as_data(pairs)
+        windows = make_windows(
+            data,
+            self.tokenizer,
+            max_length=max_length,
+            overlap=overlap,
+            max_question_tokens=options.max_question_len,
+            num_token_types=self.model.encoder.config.num_token_types,
+        )
+        logits = self.model.outputs(windows, precision=self.precision)
+        borders = np.searchsorted(windows.question_W, np.arange(len(pairs) + 1))
+        results = []
+        for number, (first, last) in enumerate(itertools.pairwise(borders)):
+            answers = scored_answers(
+                windows,
+                range(first, last),
+                logits[first:last],
+                pairs[number][1],
+                top_k=options.top_k,
+                max_answer_tokens=options.max_answer_len,
+                align_to_words=options.align_to_words,
+                with_null=options.handle_impossible_answer,
+            )
+            found = [
+                {"score": answer.score, "start": answer.start, "end": answer.end, "answer": answer.text}
+                for answer in answers
+            ]
+            results.append(found[0] if len(found) == 1 else found)
+        return results
+
+
+def _option_values(given: dict[str, Any]) -> dict[str, Any]:
+    """Known options that are set; the old names `topk` and `padding` are understood."""
+    given = {name: value for name, value in given.items() if value is not None and name != "padding"}
+    if "topk" in given:
+        warnings.warn("topk is the old name of top_k.", UserWarning, stacklevel=3)
+        topk = given.pop("topk")
+        given.setdefault("top_k", topk)
+    known = AnswerOptions.__dataclass_fields__
+    for name in given:
+        if name not in known:
+            raise OptionError(f"question answering has no option {name!r}; it has {', '.join(known)}.")
+    return given
+
+
+def _inputs(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """A generator as it came, or a list of things that are one question each."""
+    if len(args) == 2 and all(isinstance(arg, str) for arg in args):
+        return [{"question": args[0], "context": args[1]}]
+    if args:
+        found = args[0] if len(args) == 1 else list(args)
+    elif "X" in named or "data" in named:
+        found = named.get("X", named.get("data"))
+    elif {"question", "context"} <= set(named):
+        return _paired(named["question"], named["context"])
+    else:
+        raise QuestionError("nothing to answer: pass question= and context=, or {'question': ..., 'context': ...}.")
+    if isinstance(found, types.GeneratorType):
+        return found
+    if isinstance(found, dict) or hasattr(found, "question_text"):
+        return [found]
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise QuestionError(f"expected a question with its context, got {type(found).__name__} {str(found)[:60]!r}.")
+    return list(found)
+
+
+def _paired(question: Any, context: Any) -> list[dict[str, Any]]:
+    if isinstance(question, list) and isinstance(context, list):
+        if len(question) != len(context):
+            raise QuestionError(f"{len(question)} questions came with {len(context)} contexts; give each its own.")
+        return [{"question": q, "context": c} for q, c in zip(question, context, strict=True)]
+    if isinstance(question, list):
+        return [{"question": q, "context": context} for q in question]
+    return [{"question": question, "context": context}]
+
+
+def _pair(item: Any) -> tuple[str, str]:
+    """Question and context of one dictionary or SquadExample-like object."""
+    if isinstance(item, dict):
+        values = {name: item.get(name) for name in ("question", "context")}
+    elif hasattr(item, "question_text") and hasattr(item, "context_text"):
+        values = {"question": item.question_text, "context": item.context_text}
+    else:
+        raise QuestionError(
+            f"expected a dictionary with 'question' and 'context', got {type(item).__name__} {str(item)[:60]!r}."
+        )
+    for name, value in values.items():
+        if value is None:
+            raise QuestionError(f"{name!r} is missing or None; give a text.")
+        if not isinstance(value, str):
+            raise QuestionError(f"{name!r} is a {type(value).__name__}; a string was expected.")
+        if not value:
+            raise QuestionError(f"{name!r} is empty; give a text.")
+    return values["question"], values["context"]
+
+
+def _as_data(pairs: list[tuple[str, str]]) -> SquadData:
+    """The pairs as a data set in which every context stands once."""
+    places: dict[str, int] = {}
+    questions = tuple(
+        Question(str(number), question, places.setdefault(context, len(places)))
+        for number, (question, context) in enumerate(pairs)
+    )
+    contexts = tuple(places)
+    return SquadData(
+        source="the call",
+        version="",
+        contexts=contexts,
+        titles=("",) * len(contexts),
+        questions=questions,
+        has_unanswerable=False,
+    )

@@ -1,0 +1,105 @@
+"""Fine-tuned models on disk: a Hugging Face folder whose spanwise.json holds the task's record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from spanwise.config import from_record, to_record
+from spanwise.errors import CheckpointError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.runtime.device import choose_device
+from spanwise.tasks.base import Task, task_recipe
+from spanwise.tasks.model import TaskModel
+from spanwise.text.tokenizers import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedTask:
+    """A model that can answer: its task with all options, encoder and head, and the tokenizer."""
+
+    task: Task
+    model: TaskModel
+    tokenizer: Tokenizer
+    folder: Path
+
+
+def load_task_model(
+    source: str | Path,
+    task_name: str,
+    *,
+    tokenizer: str | Path | Tokenizer | None = None,
+    device: str | None = None,
+) -> LoadedTask:
+    """Load a model fine-tuned for a task, from our folders or any folder of the task's Hugging Face class.
+
+    Options that training chose (lengths, thresholds) come from the folder; a folder of others has the defaults.
+    Raises: CheckpointError where the folder has no head for the task, no tokenizer, or one that does not fit.
+    """
+    recipe = task_recipe(task_name)
+    checkpoint = read_folder(source)
+    head_name = recipe.task.head_name
+    if head_name not in checkpoint.heads:
+        raise CheckpointError(
+            f"{source} ({checkpoint.source_class}) has no head for {task_name!r}; answers from a fresh head would be "
+            f"noise. Fine-tune it first: spanwise finetune {task_name} --model {source} --train FILE --out RUN"
+        )
+    task = stored_task(checkpoint, recipe.task)
+    encoder = build_encoder(checkpoint)
+    model = TaskModel(task, encoder, build_head(checkpoint, head_name, encoder))
+    model.to(choose_device(device)).eval()
+    return LoadedTask(task=task, model=model, tokenizer=open_tokenizer(checkpoint, tokenizer), folder=checkpoint.folder)
+
+
+def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
+    """The task as the folder recorded it, or `default` where it recorded none of this kind."""
+    record = checkpoint.record.get("task")
+    if not isinstance(record, Mapping) or record.get("part") != default.part_name:
+        return default
+    return from_record(record, [type(default)])
+
+
+def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | None) -> Tokenizer:
+    """The tokenizer given (also a folder), or the one beside the weights.
+
+    Raises: CheckpointError where there is none, or it has more tokens than the encoder.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        folder = tokenizer if tokenizer is not None else checkpoint.tokenizer_folder
+        if folder is None:
+            raise CheckpointError(
+                f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt (tokenizer=)."
+            )
+        tokenizer = Tokenizer.load(folder)
+    if tokenizer.vocab_size > checkpoint.config.vocab_size:
+        raise CheckpointError(
+            f"the tokenizer has {tokenizer.vocab_size:,} tokens and the encoder of {checkpoint.folder} "
+            f"{checkpoint.config.vocab_size:,}; they do not belong together."
+        )
+    return tokenizer
+
+
+def save_task_model(
+    folder: Path,
+    model: TaskModel,
+    tokenizer: Tokenizer,
+    *,
+    other_heads: Mapping[str, Mapping[str, Tensor]],
+    extra: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the folder of the task's class; heads of earlier training (MLM, SBO) stay in heads.safetensors."""
+    task = model.task
+    heads = {name: head for name, head in other_heads.items() if name != task.head_name}
+    write_folder(
+        folder,
+        model.encoder,
+        {**heads, task.head_name: model.head},
+        tokenizer,
+        architecture=task.architecture,
+        extra={"task": to_record(task), **(extra or {})},
+    )

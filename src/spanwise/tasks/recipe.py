@@ -1,0 +1,22 @@
+"""Fine-tuning as one readable value: the task's options and the training loop's."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from spanwise.config import part
+from spanwise.training.plan import TrainingOptions
+
+
+@part("finetuning_recipe")
+class FinetuningRecipe:
+    """One fine-tuning run."""
+
+    task: Any  # a part of tasks/, such as QuestionAnswering
+    training: TrainingOptions
+    batch_size: Annotated[int, Field(ge=1)] = 32  # examples a step
+    pack_tokens: Annotated[int, Field(ge=8)] = 8_192  # T, of one forward; changes speed and memory only
+    hidden_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None  # None: the encoder's own
+    attention_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None

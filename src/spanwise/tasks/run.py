@@ -1,0 +1,282 @@
+"""Labelled files in, run folder out: fine-tune, evaluate and predict, whatever the task.
+
+A fine-tuning run leaves behind: recipe.json (what was run on what), plan.jsonl, metrics.jsonl, checkpoints/, final/
+(the model with its heads, tokenizer and the task's record) and, with dev data, dev_scores.json and
+dev_predictions*.json.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from spanwise.config import override, to_record
+from spanwise.errors import ConfigError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.interop.huggingface import read_folder
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.flops import training_flops_per_token
+from spanwise.nn.init import initialize
+from spanwise.runtime.device import Precision
+from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.base import Task, task_recipe
+from spanwise.tasks.batches import EpochBatches
+from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model
+from spanwise.tasks.model import TaskModel
+from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.text.tokenizers import Tokenizer
+from spanwise.training.loop import TrainingResult
+from spanwise.training.loop import train as run_training
+from spanwise.training.run_folder import claim_run_folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuningResult:
+    """How a run ended: `scores` on dev data (empty without), the folder of the model, the task with what was tuned."""
+
+    scores: dict[str, float]
+    final: Path
+    task: Any
+    training: TrainingResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationResult:
+    """Scores from 0 to 100, and the predictions they belong to."""
+
+    scores: dict[str, float]
+    predictions: Any
+    task: Any
+
+
+def finetune(
+    task_name: str,
+    *,
+    model: str | Path,
+    train: str | Path,
+    out: str | Path,
+    dev: str | Path | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    recipe: FinetuningRecipe | None = None,
+    overrides: Sequence[str] = (),
+    reset_weights: bool = False,
+    resume: bool = False,
+    errors: str = "strict",
+    device: str | None = None,
+    log: RunLog | None = None,
+    resume_command: str = "",
+) -> FinetuningResult:
+    """Fine-tune the encoder of a model folder (or hub id) on labelled data and commit `out/final`.
+
+    `recipe` (None: the paper's) is changed by `overrides` such as `"training.learning_rate=3e-5"`. With `dev` the model
+    is scored on it and what can be tuned on it (the null threshold) is stored with the model. `reset_weights` starts
+    from random weights of the same shape: the control that says what pre-training is worth. A head that the folder
+    already has is trained on; otherwise it starts fresh.
+    Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
+    """
+    recipe = override(recipe or task_recipe(task_name), overrides)
+    task = recipe.task
+    with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
+        checkpoint = read_folder(model)
+        words = open_tokenizer(checkpoint, tokenizer)
+        train_data = task.read(train, purpose="train", errors=errors)
+        dev_data = None if dev is None else task.read(dev, purpose="score", errors=errors)
+        if dev_data is not None:
+            task.check_pair(train_data, dev_data)
+        built, kept_heads = _build(checkpoint, recipe, task.taught_by(train_data), reset_weights, log)
+        config = built.encoder.config
+        features = task.featurize(train_data, words, config, training=True)
+        for line in task.describe(train_data, features):
+            log.say(line)
+        dev_scorer = None if dev_data is None else _DevScorer(built, dev_data, words, recipe.training.precision)
+        source = EpochBatches(
+            features, batch_size=recipe.batch_size, pack_tokens=recipe.pack_tokens, seed=recipe.training.seed
+        )
+        identity = {
+            "recipe": to_record(recipe),
+            "model": _hash_tensors(checkpoint.tensors),
+            "tokenizer": words.sha256,
+            "train": _hash_file(train),
+            "dev": None if dev is None else _hash_file(dev),
+            "reset_weights": reset_weights,
+        }
+        asked = {"task": task_name, "model": str(model), "train": str(train), "dev": None if dev is None else str(dev)}
+        write_text_atomic(folder.path / "recipe.json", _json({**asked, **identity}))
+
+        def save_model(target: Path) -> None:
+            if dev_scorer is not None:
+                dev_scorer.ensure()
+            save_task_model(target, built, words, other_heads=kept_heads, extra=_provenance(asked, dev_scorer))
+
+        training = run_training(
+            built,
+            source,
+            recipe.training,
+            out,
+            save_model=save_model,
+            evaluate=None if dev_scorer is None else dev_scorer,
+            resume=resume,
+            log=log,
+            identity=identity,
+            device=device,
+            flops_per_token=_flops_per_token(config, features.lengths_W),
+            resume_command=resume_command,
+        )
+        scores: dict[str, float] = {}
+        if dev_scorer is not None:
+            dev_scorer.ensure()
+            scores = dev_scorer.scores
+            write_text_atomic(folder.path / "dev_scores.json", _json(scores))
+            _write_predictions(folder.path / "dev_predictions.json", built.task, dev_scorer.predictions)
+    return FinetuningResult(scores=scores, final=training.final, task=built.task, training=training)
+
+
+def evaluate(
+    task_name: str,
+    *,
+    model: str | Path,
+    data: str | Path,
+    out: str | Path | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    errors: str = "strict",
+    device: str | None = None,
+    precision: Precision = "auto",
+) -> EvaluationResult:
+    """Score a fine-tuned model on labelled data, with the threshold stored in it; `out` receives the scores as JSON.
+
+    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
+    """
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
+    labelled = loaded.task.read(data, purpose="score", errors=errors)
+    predictions = _predict(loaded.model, labelled, loaded.tokenizer, precision)
+    scores = loaded.task.score(labelled, predictions)
+    if out is not None:
+        Path(out).parent.mkdir(parents=True, exist_ok=True)
+        write_text_atomic(out, _json(scores))
+    return EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
+
+
+def predict(
+    task_name: str,
+    *,
+    model: str | Path,
+    input: str | Path,
+    output: str | Path,
+    tokenizer: str | Path | Tokenizer | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+) -> list[Path]:
+    """Answer unlabelled data; returns the files written: `output`, and what else the task gives beside it.
+
+    For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
+    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
+    """
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
+    unlabelled = loaded.task.read(input, purpose="predict")
+    predictions = _predict(loaded.model, unlabelled, loaded.tokenizer, precision)
+    return _write_predictions(Path(output), loaded.task, predictions)
+
+
+def _build(
+    checkpoint: Checkpoint, recipe: FinetuningRecipe, task: Task, reset_weights: bool, log: RunLog
+) -> tuple[TaskModel, dict[str, dict[str, Tensor]]]:
+    """The model to train, and the heads of earlier training that are kept beside it."""
+    seed = recipe.training.seed
+    config = checkpoint.config
+    rates = {name: getattr(recipe, name) for name in ("hidden_dropout", "attention_dropout")}
+    config = dataclasses.replace(config, **{name: rate for name, rate in rates.items() if rate is not None})
+    encoder = build_encoder(checkpoint, config)
+    head = None if reset_weights else build_head(checkpoint, task.head_name, encoder)
+    if reset_weights:
+        initialize(encoder, config, seed, prefix="encoder")
+        log.say("Weights reset: the encoder starts from random weights of the same shape.")
+    if head is None:
+        head = task.build_head(config)
+        initialize(head, config, seed, prefix=task.head_name)
+    else:
+        log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
+    kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
+    return TaskModel(task, encoder, head), kept
+
+
+@dataclass
+class _DevScorer:
+    """Scores the model on dev data whenever asked and remembers the last answers, with what was tuned on them."""
+
+    model: TaskModel
+    data: Any
+    tokenizer: Tokenizer
+    precision: Precision
+    scores: dict[str, float] = field(default_factory=dict)
+    predictions: Any = None
+
+    def __post_init__(self) -> None:
+        config = self.model.encoder.config
+        self.features = self.model.task.featurize(self.data, self.tokenizer, config, training=False)
+
+    def __call__(self) -> dict[str, float]:
+        model = self.model
+        outputs = model.outputs(self.features, precision=self.precision)
+        self.predictions = model.task.decode(self.data, self.features, outputs)
+        model.task = model.task.tune(self.data, self.predictions)
+        self.scores = model.task.score(self.data, self.predictions)
+        return {f"dev_{name}": float(value) for name, value in self.scores.items()}
+
+    def ensure(self) -> None:
+        """Score now, unless a score is there: a run that is resumed at its end has none yet."""
+        if self.predictions is None:
+            self()
+
+
+def _predict(model: TaskModel, data: Any, tokenizer: Tokenizer, precision: Precision) -> Any:
+    features = model.task.featurize(data, tokenizer, model.encoder.config, training=False)
+    return model.task.decode(data, features, model.outputs(features, precision=precision))
+
+
+def _write_predictions(output: Path, task: Any, predictions: Any) -> list[Path]:
+    if output.is_dir():
+        raise ConfigError(f"{output} is a folder; name the file to write, such as {output / 'predictions.json'}.")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, content in task.prediction_files(predictions).items():
+        path = output.with_name(f"{output.stem}.{name}{output.suffix}") if name else output
+        write_text_atomic(path, _json(content))
+        written.append(path)
+    return written
+
+
+def _provenance(asked: Mapping[str, Any], dev_scorer: _DevScorer | None) -> dict[str, Any]:
+    """What spanwise.json says about where the model comes from."""
+    scores = {} if dev_scorer is None else dev_scorer.scores
+    return {"finetuned": {name: value for name, value in asked.items() if value is not None}, "dev_scores": scores}
+
+
+def _flops_per_token(config: EncoderConfig, lengths_W: np.ndarray) -> float:
+    lengths = np.asarray(lengths_W, dtype=np.float64)
+    return training_flops_per_token(config, float((lengths**2).sum() / lengths.sum()))
+
+
+def _hash_file(path: str | Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hash_tensors(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
