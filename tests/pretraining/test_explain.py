@@ -10,7 +10,7 @@ from spanwise.nn.init import initialize
 from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
-from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words
+from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words, words_as_tokens
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
@@ -125,3 +125,9 @@ def test_user_text_never_hides_or_ends_anything(tokenizer):
     text = read_single_text("a [SEP] b [MASK]", tokenizer, 64)
     inside = text.pack.input_ids[1:-1]
     assert not set(inside.tolist()) & {tokenizer.sep_id, tokenizer.mask_id, tokenizer.cls_id}
+
+
+def test_without_a_vocabulary_each_word_is_one_token():
+    words = words_as_tokens(SENTENCE + " [MASK].")
+    tokens = words.tokens(words.encode(SENTENCE + " [MASK].").ids)
+    assert tokens == [*SENTENCE.split(), "[", "MASK", "]", "."]

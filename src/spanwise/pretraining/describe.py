@@ -92,9 +92,6 @@ def _weights_met(head: nn.Module, vocab_size: int) -> int:
 
 
 def _shown(part: Any) -> str:
-    """Return a part as it is written in Python, with the values that differ from its defaults."""
-    fields = getattr(type(part), "__dataclass_fields__", {})
-    changed = [
-        f"{name}={getattr(part, name)!r}" for name, field in fields.items() if getattr(part, name) != field.default
-    ]
-    return f"{type(part).__name__}({', '.join(changed)})"
+    """Return a part as it is written in Python, with every value that is set."""
+    names = [name for name in getattr(type(part), "__dataclass_fields__", {}) if getattr(part, name) is not None]
+    return f"{type(part).__name__}({', '.join(f'{name}={getattr(part, name)!r}' for name in names)})"

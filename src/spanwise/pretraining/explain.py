@@ -22,6 +22,7 @@ from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.packs import Pack, Spans
+from spanwise.text.tokenizer_files import SPECIAL_PIECES, wordpiece_backend
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -165,3 +166,16 @@ def _losses(
     logits_NV = vocabulary_logits(rows_ND, head.weight, head.bias, tokenizer.vocab_size)
     loss_N = torch.nn.functional.cross_entropy(logits_NV.double(), target_N, reduction="none")
     return list(zip(loss_N.tolist(), tokenizer.tokens(logits_NV.argmax(dim=1).cpu().numpy()), strict=True))
+
+
+def words_as_tokens(text: str) -> Tokenizer:
+    """Return a tokenizer that knows the words of one text and nothing else: a word is a token.
+
+    For drawing masks where no vocabulary has been learned yet.
+    """
+    empty = wordpiece_backend({}, lowercase=False, strip_accents=False)
+    split = empty.pre_tokenizer.pre_tokenize_str(empty.normalizer.normalize_str(text))
+    pieces = dict.fromkeys([*SPECIAL_PIECES.values(), *(word for word, _ in split)])
+    return Tokenizer(
+        wordpiece_backend({piece: i for i, piece in enumerate(pieces)}, lowercase=False, strip_accents=False)
+    )

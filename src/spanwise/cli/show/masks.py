@@ -1,0 +1,159 @@
+"""`spanwise show masks`: what a recipe hides in a text, or what a model makes of hidden words."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from spanwise.cli.console import print_json, print_table, say, standard_output
+from spanwise.errors import ConfigError
+
+
+def show_masks(
+    *,
+    text: str,
+    span: Annotated[list[str] | None, Parameter(name="--span")] = None,
+    model: str | None = None,
+    recipe: str = "spanbert-base",
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    tokenizer: Path | None = None,
+    times: int = 3,
+    seed: int = 0,
+    json: bool = False,
+) -> None:
+    """Draw a recipe's masks on a text; with --model and --span, what the model makes of the hidden words.
+
+    For each hidden token: its two boundary tokens, its row of the position table, -log P by the context (MLM), by the
+    boundary (SBO) and their sum, in nats. It is the figure of the SpanBERT paper, on any sentence.
+
+    Parameters
+    ----------
+    text
+        One sentence or paragraph.
+    span
+        Words to hide, FIRST:END, the end not included; [CLS] is number 0 and the first word 1. May be repeated.
+    model
+        Checkpoint folder or hub id; with --span its losses are shown.
+    recipe
+        The recipe whose masks are drawn, where no --span is given.
+    overrides
+        Change a value of the recipe first: path=value. May be repeated.
+    tokenizer
+        Folder of the tokenizer to draw with. Default: the model's; without a model every word is one token.
+    times
+        How many drawings.
+    seed
+        Of the drawings.
+    json
+        Print one JSON object.
+    """
+    if span and model is None:
+        raise ConfigError("--span shows what a model makes of hidden words: add --model CHECKPOINT.")
+    if span:
+        _explain(text, [_read_span(words) for words in span], str(model), json)
+    else:
+        _draw(text, model, recipe, overrides or [], tokenizer, times, seed, json)
+
+
+def _read_span(words: str) -> tuple[int, int]:
+    first, colon, end = words.partition(":")
+    if not (colon and first.strip().isdigit() and end.strip().isdigit()):
+        raise ConfigError(f"--span {words!r} is no range of words. Write FIRST:END, for example 5:9 for words 5 to 8.")
+    return int(first), int(end)
+
+
+def _explain(text: str, words: list[tuple[int, int]], model: str, json: bool) -> None:
+    from spanwise.errors import CheckpointError
+    from spanwise.interop.checkpoint import build_encoder, build_head
+    from spanwise.interop.huggingface import read_folder
+    from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words
+    from spanwise.text.tokenizers import Tokenizer
+
+    checkpoint = read_folder(model)
+    if checkpoint.tokenizer_folder is None:
+        raise CheckpointError(f"{model} holds no tokenizer.json or vocab.txt; copy the model's own there.")
+    tokens = Tokenizer.load(checkpoint.tokenizer_folder)
+    encoder = build_encoder(checkpoint)
+    masked_lm, boundary = build_head(checkpoint, "mlm", encoder), build_head(checkpoint, "sbo", encoder)
+    if masked_lm is None:
+        raise CheckpointError(f"{model} holds no masked-LM head; choose a pre-trained checkpoint that kept its heads.")
+    read = read_single_text(text, tokens, encoder.config.max_positions)
+    found = explain_spans(encoder, masked_lm, boundary, tokens, read, spans_of_words(read, words))
+    if json:
+        print_json({"model": model, "text": text, "spans": words, "tokens": [asdict(token) for token in found]})
+        return
+    columns = ["token", "left", "right", "row", "MLM", "SBO", "sum", "MLM guess", "SBO guess"]
+    rows = [
+        [t.token, t.left, t.right, t.position_row, *map(_nats, (t.mlm, t.sbo, t.total)), t.mlm_guess, t.sbo_guess]
+        for t in found
+    ]
+    print_table(columns, rows)
+    say("MLM, SBO, sum: -log P of the token in nats, by its context, by the two boundary tokens and its row, and both.")
+    if boundary is None:
+        say("This model has no span boundary head: it was not pre-trained with one.")
+
+
+def _draw(
+    text: str,
+    model: str | None,
+    recipe_name: str,
+    overrides: list[str],
+    tokenizer: Path | None,
+    times: int,
+    seed: int,
+    json: bool,
+) -> None:
+    import numpy as np
+
+    from spanwise.config import override
+    from spanwise.data.token_store import vocabulary_of
+    from spanwise.interop.sources import find_folder
+    from spanwise.pretraining.explain import read_single_text, words_as_tokens
+    from spanwise.recipes import find
+    from spanwise.reporting.spans import make_pieces
+    from spanwise.runtime.seed import keys_for
+    from spanwise.text.tokenizers import Tokenizer
+
+    recipe = override(find(recipe_name), overrides)
+    folder = tokenizer or (find_folder(model) if model else None)
+    tokens = Tokenizer.load(folder) if folder else words_as_tokens(text)
+    pack = read_single_text(text, tokens, recipe.format.max_length).pack
+    vocabulary = vocabulary_of(tokens, np.ones(tokens.vocab_size, dtype=np.int64))
+    originals = tokens.tokens(pack.input_ids)
+    drawings: list[dict[str, Any]] = []
+    for epoch in range(times):
+        spans = recipe.masking.select(pack, keys_for(seed, "masking", epoch, pack.block_ids))
+        replaced = recipe.replacement.apply(
+            pack, spans, keys_for(seed, "replacement", epoch, pack.block_ids), vocabulary
+        )
+        ranges = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
+        seen = tokens.tokens(replaced)
+        drawings.append({"spans": ranges, "tokens": originals, "seen": seen})
+        if not json:
+            inner = [(start - 1, end - 1) for start, end in ranges]
+            _print_drawing(make_pieces(originals[1:-1], pack.starts_word[1:-1], inner, seen[1:-1]))
+    if json:
+        print_json({"recipe": recipe.name, "text": text, "drawings": drawings})
+    else:
+        num_hidden = sum(end - start for start, end in drawings[0]["spans"]) if drawings else 0
+        say(f"{recipe.name}: {num_hidden} of {len(originals) - 2} tokens are hidden in the first drawing.")
+
+
+def _print_drawing(pieces: list[Any]) -> None:
+    """Print a drawing in colour on a terminal, with double brackets around hidden words elsewhere."""
+    from spanwise.reporting.spans import join_pieces, terminal_text
+
+    if sys.stdout.isatty():
+        standard_output().print(terminal_text(pieces))
+        return
+    line = ""
+    for run in join_pieces(pieces):
+        words = run.text if run.span is None else f"[[{run.text}{f' -> {run.seen}' if run.seen else ''}]]"
+        line += (" " if run.space else "") + words
+    say(line)
+
+
+def _nats(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"
