@@ -30,7 +30,7 @@ TRAINING_FOLDER = "training"
 TENSORS_NAME = "optimizer.safetensors"
 STATE_NAME = "state.json"
 STATE_VERSION = 1
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
 
 
 def checkpoint_name(step: int) -> str:

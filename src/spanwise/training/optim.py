@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
+from spanwise.training.muon import MuonWithAdamW, linear_matrices
 from spanwise.training.plan import TrainingOptions
 
 
@@ -21,7 +22,7 @@ def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:
     return decayed, [name for name, parameter in named if parameter.dim() < 2]
 
 
-def build_optimizer(model: nn.Module, options: TrainingOptions) -> torch.optim.AdamW:
+def build_optimizer(model: nn.Module, options: TrainingOptions) -> torch.optim.AdamW | MuonWithAdamW:
     """AdamW over fp32 parameters, fused where torch offers it: the same arithmetic in every precision.
 
     Raises: ConfigError for a model without trainable parameters or with parameters that are not fp32.
@@ -33,16 +34,32 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> torch.optim.A
     for name in (*decayed, *plain):
         if parameters[name].dtype != torch.float32:
             raise ConfigError(f"parameter {name} is {parameters[name].dtype}; training keeps parameters in float32.")
+    matrices = linear_matrices(model) if options.optimizer == "muon" else set()
+    adamw = _adamw(
+        [parameters[n] for n in decayed if parameters[n] not in matrices], [parameters[n] for n in plain], options
+    )
+    if not matrices:
+        return adamw
+    muon = torch.optim.Muon(
+        [parameters[name] for name in decayed if parameters[name] in matrices],
+        lr=options.learning_rate,
+        weight_decay=options.weight_decay,
+        adjust_lr_fn="match_rms_adamw",  # updates as large as AdamW's, so that one learning rate serves both
+    )
+    return MuonWithAdamW(muon, adamw)
+
+
+def _adamw(decayed: list[nn.Parameter], plain: list[nn.Parameter], options: TrainingOptions) -> torch.optim.AdamW:
     groups = [
-        {"params": [parameters[name] for name in decayed], "weight_decay": options.weight_decay},
-        {"params": [parameters[name] for name in plain], "weight_decay": 0.0},
+        {"params": decayed, "weight_decay": options.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(
         [group for group in groups if group["params"]],
         lr=options.learning_rate,
         betas=(options.adam_beta1, options.adam_beta2),
         eps=options.adam_epsilon,
-        fused=all(parameter.device.type in ("cpu", "cuda") for parameter in parameters.values()),
+        fused=all(parameter.device.type in ("cpu", "cuda") for parameter in (*decayed, *plain)),
     )
 
 

@@ -32,6 +32,7 @@ class TrainingOptions:
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4  # the highest, after warm-up
     warmup_steps: Annotated[int | float, Field(ge=0)] = 0.06  # steps, or below 1 a share of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
+    optimizer: Literal["adamw", "muon"] = "adamw"  # muon: for matrices of linear layers; AdamW for the rest
     weight_decay: Annotated[float, Field(ge=0)] = 0.01  # on matrices; never on biases and LayerNorm
     adam_beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     adam_beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
