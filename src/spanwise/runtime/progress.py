@@ -116,7 +116,11 @@ class _LiveLine:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._console = Console(file=stream)
+        class PipeSafeConsole(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError  # rich would leave the whole process; the log only falls silent
+
+        self._console = PipeSafeConsole(file=stream)
         columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[said]}")]
         self._bar = Progress(*columns, TimeRemainingColumn(compact=True), console=self._console, transient=True)
         self._task: Any = None

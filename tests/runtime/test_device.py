@@ -1,0 +1,50 @@
+"""The device and the precision are chosen from what the machine has."""
+
+import pytest
+import torch
+
+from spanwise.errors import ConfigError
+from spanwise.runtime import device as device_module
+from spanwise.runtime.device import autocast, choose_device, has_bf16, numerics_fingerprint, resolve_precision
+
+CPU = torch.device("cpu")
+
+
+def test_without_a_name_the_best_device_present_is_taken():
+    assert choose_device(None).type == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert choose_device("cpu") == CPU
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:77", "cpu:x"])
+def test_a_device_that_is_not_there_is_refused_with_one_that_is(name):
+    with pytest.raises(ConfigError, match="'cpu'"):
+        choose_device(name)
+
+
+def test_auto_precision_follows_the_processor(monkeypatch):
+    monkeypatch.setattr(device_module, "cpu_flags", lambda: frozenset({"avx512_bf16"}))
+    assert has_bf16(CPU) and resolve_precision("auto", CPU) == "bf16"
+    monkeypatch.setattr(device_module, "cpu_flags", lambda: frozenset({"avx2"}))
+    assert resolve_precision("auto", CPU) == "fp32"
+    with pytest.raises(ConfigError, match="'fp32'"):
+        resolve_precision("bf16", CPU)
+
+
+def test_autocast_rounds_matrix_products_only_where_asked():
+    a = torch.randn(8, 8)
+    with autocast("bf16", CPU):
+        assert (a @ a).dtype == torch.bfloat16
+    with autocast("fp32", CPU):
+        assert (a @ a).dtype == torch.float32
+
+
+def test_the_fingerprint_changes_with_what_changes_bits():
+    before = numerics_fingerprint(CPU, "fp32")
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads + 1)
+        after = numerics_fingerprint(CPU, "bf16")
+    finally:
+        torch.set_num_threads(threads)
+
+    assert {name for name in before if before[name] != after[name]} == {"threads", "precision"}

@@ -1,0 +1,99 @@
+"""The log is valid JSON whatever is logged, agrees with the checkpoint, and a closed pipe stops nothing."""
+
+import contextlib
+import io
+import json
+import os
+
+import pytest
+import torch
+
+from spanwise.runtime.progress import RunLog, finite, read_metrics, training_line
+
+RECORD = {
+    "step": 1200,
+    "total_steps": 5000,
+    "losses": {"mlm": 6.1234, "sbo": 6.5},
+    "learning_rate": 1e-4,
+    "tokens_per_second": 12345.6,
+    "seconds_left": 3725.0,
+}
+
+
+def test_each_line_is_json_with_finite_numbers(tmp_path):
+    with RunLog(tmp_path) as log:
+        log.write({"step": 1, "loss": float("nan"), "deep": {"x": [float("inf"), 1.5]}, "t": torch.tensor(2.0)})
+        log.write({"step": 2, "loss": 0.1})
+
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line, parse_constant=pytest.fail) for line in lines] == [
+        {"step": 1, "loss": None, "deep": {"x": [None, 1.5]}, "t": 2.0},
+        {"step": 2, "loss": 0.1},
+    ]
+
+
+def test_numbers_keep_every_bit():
+    value = 0.1 + 0.2
+    assert json.loads(json.dumps(finite({"x": value})))["x"] == value
+
+
+def test_lines_after_the_resumed_step_and_a_line_cut_by_a_crash_are_forgotten(tmp_path):
+    with RunLog(tmp_path) as log:
+        for step in (10, 20, 30):
+            log.write({"step": step})
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 4')
+
+    log = RunLog(tmp_path)
+    log.cut_after(20)
+    log.write({"step": 30, "again": 1})
+    log.close()
+
+    assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 10}, {"step": 20}, {"step": 30, "again": 1}]
+
+
+def test_a_person_sees_one_plain_line_a_record_off_a_terminal():
+    stream = io.StringIO()
+    log = RunLog(None, stream=stream)
+    log.show(RECORD)
+    log.say("saved [bold]x[/bold]")
+
+    assert stream.getvalue() == (
+        "step 1,200/5,000  mlm 6.123  sbo 6.500  lr 1.00e-04  12,346 tokens/s  1:02:05 left\nsaved [bold]x[/bold]\n"
+    )
+
+
+def test_a_live_line_shows_the_same_words():
+    stream = io.StringIO()
+    with RunLog(None, stream=stream, display="live") as log:
+        log.show(RECORD)
+        log.say("evaluation [0, 1]")
+    assert "evaluation [0, 1]" in stream.getvalue()
+
+
+@pytest.mark.parametrize("display", ["plain", "live"])
+def test_a_closed_pipe_silences_the_lines_and_stops_nothing(tmp_path, display):
+    read, write = os.pipe()
+    stream = os.fdopen(write, "w")
+    os.close(read)
+    log = RunLog(tmp_path, stream=stream, display=display)
+    for step in range(50):
+        log.show({**RECORD, "step": step})
+        log.say("x" * 10_000)
+        log.write({"step": step})
+    log.close()
+    with contextlib.suppress(BrokenPipeError):
+        stream.close()
+    assert len(read_metrics(tmp_path / "metrics.jsonl")) == 50
+
+
+def test_without_the_extra_tensorboard_is_explained_and_with_it_files_appear(tmp_path):
+    stream = io.StringIO()
+    with RunLog(tmp_path, stream=stream, tensorboard="on") as log:
+        log.write({"step": 1, "losses": {"mlm": 1.0}})
+    written = list((tmp_path / "tensorboard").glob("*")) if (tmp_path / "tensorboard").exists() else []
+    assert written or "pip install 'spanwise[tensorboard]'" in stream.getvalue()
+
+
+def test_a_line_without_numbers_is_still_a_line():
+    assert training_line({"step": 3}) == "step 3"
