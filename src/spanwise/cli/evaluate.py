@@ -1,0 +1,56 @@
+"""`spanwise evaluate`: the score of a fine-tuned checkpoint on labelled data."""
+
+from pathlib import Path
+from typing import Literal
+
+from spanwise.cli.console import print_json, say
+from spanwise.cli.score import print_scores
+
+
+def evaluate(
+    task: str,
+    /,
+    *,
+    model: str,
+    data: Path,
+    out: Path | None = None,
+    tokenizer: Path | None = None,
+    errors: Literal["strict", "repair"] = "strict",
+    device: str | None = None,
+    precision: Literal["auto", "fp32", "bf16"] = "auto",
+    json: bool = False,
+) -> None:
+    """Score a fine-tuned checkpoint, with the thresholds that are stored in it.
+
+    Parameters
+    ----------
+    task
+        The task: qa.
+    model
+        Folder of the fine-tuned checkpoint, or a hub id.
+    data
+        Labelled data: a SQuAD 1.1 or 2.0 file.
+    out
+        File that receives the scores as JSON.
+    tokenizer
+        Folder of the tokenizer. Default: the checkpoint's.
+    errors
+        What to do with answers that do not stand at their offset: stop, or move and drop them, counted.
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    precision
+        Of the computation; auto is bf16 where the machine has it.
+    json
+        Print one JSON object with the official script's keys, at full precision.
+    """
+    from spanwise.tasks.run import evaluate as run_evaluation
+
+    result = run_evaluation(
+        task, model=model, data=data, out=out, tokenizer=tokenizer, errors=errors, device=device, precision=precision
+    )
+    if json:
+        print_json(result.scores)
+        return
+    print_scores(result.scores)
+    if out is not None:
+        say(f"Wrote {out}")

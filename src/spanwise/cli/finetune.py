@@ -1,0 +1,94 @@
+"""`spanwise finetune`: a checkpoint and labelled data in, a run folder out."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from spanwise.cli.changes import read_changes, resume_command
+from spanwise.cli.console import print_json, say
+from spanwise.cli.pretrain import training_record
+from spanwise.cli.score import print_scores
+
+
+def finetune(
+    task: str,
+    /,
+    *,
+    model: str,
+    train: Path,
+    out: Path,
+    dev: Path | None = None,
+    tokenizer: Path | None = None,
+    reset_weights: bool = False,
+    resume: bool = False,
+    config: Path | None = None,
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    errors: Literal["strict", "repair"] = "strict",
+    device: str | None = None,
+    tensorboard: bool = False,
+    json: bool = False,
+) -> None:
+    """Fine-tune a checkpoint on a task; with --dev it is scored, and thresholds are tuned and stored with the model.
+
+    Parameters
+    ----------
+    task
+        The task: qa.
+    model
+        Checkpoint folder or hub id of BERT type.
+    train
+        Labelled data: a SQuAD 1.1 or 2.0 file.
+    out
+        Run folder; the model will lie in OUT/final.
+    dev
+        Labelled data to score on.
+    tokenizer
+        Folder of the tokenizer. Default: the checkpoint's.
+    reset_weights
+        Start from random weights of the same shape: the control that says what pre-training is worth.
+    resume
+        Go on with the run in OUT.
+    config
+        YAML of changed values.
+    overrides
+        Change a value: path=value, for example training.learning_rate=3e-5. May be repeated.
+    errors
+        What to do with answers that do not stand at their offset: stop, or move and drop them, counted.
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    tensorboard
+        Write TensorBoard files too.
+    json
+        Print one JSON object at the end, progress to standard error.
+    """
+    from spanwise.runtime.progress import RunLog
+    from spanwise.tasks.base import task_class
+    from spanwise.tasks.run import finetune as run_finetuning
+
+    task_class(task)  # names the tasks there are, where this is none
+    changes = read_changes(config, overrides)
+    log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
+    result = run_finetuning(
+        task,
+        model=model,
+        train=train,
+        dev=dev,
+        out=out,
+        tokenizer=tokenizer,
+        reset_weights=reset_weights,
+        resume=resume,
+        overrides=changes,
+        errors=errors,
+        device=device,
+        log=log,
+        resume_command=resume_command(),
+    )
+    if json:
+        print_json({**training_record(result.training), "scores": result.scores})
+        return
+    if result.scores:
+        print_scores(result.scores)
+    say(f"Model: {result.final}")
+    say(f"Next: spanwise predict {task} --model {result.final} --input FILE --output predictions.json")

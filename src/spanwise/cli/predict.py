@@ -1,0 +1,50 @@
+"""`spanwise predict`: a fine-tuned checkpoint's answers to unlabelled data."""
+
+from pathlib import Path
+from typing import Literal
+
+from spanwise.cli.console import print_json, say
+
+
+def predict(
+    task: str,
+    /,
+    *,
+    model: str,
+    input: Path,
+    output: Path,
+    tokenizer: Path | None = None,
+    device: str | None = None,
+    precision: Literal["auto", "fp32", "bf16"] = "auto",
+    json: bool = False,
+) -> None:
+    """Write a fine-tuned checkpoint's predictions; labels in the input are not looked at.
+
+    Parameters
+    ----------
+    task
+        The task: qa.
+    model
+        Folder of the fine-tuned checkpoint, or a hub id.
+    input
+        Data: a file of the SQuAD shape; answers may be missing.
+    output
+        File to write: question id to answer text. N-best lists and null odds are written beside it.
+    tokenizer
+        Folder of the tokenizer. Default: the checkpoint's.
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    precision
+        Of the computation; auto is bf16 where the machine has it.
+    json
+        Print the names of the written files as one JSON object.
+    """
+    from spanwise.tasks.run import predict as run_prediction
+
+    written = run_prediction(
+        task, model=model, input=input, output=output, tokenizer=tokenizer, device=device, precision=precision
+    )
+    if json:
+        print_json({"written": [str(path) for path in written]})
+    else:
+        say("Wrote " + ", ".join(str(path) for path in written))

@@ -1,0 +1,126 @@
+"""`spanwise pretrain`: a recipe and text, or a token store, in; a run folder out."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from spanwise.cli.budget import format_seconds, parse_budget
+from spanwise.cli.changes import read_changes, resume_command
+from spanwise.cli.console import print_json, say
+
+Files = Annotated[list[Path] | None, Parameter(consume_multiple=True)]
+
+
+def pretrain(
+    recipe: str,
+    /,
+    *,
+    out: Path,
+    data: Path | None = None,
+    text: Files = None,
+    valid: Files = None,
+    tokenizer: Path | None = None,
+    init: str | None = None,
+    budget: str | None = None,
+    resume: bool = False,
+    config: Path | None = None,
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    lines: Literal["paragraphs", "sentences"] = "paragraphs",
+    errors: Literal["strict", "replace"] = "strict",
+    text_field: str = "text",
+    language: str = "en",
+    device: str | None = None,
+    tensorboard: bool = False,
+    json: bool = False,
+) -> None:
+    """Pre-train a recipe. Give --data STORE, or --text FILES to learn the vocabulary and make the store first.
+
+    Ctrl-C saves and ends with status 75; the same command with --resume goes on, bit for bit on CPU.
+
+    Parameters
+    ----------
+    recipe
+        A name (spanwise show recipe lists them), or my_recipes.py:my_function.
+    out
+        Run folder; the model will lie in OUT/final.
+    data
+        A token store, as prepare makes it.
+    text
+        Text files, folders or globs, instead of a store.
+    valid
+        A token store or text files to measure on, under masks that never change.
+    tokenizer
+        Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text.
+    init
+        A BERT-type Hugging Face folder or hub id to start from, instead of random weights.
+    budget
+        Wall-clock time, such as 20min, 90s or 1h30m; replaces the recipe's own length.
+    resume
+        Go on with the run in OUT.
+    config
+        YAML of changed values; spanwise init writes one.
+    overrides
+        Change a value: path=value. May be repeated.
+    lines
+        What a line of --text is.
+    errors
+        What to do at bytes of --text that are not UTF-8: stop, or replace them and go on.
+    text_field
+        The field that holds the text, in JSON lines and parquet.
+    language
+        Of --text, for splitting sentences: en, ko, ...
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    tensorboard
+        Write TensorBoard files too.
+    json
+        Print one JSON object at the end, progress to standard error.
+    """
+    seconds = None if budget is None else parse_budget(budget)
+    from spanwise.pretraining.run import pretrain as run_pretraining
+    from spanwise.recipes import find
+    from spanwise.runtime.progress import RunLog
+    from spanwise.text.corpus import CorpusOptions
+
+    chosen = find(recipe)
+    changes = read_changes(config, overrides)
+    corpus = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
+    log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
+    result = run_pretraining(
+        chosen,
+        out=out,
+        data=data,
+        text=text,
+        valid=valid[0] if valid and len(valid) == 1 else valid,
+        tokenizer=tokenizer,
+        init=init,
+        budget=seconds,
+        resume=resume,
+        overrides=changes,
+        corpus=corpus,
+        log=log,
+        device=device,
+        resume_command=resume_command(),
+    )
+    if json:
+        print_json(training_record(result))
+        return
+    say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
+    say(f"Next: spanwise show masks --text '...' --span 1:3 --model {result.final}")
+    say(f"      spanwise finetune qa --model {result.final} --train FILE --dev FILE --out RUN")
+
+
+def training_record(result) -> dict:
+    """Return how a run ended as a JSON-able record."""
+    return {
+        "final": str(result.final),
+        "steps": result.steps,
+        "tokens": result.tokens,
+        "seconds": result.seconds,
+        "losses": result.losses,
+        "evaluation": result.evaluation,
+        "first_evaluation": result.first_evaluation,
+        "resumed_from": result.resumed_from,
+    }
