@@ -1,0 +1,350 @@
+"""A folder appears whole or not at all: replayed over every power cut, every failing disk, every damaged byte."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spanwise.errors import CheckpointError, ConfigError, DataError, SpanwiseError
+from spanwise.runtime.files import (
+    MANIFEST_NAME,
+    DiskFileSystem,
+    append_line,
+    atomic_folder,
+    free_bytes,
+    read_manifest,
+    remove_folder,
+    remove_leftovers,
+    require_free_space,
+    verify_folder,
+    write_text_atomic,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))
+from crash_disk import CrashDisk, PowerCut
+
+RUN = Path("/run/checkpoints")
+
+
+def content_of(step: int) -> dict[str, bytes]:
+    return {"model.bin": b"weights %d " % step * 4, "training/state.json": b'{"step": %d}' % step}
+
+
+def save(disk, step: int, *, keep: int = 2, early_delete: bool = False) -> None:
+    """What the training loop does with a checkpoint, on this disk."""
+    old = [RUN / name for name in disk.names(RUN) if name.startswith("step-")] if hasattr(disk, "names") else []
+    stale = old[: max(0, len(old) + 1 - keep)]
+    if early_delete:
+        for folder in stale:
+            remove_folder(folder, disk)
+    with atomic_folder(RUN / f"step-{step}", fs=disk) as temporary:
+        disk.make_folder(temporary / "training")
+        for name, content in content_of(step).items():
+            disk.write_file(temporary / name, content)
+    if not early_delete:
+        for folder in stale:
+            remove_folder(folder, disk)
+
+
+def recover(disk, *, trust_names: bool = False) -> int | None:
+    """The newest step whose folder verifies, as a resuming run finds it."""
+    for name in sorted((n for n in disk.names(RUN) if n.startswith("step-")), reverse=True):
+        try:
+            if trust_names:
+                disk.read_file(RUN / name / MANIFEST_NAME)
+            else:
+                verify_folder(RUN / name, fs=disk)
+        except (SpanwiseError, OSError):
+            continue
+        return int(name.removeprefix("step-"))
+    return None
+
+
+def replay(disk_class: type, **how) -> tuple[int, list[str]]:
+    """Save steps 1 to 3 with a power cut at every operation: the number of states tried, and what went wrong in any."""
+    trust_names = how.pop("trust_names", False)
+    broken, num_states, stop_at = [], 0, 0
+    while True:
+        disk = disk_class(stop_at)
+        acknowledged = None
+        try:
+            disk.make_folder(RUN.parent)
+            disk.fsync_folder(RUN.parent.parent)
+            for step in (1, 2, 3):
+                save(disk, step, **how)
+                acknowledged = step
+        except PowerCut:
+            pass
+        for state in disk.crash_states():
+            num_states += 1
+            found = recover(state, trust_names=trust_names)
+            if acknowledged is not None and (found is None or found < acknowledged):
+                broken.append(f"operation {stop_at}: step {acknowledged} was acknowledged, found {found}")
+            for name, content in content_of(found).items() if found else ():
+                if not state.exists(RUN / f"step-{found}" / name) or (
+                    state.read_file(RUN / f"step-{found}" / name) != content
+                ):
+                    broken.append(f"operation {stop_at}: step {found} was taken with a wrong {name}")
+        if acknowledged == 3:
+            return num_states, broken
+        stop_at += 1
+
+
+def test_no_power_cut_loses_an_acknowledged_checkpoint_or_passes_a_damaged_one():
+    num_states, broken = replay(CrashDisk)
+
+    assert broken == []
+    assert num_states > 500
+
+
+class NoFileSync(CrashDisk):
+    def fsync_file(self, path):
+        self._tick()
+
+
+class NoManifestSync(CrashDisk):
+    def fsync_file(self, path):
+        self._tick() if path.name == MANIFEST_NAME else super().fsync_file(path)
+
+
+class NoParentSync(CrashDisk):
+    def fsync_folder(self, path):
+        self._tick() if path == RUN else super().fsync_folder(path)
+
+
+class NoInnerFolderSync(CrashDisk):
+    def fsync_folder(self, path):
+        self._tick() if path.name == "training" else super().fsync_folder(path)
+
+
+class NoTemporarySync(CrashDisk):
+    def fsync_folder(self, path):
+        self._tick() if path.name.startswith(".tmp-") else super().fsync_folder(path)
+
+
+@pytest.mark.parametrize(
+    ("disk", "how"),
+    [
+        (NoFileSync, {}),
+        (NoManifestSync, {}),
+        (NoParentSync, {}),
+        (NoInnerFolderSync, {}),
+        (NoTemporarySync, {}),
+        (CrashDisk, {"early_delete": True, "keep": 1}),
+        (NoFileSync, {"trust_names": True}),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_every_weaker_protocol_is_caught_by_the_same_replay(disk, how):
+    _, broken = replay(disk, **how)
+
+    assert broken
+
+
+def test_keeping_one_checkpoint_is_safe_too():
+    assert replay(CrashDisk, keep=1)[1] == []
+
+
+class FailingDisk(DiskFileSystem):
+    """The real disk, on which operation number `fail_at` fails with `number`."""
+
+    def __init__(self, fail_at: int, number: int) -> None:
+        self.left, self.number = fail_at, number
+
+    def _tick(self, path):
+        self.left -= 1
+        if self.left == -1:
+            raise OSError(self.number, os.strerror(self.number), str(path))
+
+    def make_folder(self, path):
+        self._tick(path)
+        super().make_folder(path)
+
+    def write_file(self, path, content):
+        self._tick(path)
+        super().write_file(path, content)
+
+    def fsync_file(self, path):
+        self._tick(path)
+        super().fsync_file(path)
+
+    def fsync_folder(self, path):
+        self._tick(path)
+        super().fsync_folder(path)
+
+    def rename(self, source, target):
+        self._tick(source)
+        super().rename(source, target)
+
+    def size_and_sha256(self, path):
+        self._tick(path)
+        return super().size_and_sha256(path)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT])
+def test_a_disk_that_fails_at_any_operation_leaves_the_last_checkpoint_whole_and_no_rest(tmp_path, number):
+    fill(tmp_path / "step-1", {"model.bin": b"one"})
+    for fail_at in range(100):
+        disk = FailingDisk(fail_at, number)
+        try:
+            with atomic_folder(tmp_path / "step-2", fs=disk) as temporary:
+                disk.make_folder(temporary / "training")
+                for name, content in content_of(2).items():
+                    disk.write_file(temporary / name, content)
+        except SpanwiseError as error:
+            assert "step-2" in str(error) and "MB free" in str(error) and error.exit_status == 1
+            verify_folder(tmp_path / "step-1")
+            assert not [path for path in tmp_path.iterdir() if path.name.startswith(".tmp-")]
+            if (tmp_path / "step-2").exists():  # only the last fsync failed: the folder is there, but not promised
+                verify_folder(tmp_path / "step-2")
+                remove_folder(tmp_path / "step-2")
+        else:
+            assert fail_at > 8
+            return
+    pytest.fail("never succeeded")
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+import torch
+from safetensors.torch import save_file
+from spanwise.runtime.files import atomic_folder
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+with atomic_folder(Path(sys.argv[1]) / "step-2") as folder:
+    save_file({"w": torch.zeros(100_000)}, folder / "model.safetensors")
+"""
+
+
+def test_a_real_write_that_the_system_cuts_short_is_a_clear_error(tmp_path):
+    fill(tmp_path / "step-1", {"model.bin": b"one"})
+
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, timeout=60)
+
+    assert "SpanwiseError: Cannot write" in done.stderr and "step-2" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-1"]
+    verify_folder(tmp_path / "step-1")
+
+
+def fill(folder: Path, files: dict[str, bytes]) -> None:
+    with atomic_folder(folder) as temporary:
+        for name, content in files.items():
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            (temporary / name).write_bytes(content)
+
+
+def test_a_committed_folder_has_its_files_and_their_hashes(tmp_path):
+    fill(tmp_path / "deep" / "store", {"a.bin": b"abc", "b/c/d.bin": b""})
+
+    assert set(read_manifest(tmp_path / "deep" / "store")) == {"a.bin", "b/c/d.bin"}
+    verify_folder(tmp_path / "deep" / "store")
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["store"]
+
+
+def test_a_block_that_fails_leaves_nothing_behind(tmp_path):
+    with pytest.raises(KeyError), atomic_folder(tmp_path / "store") as temporary:
+        (temporary / "a").write_text("x")
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_target_is_refused_or_replaced_as_asked(tmp_path):
+    fill(tmp_path / "final", {"a": b"old"})
+    with pytest.raises(ConfigError, match="exists already"), atomic_folder(tmp_path / "final"):
+        pass
+    with atomic_folder(tmp_path / "final", existing="replace") as temporary:
+        (temporary / "b").write_text("new")
+
+    assert set(read_manifest(tmp_path / "final")) == {"b"}
+    assert [path.name for path in tmp_path.iterdir()] == ["final"]
+
+
+def damage(folder: Path) -> dict[str, callable]:
+    file, manifest = folder / "a.bin", folder / MANIFEST_NAME
+    return {
+        "one bit": lambda: file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:]),
+        "cut": lambda: file.write_bytes(file.read_bytes()[:-1]),
+        "longer": lambda: file.write_bytes(file.read_bytes() + b"x"),
+        "empty": lambda: file.write_bytes(b""),
+        "zeros": lambda: file.write_bytes(bytes(len(file.read_bytes()))),
+        "deleted": file.unlink,
+        "a folder": lambda: (file.unlink(), file.mkdir()),
+        "manifest gone": manifest.unlink,
+        "manifest cut": lambda: manifest.write_bytes(manifest.read_bytes()[:-20]),
+        "manifest bit": lambda: manifest.write_bytes(manifest.read_bytes().replace(b'"size": 6', b'"size": 7')),
+        "manifest empty": lambda: manifest.write_bytes(b""),
+        "manifest list": lambda: manifest.write_text("[1, 2]"),
+        "manifest deep": lambda: manifest.write_text("[" * 100_000),
+    }
+
+
+@pytest.mark.parametrize("kind", list(damage(Path())))
+def test_every_damage_is_named_with_its_file(tmp_path, kind):
+    fill(tmp_path / "store", {"a.bin": b"abcdef"})
+    damage(tmp_path / "store")[kind]()
+
+    with pytest.raises(DataError) as error:
+        verify_folder(tmp_path / "store", DataError)
+    assert str(tmp_path / "store") in str(error.value)
+
+
+def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path):
+    from spanwise.runtime.files import manifest_bytes
+
+    for name in ("../x", "/etc/passwd", "a//b", "a\\b", "."):
+        (tmp_path / MANIFEST_NAME).write_bytes(manifest_bytes({name: {"size": 0, "sha256": ""}}))
+        with pytest.raises(CheckpointError, match="not a file inside"):
+            read_manifest(tmp_path)
+
+
+def test_an_optional_part_may_be_deleted_but_not_damaged(tmp_path):
+    fill(tmp_path / "step", {"model.bin": b"m", "training/state.json": b"s"})
+    (tmp_path / "step" / "training" / "state.json").write_bytes(b"S")
+    with pytest.raises(CheckpointError):
+        verify_folder(tmp_path / "step", optional=("training",))
+    (tmp_path / "step" / "training" / "state.json").unlink()
+    verify_folder(tmp_path / "step", optional=("training",))
+    with pytest.raises(CheckpointError, match="missing"):
+        verify_folder(tmp_path / "step")
+
+
+def test_links_are_never_committed(tmp_path):
+    with pytest.raises(SpanwiseError, match="link"), atomic_folder(tmp_path / "store") as temporary:
+        (temporary / "a").symlink_to("/etc/hostname")
+
+
+def test_rests_of_the_dead_are_removed_and_work_of_the_living_stays(tmp_path):
+    code = (
+        "import sys, time; from spanwise.runtime.files import atomic_folder\n"
+        "with atomic_folder(sys.argv[1]) as folder: print(folder, flush=True); time.sleep(60)"
+    )
+    worker = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "store")], stdout=subprocess.PIPE, text=True)
+    temporary = Path(worker.stdout.readline().strip())
+
+    assert temporary.is_dir() and remove_leftovers(tmp_path) == []
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    worker.stdout.close()
+    assert remove_leftovers(tmp_path) == [temporary]
+    assert not temporary.exists()
+
+
+def test_a_file_is_replaced_whole_and_lines_after_a_cut_one_stay_whole(tmp_path):
+    write_text_atomic(tmp_path / "x" / "plan.json", "one\n")
+    write_text_atomic(tmp_path / "x" / "plan.json", "two")
+    append_line(tmp_path / "x" / "plan.json", "three")
+
+    assert (tmp_path / "x" / "plan.json").read_text() == "two\nthree\n"
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["plan.json"]
+
+
+def test_space_is_checked_before_anything_is_written(tmp_path):
+    require_free_space(tmp_path / "not" / "there", 1000)
+    with pytest.raises(SpanwiseError, match="keep fewer checkpoints") as error:
+        require_free_space(tmp_path, free_bytes(tmp_path) + 10**12)
+    assert str(tmp_path) in str(error.value)
