@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from spanwise.interop.load import load
     from spanwise.pipelines import pipeline
     from spanwise.pretraining.run import pretrain
+    from spanwise.tasks.run import finetune
 
     __version__: str
 
-__all__ = ["__version__", "load", "pipeline", "pretrain", "recipes"]
+__all__ = ["__version__", "finetune", "load", "pipeline", "pretrain", "recipes"]
 
 _HOMES = {
+    "finetune": "spanwise.tasks.run",
     "load": "spanwise.interop.load",
     "pipeline": "spanwise.pipelines",
     "pretrain": "spanwise.pretraining.run",

@@ -80,7 +80,10 @@ def _explain(text: str, words: list[tuple[int, int]], model: str, json: bool) ->
     if masked_lm is None:
         raise CheckpointError(f"{model} holds no masked-LM head; choose a pre-trained checkpoint that kept its heads.")
     read = read_single_text(text, tokens, encoder.config.max_positions)
-    found = explain_spans(encoder, masked_lm, boundary, tokens, read, spans_of_words(read, words))
+    trained = checkpoint.record.get("recipe", {}).get("objectives", {}).get("sbo", {})
+    beyond = trained.get("beyond", "skip")  # a folder of others: the released code skips deep tokens
+    spans = spans_of_words(read, words)
+    found = explain_spans(encoder, masked_lm, boundary, tokens, read, spans, beyond=beyond)
     if json:
         print_json({"model": model, "text": text, "spans": words, "tokens": [asdict(token) for token in found]})
         return

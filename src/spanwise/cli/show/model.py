@@ -1,0 +1,54 @@
+"""`spanwise show model`: what a checkpoint folder holds and what loads it."""
+
+from dataclasses import asdict
+from typing import Any
+
+from spanwise.cli.console import print_json, print_pairs, say
+
+
+def show_model(model: str, /, *, json: bool = False) -> None:
+    """Show a checkpoint: class, shape, heads, tokenizer, and what did not fit. Every tensor is read and checked.
+
+    Parameters
+    ----------
+    model
+        Checkpoint folder of BERT type, or a hub id.
+    json
+        Print one JSON object.
+    """
+    from spanwise.interop.huggingface import read_folder
+    from spanwise.text.tokenizers import Tokenizer
+
+    checkpoint = read_folder(model)
+    encoder = sum(tensor.numel() for tensor in checkpoint.tensors.values())
+    heads = {name: sum(t.numel() for t in tensors.values()) for name, tensors in checkpoint.heads.items()}
+    words = Tokenizer.load(checkpoint.tokenizer_folder) if checkpoint.tokenizer_folder else None
+    found: dict[str, Any] = {
+        "path": str(checkpoint.folder),
+        "architecture": checkpoint.source_class,
+        "config": asdict(checkpoint.config),
+        "parameters": {"encoder": encoder, "heads": heads, "total": encoder + sum(heads.values())},
+        "tokenizer": words and {"vocab_size": words.vocab_size, "cased": words.is_cased, "sha256": words.sha256},
+        "missing": list(checkpoint.report.missing),
+        "unexpected": list(checkpoint.report.unexpected),
+        "recipe": checkpoint.record.get("recipe", {}).get("name"),
+    }
+    if json:
+        print_json(found)
+        return
+    config = checkpoint.config
+    case = "" if words is None else f", {'cased' if words.is_cased else 'uncased'}"
+    print_pairs(
+        [
+            ("Model", found["path"]),
+            ("Class", checkpoint.source_class or "not named"),
+            ("Encoder", f"{config.num_layers} layers x {config.hidden_size}, {config.num_heads} heads, {encoder:,}"),
+            ("Heads", ", ".join(f"{name} {count:,}" for name, count in heads.items()) or "none"),
+            ("Vocabulary", f"{config.vocab_size:,}" + (case or ", no tokenizer in the folder")),
+            ("Longest text", f"{config.max_positions:,} tokens"),
+            ("Recipe", found["recipe"]),
+            ("Tensors", checkpoint.report),
+        ]
+    )
+    if checkpoint.source_class:
+        say(f"Loads with transformers.{checkpoint.source_class}, AutoModel and spanwise.load.")
