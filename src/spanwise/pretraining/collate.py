@@ -22,6 +22,7 @@ from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
 
@@ -93,7 +94,7 @@ class Collator:
         return Batch(
             input_ids=torch.from_numpy(masked.input_ids),
             token_type_ids=torch.from_numpy(pack.token_type_ids),
-            sequences=Sequences.from_lengths(np.diff(pack.borders)),
+            sequences=_sequences(pack.borders),
             targets=targets,
             counts={name: target.count for name, target in targets.items()},
             ids=tuple(pack.block_ids.tolist()),
@@ -110,3 +111,23 @@ def check_needs(format: InputFormat, objectives: Mapping[str, Objective]) -> Non
             raise ConfigError(
                 f"objective '{name}' asks for '{min(missing)}'; format {type(format).__name__} gives none."
             )
+
+
+def _sequences(borders: np.ndarray) -> Sequences:
+    """`Sequences.from_lengths`, compiled: this is made for every pack."""
+    cu_seqlens, positions_T = _places(borders)
+    return Sequences(
+        lengths=tuple(np.diff(borders).tolist()),
+        cu_seqlens=torch.from_numpy(cu_seqlens),
+        positions=torch.from_numpy(positions_T),
+    )
+
+
+@njit
+def _places(borders):
+    positions_T = np.empty(borders[-1], dtype=np.int64)
+    for s in range(len(borders) - 1):
+        places = positions_T[borders[s] : borders[s + 1]]
+        for i in range(len(places)):
+            places[i] = i
+    return borders.astype(np.int32), positions_T

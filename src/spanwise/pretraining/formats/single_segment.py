@@ -135,22 +135,23 @@ def _assemble(text_ids, lengths_S, cls_id, sep_id, unk_id, is_special_V, starts_
     maskable = np.zeros(num_tokens, dtype=np.bool_)
     starts_word = np.zeros(num_tokens, dtype=np.bool_)
     borders = np.zeros(num_sequences + 1, dtype=np.int64)
-    t, source = 0, 0
+    source = 0
     for s in range(num_sequences):
-        input_ids[t] = cls_id
-        t += 1
+        first, length = borders[s] + 1, lengths_S[s]
+        last = first + length
+        borders[s + 1] = last + 1
+        input_ids[first - 1], input_ids[last] = cls_id, sep_id
+        text = text_ids[source : source + length]
+        ids, may, starts = input_ids[first:last], maskable[first:last], starts_word[first:last]
+        source += length
         inside = False
-        for _ in range(lengths_S[s]):
-            token = text_ids[source]
+        for i in range(length):
+            token = text[i]
             # [UNK] stands for a word of the text; other specials can come from foreign stores alone
-            may = token == unk_id or not is_special_V[token]
-            input_ids[t] = token
-            maskable[t] = may
-            starts_word[t] = may and (starts_word_V[token] or token == unk_id or not inside)
-            inside = may
-            source += 1
-            t += 1
-        input_ids[t] = sep_id
-        t += 1
-        borders[s + 1] = t
+            unknown = token == unk_id
+            hideable = unknown | (not is_special_V[token])
+            ids[i] = token
+            may[i] = hideable
+            starts[i] = hideable & (unknown | starts_word_V[token] | (not inside))
+            inside = hideable
     return input_ids, borders, maskable, starts_word

@@ -25,7 +25,7 @@ import pydantic
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import runs
+from spanwise.pretraining.masking.merge import no_token_hidden, runs
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import below, uniform
 
@@ -110,7 +110,7 @@ class FunctionMasking:
         budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
         room = checked_capacity(capacity, budgets_S)
         reserved = int(budgets_S.sum())
-        hidden_T = np.zeros(len(pack.input_ids), dtype=np.bool_)
+        hidden_T = no_token_hidden(len(pack.input_ids))
         num_drawn, num_cut = 0, 0
         for s, budget in enumerate(budgets_S.tolist()):
             first, last = int(pack.borders[s]), int(pack.borders[s + 1])
@@ -124,10 +124,10 @@ class FunctionMasking:
             for pair in self._call(sequence, budget, Draws(int(keys[s]))):
                 start, end = self._checked(pair, sequence)
                 num_drawn += 1
-                fresh = first + start + np.flatnonzero(~hidden_T[first + start : first + end])
+                fresh = first + start + np.flatnonzero(hidden_T[first + start : first + end] == 0)
                 allowed = max(0, room - reserved)
                 num_cut += len(fresh) > allowed
-                hidden_T[fresh[:allowed]] = True
+                hidden_T[fresh[:allowed]] = 1
                 room -= min(len(fresh), allowed)
         sequence_M, start_M, end_M = runs(hidden_T, pack.borders, int(hidden_T.sum()))
         return Spans(sequence=sequence_M, start=start_M, end=end_M, num_drawn=num_drawn, num_cut=num_cut)

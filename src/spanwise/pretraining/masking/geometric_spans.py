@@ -15,9 +15,9 @@ from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import lengths as laws
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.anchors import list_anchors, visible_anchor
+from spanwise.pretraining.masking.anchors import MAX_VOID, counted_anchor, is_anchor
 from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import runs
+from spanwise.pretraining.masking.merge import no_token_hidden, runs
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, mix
@@ -104,22 +104,13 @@ class GeometricSpans:
         return Spans(sequence=sequence, start=start, end=end, num_drawn=num_drawn, num_cut=num_cut)
 
 
-# After so many anchors in a row that were hidden already, the next one is drawn among the visible ones alone. That is
-# the law of redrawing until one is visible, so nothing changes but the number of rounds, which is bounded.
-_MAX_MISSES = 32
-
-
 @njit
 def _select(
     borders, maskable_T, starts_word_T, keys_S, budgets_S, value_K, other_K, threshold_K, min_words, by_token, strict,
     capacity,
 ):  # fmt: skip
-    longest, reserved = np.int64(0), np.int64(0)
-    for s in range(len(budgets_S)):
-        longest = max(longest, borders[s + 1] - borders[s])
-        reserved += budgets_S[s]
-    hidden_T = np.zeros(borders[-1], dtype=np.bool_)
-    anchors = np.empty(longest, dtype=np.int64)
+    reserved = budgets_S.sum()
+    hidden_T = no_token_hidden(borders[-1])
     room = capacity
     num_drawn, num_cut = 0, 0
     for s in range(len(budgets_S)):
@@ -127,20 +118,18 @@ def _select(
         first, last = borders[s], borders[s + 1]
         reserved -= budget
         limit = budget if strict else room - reserved
-        num_anchors = list_anchors(anchors, first, last, maskable_T, starts_word_T, by_token) if budget else 0
-        num_hidden, counter, misses = 0, 0, 0
+        num_hidden, counter, void = 0, 0, 0
         while num_hidden < budget:
-            # a round owns two counters: its length and its anchor; the length of a void round is never looked at
-            if misses < _MAX_MISSES:
-                t = anchors[below(key, counter + 1, num_anchors)]
-            else:
-                t = visible_anchor(anchors, num_anchors, hidden_T, key, counter + 1)
-            if hidden_T[t]:
-                misses += 1
+            # a round owns two counters, its length and its anchor; the length of a void round is never looked at
+            t = first + below(key, counter + 1, last - first)
+            if not is_anchor(t, first, maskable_T, starts_word_T, hidden_T, by_token):
                 counter += 2
-                continue
+                void += 1
+                if void < MAX_VOID:
+                    continue
+                t = counted_anchor(first, last, maskable_T, starts_word_T, hidden_T, by_token, key, counter + 1)
+            void = 0
             words_left = min_words + draw(value_K, other_K, threshold_K, mix(key, counter))
-            misses = 0
             counter += 2
             num_drawn += 1
             while t > first and not starts_word_T[t] and maskable_T[t - 1]:
@@ -150,7 +139,7 @@ def _select(
                     if num_hidden == limit:
                         num_cut += not strict
                         break
-                    hidden_T[t] = True
+                    hidden_T[t] = 1
                     num_hidden += 1
                 t += 1
                 if t < last and starts_word_T[t]:

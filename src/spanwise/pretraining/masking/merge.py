@@ -15,26 +15,39 @@ from spanwise.runtime.compiled import njit
 
 
 @njit
+def no_token_hidden(num_tokens):
+    """Return zeros for T tokens, uint8, one byte a token, with room so that `runs` can read eight bytes at once."""
+    return np.zeros((num_tokens + 7) // 8 * 8, dtype=np.uint8)
+
+
+@njit
 def runs(hidden_T, borders, max_spans):
-    """Return (sequence [M], start [M], end [M]) of the runs of hidden tokens; runs end where a sequence ends."""
+    """Return (sequence [M], start [M], end [M]) of the runs of hidden tokens; runs end where a sequence ends.
+
+    `hidden_T` is what `no_token_hidden` gave, with ones at hidden tokens; `max_spans` is at least M.
+    """
     sequence = np.empty(max_spans, dtype=np.int64)
     start = np.empty(max_spans, dtype=np.int64)
     end = np.empty(max_spans, dtype=np.int64)
-    m = 0
-    for s in range(len(borders) - 1):
-        inside = False
-        for t in range(borders[s], borders[s + 1]):
-            if hidden_T[t] != inside:
-                if inside:
-                    end[m] = t
-                    m += 1
-                else:
-                    sequence[m] = s
-                    start[m] = t
-                inside = not inside
-        if inside:
-            end[m] = borders[s + 1]
-            m += 1
+    eight_tokens = hidden_T.view(np.uint64)
+    num_tokens = borders[-1]
+    m, s, t = 0, 0, 0
+    while t < num_tokens:
+        if (t & 7) == 0 and eight_tokens[t >> 3] == 0:
+            t += 8
+            continue
+        if not hidden_T[t]:
+            t += 1
+            continue
+        while t >= borders[s + 1]:
+            s += 1
+        sequence[m] = s
+        start[m] = t
+        last = borders[s + 1]
+        while t < last and hidden_T[t]:
+            t += 1
+        end[m] = t
+        m += 1
     return sequence[:m], start[:m], end[:m]
 
 

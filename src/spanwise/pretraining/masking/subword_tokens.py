@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from spanwise.config import part
-from spanwise.pretraining.masking.anchors import list_anchors
+from spanwise.pretraining.masking.anchors import MAX_VOID, counted_anchor, is_anchor
 from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import runs
+from spanwise.pretraining.masking.merge import no_token_hidden, runs
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below
@@ -36,17 +36,20 @@ class SubwordTokens:
 
 @njit
 def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S):
-    hidden_T = np.zeros(borders[-1], dtype=np.bool_)
-    longest, total = np.int64(0), np.int64(0)
+    hidden_T = no_token_hidden(borders[-1])
     for s in range(len(budgets_S)):
-        longest = max(longest, borders[s + 1] - borders[s])
-        total += budgets_S[s]
-    tokens = np.empty(longest, dtype=np.int64)
-    for s in range(len(budgets_S)):
-        budget = budgets_S[s]
-        n = list_anchors(tokens, borders[s], borders[s + 1], maskable_T, starts_word_T, True) if budget else 0
-        for i in range(budget):  # the first `budget` steps of a Fisher-Yates shuffle
-            j = i + below(keys_S[s], i, n - i)
-            hidden_T[tokens[j]] = True
-            tokens[j] = tokens[i]
-    return runs(hidden_T, borders, total)
+        first, last, key = borders[s], borders[s + 1], keys_S[s]
+        num_hidden, counter, void = 0, 0, 0
+        while num_hidden < budgets_S[s]:
+            t = first + below(key, counter, last - first)
+            counter += 1
+            if not is_anchor(t, first, maskable_T, starts_word_T, hidden_T, True):
+                void += 1
+                if void < MAX_VOID:
+                    continue
+                t = counted_anchor(first, last, maskable_T, starts_word_T, hidden_T, True, key, counter)
+                counter += 1
+            void = 0
+            hidden_T[t] = 1
+            num_hidden += 1
+    return runs(hidden_T, borders, budgets_S.sum())

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 
 from spanwise.config import part
-from spanwise.pretraining.masking.anchors import list_anchors
+from spanwise.pretraining.masking.anchors import MAX_VOID, counted_anchor, is_anchor
 from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import runs
+from spanwise.pretraining.masking.merge import no_token_hidden, runs
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below
@@ -51,31 +51,32 @@ class WholeWords:
 
 @njit
 def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, strict, capacity):
-    hidden_T = np.zeros(borders[-1], dtype=np.bool_)
-    longest, reserved = np.int64(0), np.int64(0)
-    for s in range(len(budgets_S)):
-        longest = max(longest, borders[s + 1] - borders[s])
-        reserved += budgets_S[s]
-    words = np.empty(longest, dtype=np.int64)
+    reserved = budgets_S.sum()
+    hidden_T = no_token_hidden(borders[-1])
     room = capacity
     num_drawn, num_cut = 0, 0
     for s in range(len(budgets_S)):
-        budget, last = budgets_S[s], borders[s + 1]
+        budget, key = budgets_S[s], keys_S[s]
+        first, last = borders[s], borders[s + 1]
         reserved -= budget
         limit = budget if strict else room - reserved
-        num_words = list_anchors(words, borders[s], last, maskable_T, starts_word_T, False) if budget else 0
-        num_hidden, i = 0, 0
+        num_hidden, counter, void = 0, 0, 0
         while num_hidden < budget:
-            j = i + below(keys_S[s], i, num_words - i)
-            t = words[j]
-            words[j] = words[i]
-            i += 1
+            t = first + below(key, counter, last - first)
+            counter += 1
+            if not is_anchor(t, first, maskable_T, starts_word_T, hidden_T, False):
+                void += 1
+                if void < MAX_VOID:
+                    continue
+                t = counted_anchor(first, last, maskable_T, starts_word_T, hidden_T, False, key, counter)
+                counter += 1
+            void = 0
             num_drawn += 1
             while True:
                 if num_hidden == limit:
                     num_cut += not strict
                     break
-                hidden_T[t] = True
+                hidden_T[t] = 1
                 num_hidden += 1
                 t += 1
                 if t == last or not maskable_T[t] or starts_word_T[t]:

@@ -32,13 +32,20 @@ class SpanBoundaryTargets:
     position_index: Tensor  # [N] int64, row of the position table: 0 at the span's first token
     ids: Tensor  # [N] int64, what stood at the hidden token
     positions: Tensor  # [N] int64, place of the hidden token
-    sequence: Tensor  # [N] int64, which of the pack's sequences
-    span_length: Tensor  # [N] int64, tokens of the merged span
-    distance: Tensor  # [N] int64, to the nearer boundary: 1 at the span's first and last token
 
     @property
     def count(self) -> int:
         return self.left.shape[0]
+
+    @property
+    def span_length(self) -> Tensor:
+        """Tokens of the merged span, [N]."""
+        return self.right - self.left - 1
+
+    @property
+    def distance(self) -> Tensor:
+        """Tokens to the nearer boundary, [N]: 1 at the span's first and last token."""
+        return torch.minimum(self.positions - self.left, self.right - self.positions)
 
 
 class SpanBoundaryScorer(SpanBoundaryHead):
@@ -104,30 +111,25 @@ class SpanBoundary:
 
 @njit
 def _targets(borders, maskable_T, sequence_M, start_M, end_M, ids_N, num_positions, special_edges, share_last):
-    columns = np.empty((8, len(ids_N)), dtype=np.int64)
-    count, row = 0, 0
+    left_N = np.empty(len(ids_N), dtype=np.int64)
+    right_N = np.empty(len(ids_N), dtype=np.int64)
+    index_N = np.empty(len(ids_N), dtype=np.int64)
+    target_N = np.empty(len(ids_N), dtype=np.int64)
+    position_N = np.empty(len(ids_N), dtype=np.int64)
+    n, row = 0, 0
     for m in range(len(start_M)):
         start, end, s = start_M[m], end_M[m], sequence_M[m]
-        left, right = start - 1, end
-        length = end - start
+        left, right, length = start - 1, end, end - start
         usable = left >= borders[s] and right < borders[s + 1]
         if usable and not special_edges:
             usable = maskable_T[left] and maskable_T[right]
-        num_rows = 0
-        if usable:
-            num_rows = length if share_last else min(length, num_positions)
-        for i in range(num_rows):
-            columns[0, count] = left
-            columns[1, count] = right
-            columns[2, count] = min(i, num_positions - 1)
-            columns[3, count] = ids_N[row + i]
-            columns[4, count] = start + i
-            columns[5, count] = s
-            columns[6, count] = length
-            columns[7, count] = min(i + 1, length - i)
-            count += 1
+        num_rows = length if share_last else min(length, num_positions)
+        for i in range(num_rows if usable else 0):
+            left_N[n] = left
+            right_N[n] = right
+            index_N[n] = min(i, num_positions - 1)
+            target_N[n] = ids_N[row + i]
+            position_N[n] = start + i
+            n += 1
         row += length
-    return (
-        columns[0, :count], columns[1, :count], columns[2, :count], columns[3, :count],
-        columns[4, :count], columns[5, :count], columns[6, :count], columns[7, :count],
-    )  # fmt: skip
+    return left_N[:n], right_N[:n], index_N[:n], target_N[:n], position_N[:n]

@@ -1,0 +1,169 @@
+"""Masking against the collator that most people use: `python benchmarks/masking.py [--json] [--rounds N]`.
+
+64 sequences of 512 tokens, one thread, warm. Ours: ids in, `Batch` out: word starts looked up, spans chosen, tokens
+replaced, targets of the masked-LM and of the span-boundary objective made (for subword and whole-word masking too,
+which gives the peer nothing). Peer: `DataCollatorForLanguageModeling` of transformers, PyTorch tensors: ids in,
+input_ids and labels out; its whole-word mode is shown for information. Rounds are interleaved, so that a busy
+machine slows both; figures are medians, the spread is the middle half of ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+
+for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[_variable] = "1"
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# ruff: noqa: E402  (the thread counts above must come first)
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models
+from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
+
+from spanwise.data.vocabulary import Vocabulary
+from spanwise.pretraining.collate import Collator
+from spanwise.pretraining.formats import BlockTable, SingleSegment
+from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
+from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+
+NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 100.0
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class IdsInMemory:
+    """Ids of 64 blocks and the tables of their vocabulary: what a token store gives, without the disk."""
+
+    def __init__(self, vocabulary: Vocabulary, ids: np.ndarray) -> None:
+        self.vocabulary = vocabulary
+        self._ids = ids
+
+    def gather(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return self._ids
+
+
+def make_vocabulary() -> Vocabulary:
+    """A fifth of the ids are `##` pieces; counts fall like 1 / rank."""
+    ids = np.arange(VOCAB_SIZE)
+    return Vocabulary(
+        size=VOCAB_SIZE,
+        **{f"{name}_id": place for place, name in enumerate(("pad", "unk", "cls", "sep", "mask"))},
+        is_special=ids < 5,
+        starts_word=(ids >= 5) & (ids % 5 != 0),
+        unigram_counts=10_000_000 // (1 + ids),
+    )
+
+
+def make_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
+    pieces = [f"w{i}" if starts else f"##w{i}" for i, starts in enumerate(vocabulary.starts_word)]
+    table = {piece: i for i, piece in enumerate([*SPECIALS, *pieces[len(SPECIALS) :]])}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordPiece(table, unk_token="[UNK]")),
+        **{f"{name.strip('[]').lower()}_token": name for name in SPECIALS},
+    )
+
+
+def ours(masking, vocabulary: Vocabulary, text_ids: np.ndarray) -> Callable[[int], int]:
+    collator = Collator(
+        IdsInMemory(vocabulary, text_ids),
+        format=SingleSegment(max_length=LENGTH),
+        masking=masking,
+        replacement=Replacement(unit="span" if isinstance(masking, GeometricSpans) else "token"),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
+        seed=0,
+    )
+    lengths = np.full(NUM_SEQUENCES, LENGTH - 2)
+    table = BlockTable(starts=np.cumsum(lengths) - lengths, lengths=lengths, num_special=2)
+    rows = np.arange(NUM_SEQUENCES)
+    return lambda epoch: collator.batch(collator.masked(table, rows, epoch)).counts["mlm"]
+
+
+def peer(tokenizer: PreTrainedTokenizerFast, vocabulary: Vocabulary, text_ids: np.ndarray, whole_words: bool):
+    collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, whole_word_mask=whole_words)
+    examples = []
+    for row in text_ids.reshape(NUM_SEQUENCES, -1):
+        ids = [tokenizer.cls_token_id, *row.tolist(), tokenizer.sep_token_id]
+        # specials and offsets are given, as a prepared data set has them: the peer need not look for them
+        example = {"input_ids": ids, "special_tokens_mask": [1, *[0] * (LENGTH - 2), 1]}
+        if whole_words:
+            place = 3 * np.arange(LENGTH - 2) + np.cumsum(vocabulary.starts_word[row])  # a blank before each word
+            example["offset_mapping"] = [(0, 0), *zip(place.tolist(), (place + 3).tolist(), strict=True), (0, 0)]
+        examples.append(example)
+    return lambda epoch: int((collator([dict(example) for example in examples])["labels"] != -100).sum())
+
+
+def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int) -> dict[str, list[float]]:
+    """Time every call in turns: a turn is REPEATS calls and its time their median, so that each finds its own data
+    warm; one turn each comes first and is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(rounds + 1):
+        for name, call in calls.items():
+            times = []
+            for repeat in range(REPEATS):
+                begin = time.perf_counter()
+                call(turn * REPEATS + repeat)
+                times.append(time.perf_counter() - begin)
+            if turn:
+                seconds[name].append(float(np.median(times)))
+    return seconds
+
+
+def measure(rounds: int) -> list[dict]:
+    vocabulary = make_vocabulary()
+    tokenizer = make_tokenizer(vocabulary)
+    text_ids = np.random.default_rng(0).integers(5, VOCAB_SIZE, NUM_SEQUENCES * (LENGTH - 2))
+    schemes = {
+        "span masking": GeometricSpans(),
+        "span masking, as released": GeometricSpans(start="tokens", end="budget"),
+        "subword masking": SubwordTokens(),
+        "whole-word masking": WholeWords(),
+    }
+    calls = {name: ours(scheme, vocabulary, text_ids) for name, scheme in schemes.items()}
+    calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
+    calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
+    seconds = seconds_of(calls, rounds)
+    tokens = NUM_SEQUENCES * LENGTH
+    rows = []
+    for name, versus, goal in [(name, "peer", GOAL) for name in schemes] + [
+        ("whole-word masking", "peer, whole words", None)
+    ]:
+        mine, theirs = float(np.median(seconds[name])), float(np.median(seconds[versus]))
+        low, high = np.percentile(seconds[name], [25, 75])
+        rows.append(
+            {
+                "name": name if goal else f"{name} against the peer's own (for information)",
+                "unit": "tokens/s",
+                "ours": tokens / mine,
+                "peer": tokens / theirs,
+                "ratio": theirs / mine,
+                "goal": goal,
+                "spread": [theirs / high, theirs / low],
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="rows as JSON")
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = measure(options.rounds)
+    if options.json:
+        print(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        goal = f"goal {row['goal']:.0f}x" if row["goal"] else "no goal"
+        print(
+            f"{row['name']}: {row['ours'] / 1e6:.0f} M against {row['peer'] / 1e6:.2f} M tokens/s "
+            f"= {row['ratio']:.0f}x ({row['spread'][0]:.0f} to {row['spread'][1]:.0f}; {goal})"
+        )
+
+
+if __name__ == "__main__":
+    main()
