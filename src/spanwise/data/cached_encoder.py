@@ -1,13 +1,14 @@
-"""Encoding a corpus: each word between spaces is tokenized once, then looked up. Exact, and several times faster.
+"""Encoding a corpus: each word is tokenized once, then looked up. Exact, and twice as fast.
 
-A tokenizer of BERT's type never looks past a space, so the ids of a text are those of its words end to end. Where a
-tokenizer does (byte-level BPE, unigram), texts go to it whole.
+A tokenizer of BERT's type never looks past a space or an ASCII punctuation mark, so the ids of a text are those of the
+pieces between them, end to end. Where a tokenizer does look further (byte-level BPE, unigram), texts go to it whole.
 
 Letters: k texts, n tokens.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import chain, repeat
 
@@ -16,6 +17,7 @@ import numpy as np
 from spanwise.data.gather import gather_ranges
 from spanwise.text.tokenizers import Tokenizer
 
+_WORDS = re.compile(r"[^ !-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").findall
 LARGEST_CACHE_WORDS = 1 << 18
 LARGEST_CACHE_CHARACTERS = 1 << 23
 
@@ -29,11 +31,11 @@ class CachedEncoder:
 
     def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The ids of k texts end to end [n], and their lengths [k] int64. Raises: DataError as `Tokenizer`."""
-        if not self._tokenizer.splits_at_spaces:
+        if not self._tokenizer.splits_words:
             return self._tokenizer.encode_flat(texts)
         if len(self._numbers) > LARGEST_CACHE_WORDS or self._num_characters > LARGEST_CACHE_CHARACTERS:
             self._forget()
-        split = [text.split(" ") for text in texts]
+        split = [_WORDS(text) for text in texts]
         words = list(chain.from_iterable(split))
         numbers = self._look_up(words)
         missing = np.flatnonzero(numbers < 0)

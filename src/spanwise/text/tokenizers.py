@@ -143,8 +143,8 @@ class Tokenizer:
         return content_sha256(self._backend, self.specials)
 
     @functools.cached_property
-    def splits_at_spaces(self) -> bool:
-        """Whether a text's ids are those of its pieces between spaces, end to end: no token ever sees past a space."""
+    def splits_words(self) -> bool:
+        """Whether a text's ids are those of its words and punctuation marks, end to end: no token looks past one."""
         normalizer, splitter = self._backend.normalizer, self._backend.pre_tokenizer
         plain_added = any(not token.special for token in self._backend.get_added_tokens_decoder().values())
         is_local = normalizer is None or isinstance(normalizer, normalizers.BertNormalizer)

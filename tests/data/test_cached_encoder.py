@@ -1,0 +1,58 @@
+"""The cache changes nothing but speed."""
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.data import cached_encoder
+from spanwise.data.cached_encoder import CachedEncoder
+from spanwise.text.tokenizer_files import wordpiece_backend
+from spanwise.text.tokenizers import Tokenizer
+
+TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("Denvr İΣς.,!-'#[] \t\n\x1c\x85\u00a0\u0301\u3000"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TEXT, max_size=6), st.sampled_from(["cased", "uncased", "stripped"]))
+def test_ids_and_lengths_equal_those_of_whole_texts(tokenizer, texts, kind):
+    if kind != "cased":
+        vocabulary = {piece: number for number, piece in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
+        tokenizer = Tokenizer(wordpiece_backend(vocabulary, lowercase=True, strip_accents=kind == "stripped"))
+    assert tokenizer.splits_words
+    encoder = CachedEncoder(tokenizer)
+    for _ in range(2):
+        ids, lengths = encoder.encode_flat(texts)
+        expected, expected_lengths = tokenizer.encode_flat(texts)
+        assert np.array_equal(ids, expected) and np.array_equal(lengths, expected_lengths)
+
+
+def test_a_full_cache_forgets_and_stays_right(tokenizer, monkeypatch):
+    monkeypatch.setattr(cached_encoder, "LARGEST_CACHE_WORDS", 10)
+    encoder = CachedEncoder(tokenizer)
+    for number in range(50):
+        texts = [f"Denver {number}x is the capital{number} of", "Colorado"]
+        assert np.array_equal(encoder.encode_flat(texts)[0], tokenizer.encode_flat(texts)[0])
+        assert len(encoder._numbers) <= 20
+
+
+def test_a_tokenizer_that_looks_past_words_gets_whole_texts(tokenizer):
+    backend = tokenizers.Tokenizer.from_str(tokenizer._backend.to_str())
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    looking = Tokenizer(backend)
+    assert not looking.splits_words
+    ids, lengths = CachedEncoder(looking).encode_flat(["the capital", ""])
+    assert np.array_equal(ids, looking.encode_flat(["the capital", ""])[0]) and lengths[1] == 0
+
+
+def test_a_plain_added_token_may_hold_a_space(tokenizer):
+    backend = tokenizers.Tokenizer.from_str(tokenizer._backend.to_str())
+    backend.add_tokens(["New York"])
+    assert not Tokenizer(backend).splits_words
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", " ", "  "]])
+def test_nothing_gives_nothing(tokenizer, texts):
+    ids, lengths = CachedEncoder(tokenizer).encode_flat(texts)
+    assert ids.size == 0 and lengths.tolist() == [0] * len(texts)

@@ -1,0 +1,89 @@
+"""A vocabulary is the same on every run, of the size asked for, and covers what it was learned from."""
+
+import subprocess
+import sys
+
+import pytest
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.text.corpus import Document
+from spanwise.text.learn import learn_tokenizer
+from spanwise.text.tokenizers import Tokenizer
+
+WORDS = [f"{first}{middle}{last}" for first in "BKTbkt" for middle in ("ana", "olo", "iri") for last in "nrsä"]
+SENTENCES = [f"{one} {two}, {one}{two}." for one in WORDS for two in WORDS[::5]]
+
+
+def learn(sentences=SENTENCES, **options):
+    return learn_tokenizer([Document("here", 1, list(sentences))], **{"vocab_size": 200, **options})
+
+
+def test_special_tokens_come_first_and_the_size_is_reached():
+    found = learn(vocab_size=120, num_unused=2)
+    assert found.tokens(range(7)) == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]"]
+    assert found.vocab_size == 120
+
+
+def test_the_size_reached_is_told_where_the_text_has_too_few_words():
+    found = learn(["one two one two"], vocab_size=500)
+    assert found.vocab_size < 100
+    assert found.tokens(found.encode("one two").ids) == ["one", "two"]
+
+
+def test_the_order_of_the_text_and_the_run_change_nothing(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(SENTENCES), encoding="utf-8")
+    code = (
+        "import sys\nfrom spanwise.text.learn import learn_tokenizer\n"
+        "print(learn_tokenizer(sys.argv[1], vocab_size=200).sha256)"
+    )
+    runs = {subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True).stdout.strip()}
+    runs |= {learn_tokenizer(path, vocab_size=200).sha256, learn_tokenizer([str(path)], vocab_size=200).sha256}
+    assert runs == {learn(reversed(SENTENCES)).sha256}
+
+
+def test_a_word_of_known_characters_is_never_unknown():
+    found = learn()
+    assert found.unk_id not in found.encode("ränis sorik, okanati").ids
+
+
+def test_rare_characters_leave_room_for_words():
+    rare = "".join(chr(0x4E00 + number) for number in range(400))
+    found = learn([*SENTENCES, rare])
+    assert sum(piece in rare for piece in found.tokens(range(found.vocab_size))) < 65
+    assert any(len(piece) > 3 for piece in found.tokens(range(5, found.vocab_size)))
+
+
+def test_uncased_learning_lower_cases_but_keeps_accents_and_hangul():
+    found = learn(["Käse KÄSE 한국어 " * 5], cased=False)
+    assert not found.is_cased
+    assert found.tokens(found.encode("KÄSE 한국어").ids) == ["käse", "한국어"]
+
+
+def test_the_sample_is_capped():
+    assert learn([*["aa bb"] * 10, *["zz yy"] * 10], max_characters=50).encode("zz").ids.tolist() == [1]
+
+
+def test_a_learned_tokenizer_is_committed_to_its_folder(tmp_path):
+    found = learn(out=tmp_path / "tokenizer")
+    assert (tmp_path / "tokenizer" / "manifest.json").is_file()
+    assert Tokenizer.load(tmp_path / "tokenizer").sha256 == found.sha256
+    with pytest.raises(ConfigError, match="exists already"):
+        learn(out=tmp_path / "tokenizer")
+
+
+@pytest.mark.parametrize("sentences", [[], ["\x07 \x00"]])
+def test_no_text_is_an_error(sentences):
+    with pytest.raises(DataError, match="No text was given"):
+        learn(sentences)
+    with pytest.raises(DataError, match="No text was given"):
+        learn_tokenizer([], vocab_size=200)
+
+
+def test_options_that_cannot_work_are_refused():
+    with pytest.raises(ConfigError, match=r"kind='wordpieces'.*Did you mean 'wordpiece'"):
+        learn(kind="wordpieces")
+    with pytest.raises(ConfigError, match="vocab_size=10 is too small"):
+        learn(vocab_size=10)
+    with pytest.raises(ConfigError, match="min_frequency"):
+        learn(min_frequency=0)

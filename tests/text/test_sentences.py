@@ -1,0 +1,55 @@
+"""Sentences lose nothing and take linear time."""
+
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS, cut_long, split_sentences
+
+
+def solid(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_abbreviations_and_decimals_do_not_end_a_sentence():
+    found = split_sentences("Mr. Smith paid $3.5 on Monday.  He left. Nobody asked why?")
+    assert found == ["Mr. Smith paid $3.5 on Monday.", "He left.", "Nobody asked why?"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.characters(codec="utf-8")), st.sampled_from(["en", "ko", "de", "ja", "xx"]))
+def test_no_character_but_white_space_is_lost(paragraph, language):
+    found = split_sentences(paragraph, language)
+    assert solid("".join(found)) == solid(paragraph)
+    assert all(sentence == sentence.strip() and sentence for sentence in found)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from(["Yes. ", "word ", "x" * 300, "中。", '" ', "\t"]), max_size=40), st.integers(1, 400))
+def test_long_paragraphs_lose_nothing_and_no_sentence_is_too_long(parts, times):
+    paragraph = ("".join(parts) * times)[:60_000]
+    for found in (split_sentences(paragraph), cut_long(paragraph)):
+        assert solid("".join(found)) == solid(paragraph)
+        assert max(map(len, found), default=0) <= MAX_SENTENCE_CHARACTERS
+
+
+def test_a_sentence_that_lies_over_a_window_border_stays_whole():
+    sentence = "This sentence has exactly seven words inside."
+    found = split_sentences(" ".join([sentence] * 1_000))
+    assert set(found) == {sentence} and len(found) == 1_000
+
+
+def test_long_text_is_cut_at_white_space_only():
+    words = [f"word{number}" for number in range(5_000)]
+    assert " ".join(cut_long(" ".join(words))).split() == words
+
+
+def test_time_is_linear_in_the_length_of_a_paragraph():
+    def seconds(count: int) -> float:
+        begin = time.process_time()
+        split_sentences("中。" * count)
+        return time.process_time() - begin
+
+    seconds(5_000)
+    assert seconds(40_000) < 4 * seconds(20_000) + 0.2

@@ -1,0 +1,27 @@
+"""Word starts follow the pieces, not the characters."""
+
+import numpy as np
+
+from spanwise.text.words import starts_word_table, word_ids
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "play", "##ing", ",", "##,", "韓"]
+
+
+def table():
+    return starts_word_table(PIECES, special_ids={0, 1, 2}, unk_id=1)
+
+
+def test_punctuation_unknown_and_single_characters_are_words_and_specials_are_not():
+    assert table().tolist() == [False, True, False, True, False, True, False, True]
+
+
+def test_word_ids_count_words_from_zero():
+    assert word_ids(np.array([3, 4, 5, 1, 7, 4]), table()).tolist() == [0, 0, 1, 2, 3, 3]
+
+
+def test_a_continuation_without_a_beginning_opens_the_first_word():
+    assert word_ids(np.array([4, 4, 3]), table()).tolist() == [0, 0, 1]
+
+
+def test_no_tokens_give_no_words():
+    assert word_ids(np.array([], dtype=np.int32), table()).tolist() == []
