@@ -23,6 +23,37 @@ class World:
         return self.folder / name
 
 
+TINY = [
+    "--set", "encoder.hidden_size=16", "--set", "encoder.intermediate_size=32", "--set", "encoder.max_positions=64",
+    "--set", "format.max_length=64", "--set", "batch.max_tokens=256", "--set", "batch.tokens_per_step=256",
+    "--set", "tokenizer.vocab_size=300", "--set", "training.eval_every=null",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tiny() -> list[str]:
+    """Changes that make `spanbert-tiny` train in a moment; its length is still to be given."""
+    return TINY
+
+
+@pytest.fixture(scope="session")
+def run(world) -> Path:
+    """A finished pre-training run of 4 steps on the world's store."""
+    length = ["--set", "training.max_tokens=null", "--set", "training.max_steps=4", "--set", "training.log_every=2"]
+    data = ["--data", at(world, "store"), "--valid", at(world, "store"), "--out", at(world, "run")]
+    assert main(["pretrain", "spanbert-tiny", *data, *TINY, *length]) == 0
+    return world.folder / "run"
+
+
+@pytest.fixture(scope="session")
+def qa_run(world, run) -> Path:
+    """A finished fine-tuning run on top of it."""
+    length = ["--set", "training.num_epochs=null", "--set", "training.max_steps=3", "--set", "batch_size=8"]
+    data = ["--train", at(world, "train.json"), "--dev", at(world, "dev.json"), "--out", at(world, "qa")]
+    assert main(["finetune", "qa", "--model", str(run / "final"), *data, *length]) == 0
+    return world.folder / "qa"
+
+
 @pytest.fixture(scope="session")
 def world(tmp_path_factory) -> World:
     """`text.txt`, `train.json`, `dev.json`, and from them `tokenizer/` and `store/`."""

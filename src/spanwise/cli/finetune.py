@@ -64,10 +64,8 @@ def finetune(
         Print one JSON object at the end, progress to standard error.
     """
     from spanwise.runtime.progress import RunLog
-    from spanwise.tasks.base import task_class
     from spanwise.tasks.run import finetune as run_finetuning
 
-    task_class(task)  # names the tasks there are, where this is none
     changes = read_changes(config, overrides)
     log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
     result = run_finetuning(

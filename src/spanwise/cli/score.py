@@ -35,12 +35,12 @@ def score(
     json
         Print one JSON object with the official script's keys, at full precision.
     """
-    from spanwise.tasks.base import task_class
+    from spanwise.tasks.base import task_recipe
     from spanwise.tasks.qa.reader import read_null_odds, read_predictions, read_squad
     from spanwise.tasks.qa.score import missing_predictions
     from spanwise.tasks.qa.score import score as official_scores
 
-    task_class(task)  # names the tasks there are, where this is none
+    task_recipe(task)  # names the tasks there are, where this is none
     gold = read_squad(data, purpose="score")
     answers = read_predictions(predictions)
     odds = None if null_odds is None else read_null_odds(null_odds)

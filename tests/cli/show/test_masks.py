@@ -1,0 +1,53 @@
+"""`spanwise show masks`."""
+
+import json
+
+import pytest
+
+from spanwise.cli.main import main
+
+TEXT = "Super Bowl 50 was an American football game to determine the champion"
+
+
+def test_a_recipe_draws_whole_words_without_any_model(capsys):
+    assert main(["show", "masks", "--text", TEXT, "--times", "5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert all("[[" in line for line in lines[:5])
+    assert len(set(lines[:5])) > 1  # each drawing is another
+
+
+def test_the_budget_holds_and_the_same_seed_draws_the_same(capsys):
+    drawn = []
+    for _ in range(2):
+        assert main(["show", "masks", "--text", TEXT, "--seed", "7", "--json"]) == 0
+        drawn.append(json.loads(capsys.readouterr().out))
+    assert drawn[0] == drawn[1]
+    for drawing in drawn[0]["drawings"]:
+        assert sum(end - start for start, end in drawing["spans"]) >= 2  # ceil(0.15 * 12)
+
+
+def test_a_model_gives_the_papers_figure(run, capsys):
+    assert main(["show", "masks", "--text", "Denver won the game", "--span", "2:4", "--model", str(run / "final")]) == 0
+    printed = capsys.readouterr().out
+    assert "MLM" in printed and "SBO" in printed and "sum" in printed
+
+
+def test_the_figure_is_also_json_with_the_sum_of_both_losses(run, capsys):
+    arguments = ["--text", "Denver won the game in February", "--span", "2:4", "--span", "6:7"]
+    assert main(["show", "masks", *arguments, "--model", str(run / "final"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    for token in record["tokens"]:
+        assert token["total"] == pytest.approx(token["mlm"] + token["sbo"])
+    assert record["tokens"][0]["token"] == "won" and record["tokens"][0]["position_row"] == 0
+
+
+@pytest.mark.parametrize(("span", "words"), [("9:12", "words are 1 to"), ("2-4", "5:9"), ("x:y", "5:9")])
+def test_a_wrong_span_is_wrong_use(span, words, run, capsys):
+    assert main(["show", "masks", "--text", "Denver won", "--span", span, "--model", str(run / "final")]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_span_without_a_model_says_what_is_missing(capsys):
+    assert main(["show", "masks", "--text", TEXT, "--span", "5:9"]) == 2
+    assert "--model" in capsys.readouterr().err

@@ -1,0 +1,36 @@
+"""`spanwise show model`."""
+
+import json
+
+from spanwise.cli.main import main
+
+
+def test_class_shape_and_heads_are_shown(run, capsys):
+    assert main(["show", "model", str(run / "final")]) == 0
+    printed = capsys.readouterr().out
+    assert "BertForMaskedLM" in printed and "sbo" in printed and "2 layers x 16" in printed
+
+
+def test_a_program_gets_the_same_as_json(qa_run, capsys):
+    assert main(["show", "model", str(qa_run / "final"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["architecture"] == "BertForQuestionAnswering"
+    assert set(record["parameters"]["heads"]) == {"mlm", "sbo", "qa"}  # heads are always kept
+    assert record["missing"] == record["unexpected"] == []
+
+
+def test_a_run_folder_is_answered_with_its_model(run, capsys):
+    assert main(["show", "model", str(run)]) == 4
+    assert "final" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_is_named(run, tmp_path, capsys):
+    import shutil
+
+    copy = shutil.copytree(run / "final", tmp_path / "copy")
+    weights = copy / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-100] ^= 1
+    weights.write_bytes(bytes(data))
+    assert main(["show", "model", str(copy)]) == 4
+    assert "model.safetensors" in capsys.readouterr().err

@@ -1,0 +1,25 @@
+"""`spanwise predict qa`."""
+
+import json
+
+from spanwise.cli.main import main
+
+
+def test_predictions_score_as_evaluate_says(world, qa_run, tmp_path, capsys):
+    data, model = str(world.folder / "dev.json"), str(qa_run / "final")
+    output = tmp_path / "predictions.json"
+    assert main(["predict", "qa", "--model", model, "--input", data, "--output", str(output), "--json"]) == 0
+    assert str(output) in json.loads(capsys.readouterr().out)["written"]
+    assert len(json.loads(output.read_text())) == 24
+
+    assert main(["score", "qa", "--data", data, "--predictions", str(output), "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert main(["evaluate", "qa", "--model", model, "--data", data, "--json"]) == 0
+    evaluated = json.loads(capsys.readouterr().out)
+    assert (scored["exact"], scored["f1"]) == (evaluated["exact"], evaluated["f1"])
+
+
+def test_a_missing_input_is_named(qa_run, tmp_path, capsys):
+    arguments = ["--input", str(tmp_path / "none.json"), "--output", str(tmp_path / "out.json")]
+    assert main(["predict", "qa", "--model", str(qa_run / "final"), *arguments]) == 3
+    assert "none.json" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""`spanwise pretrain`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from spanwise.cli.main import main
+
+LENGTH = ["--set", "training.max_tokens=null", "--set", "training.max_steps=3"]
+
+
+def test_a_run_leaves_a_model_that_loads(run):
+    import spanwise
+
+    model = spanwise.load(run / "final")
+    assert model.encode(["Denver won the game."])[0].shape[1] == 16
+    assert (run / "metrics.jsonl").is_file() and (run / "recipe.json").is_file()
+
+
+def test_text_alone_is_enough_and_the_answer_can_be_json(world, tiny, tmp_path, capfd):
+    text = str(world.folder / "text.txt")
+    assert (
+        main(["pretrain", "spanbert-tiny", "--text", text, "--out", str(tmp_path / "run"), *tiny, *LENGTH, "--json"])
+        == 0
+    )
+    printed, told = capfd.readouterr()
+    record = json.loads(printed)
+    assert record["steps"] == 3 and record["tokens"] > 0
+    assert "Learning a wordpiece vocabulary" in told
+    assert (tmp_path / "run" / "tokenizer" / "tokenizer.json").is_file()
+
+
+def test_a_run_folder_that_is_done_is_not_written_over(world, run, tiny, capsys):
+    before = (run / "metrics.jsonl").read_bytes()
+    arguments = ["pretrain", "spanbert-tiny", "--data", str(world.folder / "store"), "--out", str(run), *tiny, *LENGTH]
+    assert main(arguments) == 2
+    assert "finished" in capsys.readouterr().err
+    assert (run / "metrics.jsonl").read_bytes() == before
+
+
+def test_wrong_use_is_told_before_anything_is_written(world, tmp_path, capsys):
+    store, out = str(world.folder / "store"), str(tmp_path / "run")
+    for arguments, words in [
+        (["spanbert-tinny", "--data", store], "spanbert-tiny"),
+        (["spanbert-tiny"], "either data"),
+        (["spanbert-tiny", "--data", store, "--budget", "soon"], "20min"),
+        (["spanbert-tiny", "--data", store, "--set", "training.learning_rat=1"], "learning_rate"),
+        (["spanbert-tiny", "--data", store, "--set", "training.num_train_epochs=1"], "num_epochs"),
+        (["spanbert-tiny", "--data", store, "--config", "nowhere.yaml"], "nowhere.yaml"),
+    ]:
+        assert main(["pretrain", *arguments, "--out", out]) == 2
+        assert words in capsys.readouterr().err
+        assert not os.path.exists(out)
+
+
+def test_a_store_that_does_not_exist_is_bad_data(tmp_path, tiny, capsys):
+    arguments = [
+        "pretrain",
+        "spanbert-tiny",
+        "--data",
+        str(tmp_path / "no-store"),
+        "--out",
+        str(tmp_path / "run"),
+        *tiny,
+    ]
+    assert main(arguments) == 3
+    assert "no-store" in capsys.readouterr().err
+
+
+def test_ctrl_c_saves_with_status_75_and_the_told_command_goes_on(world, tiny, tmp_path):
+    out = tmp_path / "run"
+    arguments = ["pretrain", "spanbert-tiny", "--data", str(world.folder / "store"), "--out", str(out), *tiny]
+    arguments += [
+        "--set",
+        "training.max_tokens=null",
+        "--set",
+        "training.max_steps=100000",
+        "--set",
+        "training.log_every=1",
+    ]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "spanwise", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline()  # the first step is done
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    _, told = child.communicate(timeout=60)
+    assert child.returncode == 75
+    assert "--resume" in told and "Traceback" not in told
+    assert list((out / "checkpoints").glob("step-*"))
