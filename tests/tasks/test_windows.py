@@ -1,15 +1,16 @@
 """Windows cover a passage, and every token has one window that shows it best."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import ConfigError
 from spanwise.tasks.windows import max_context_window, passage_windows
 
-SIZES = {"num_tokens": st.integers(0, 300), "capacity": st.integers(1, 80), "stride": st.integers(1, 100)}
+SIZES = {"num_tokens": st.integers(0, 150), "capacity": st.integers(1, 80), "stride": st.integers(1, 100)}
 
 
+@settings(deadline=None, max_examples=60)
 @given(**SIZES)
 def test_windows_equal_the_original_loop(num_tokens, capacity, stride):
     expected, start = [], 0
@@ -22,6 +23,7 @@ def test_windows_equal_the_original_loop(num_tokens, capacity, stride):
     assert passage_windows(num_tokens, capacity, stride).tolist() == expected
 
 
+@settings(deadline=None, max_examples=60)
 @given(**SIZES)
 def test_the_window_of_most_context_equals_the_rule_token_by_token(num_tokens, capacity, stride):
     windows = passage_windows(num_tokens, capacity, stride)

@@ -39,7 +39,8 @@ class Task(Protocol):
 
     `read` gives the task's own data class; `featurize`, `decode` and `score` take it. `output` is what a head says
     about a pack, fp32, one row a token; `decode` gets these rows cut by example. `taught_by` and `tune` return a copy
-    of the task with what the training data says (labels) and what is chosen on dev data (thresholds). `score` gives numbers from 0 to 100, the best-known first.
+    of the task with what the training data says (labels) and what is chosen on dev data (thresholds). `score` gives
+    numbers from 0 to 100, the best-known first.
     """
 
     part_name: ClassVar[str]

@@ -5,16 +5,23 @@ Letters: W examples in all (windows of question answering), B examples a step.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 
 from spanwise.data.batch import Batch
 from spanwise.data.order import permutation
 from spanwise.data.packing import pack_boundaries
 from spanwise.errors import ConfigError
+from spanwise.nn.sequences import Sequences
 from spanwise.tasks.base import Features
+
+# Matrix products of a few rows take other kernels, which round otherwise (measured: below 12 rows on two threads).
+# From this size on a row's bits do not depend on how many others are in the pack.
+MIN_PACK_TOKENS = 64
 
 
 class EpochBatches:
@@ -47,12 +54,31 @@ class EpochBatches:
 
 
 def prediction_packs(features: Features, pack_tokens: int) -> Iterator[Batch]:
-    """Every example once, in order, in packs of at most `pack_tokens` tokens."""
+    """Every example once, in order, in packs of at most `pack_tokens` tokens.
+
+    A small pack ends in filler, so that an example's outputs do not depend on which others share its pack.
+    """
     lengths_W = np.asarray(features.lengths_W)
     if not len(lengths_W):
         return
     for rows in _cut(np.arange(len(lengths_W)), lengths_W, max(pack_tokens, int(lengths_W.max()))):
-        yield features.assemble(rows)
+        yield filled(features.assemble(rows), MIN_PACK_TOKENS)
+
+
+def filled(batch: Batch, min_tokens: int) -> Batch:
+    """The batch with short sequences of id 0 behind it up to `min_tokens` tokens; they count as padding."""
+    lacking = min_tokens - len(batch.input_ids)
+    if lacking <= 0:
+        return batch
+    short = [8] * (lacking // 8) + ([lacking % 8] if lacking % 8 else [])  # fits encoders of few positions
+    filler = torch.zeros(lacking, dtype=batch.input_ids.dtype)
+    return dataclasses.replace(
+        batch,
+        input_ids=torch.cat([batch.input_ids, filler]),
+        token_type_ids=torch.cat([batch.token_type_ids, filler]),
+        sequences=Sequences.from_lengths([*batch.sequences.lengths, *short]),
+        num_padding=batch.num_padding + lacking,
+    )
 
 
 def _cut(rows: np.ndarray, lengths_W: np.ndarray, pack_tokens: int) -> list[np.ndarray]:

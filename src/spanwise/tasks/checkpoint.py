@@ -73,7 +73,7 @@ def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | N
         folder = tokenizer if tokenizer is not None else checkpoint.tokenizer_folder
         if folder is None:
             raise CheckpointError(
-                f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt (tokenizer=)."
+                f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt."
             )
         tokenizer = Tokenizer.load(folder)
     if tokenizer.vocab_size > checkpoint.config.vocab_size:

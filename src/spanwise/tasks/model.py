@@ -51,7 +51,8 @@ class TaskModel(nn.Module):
                 with autocast(resolved, device):
                     hidden_TD = self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
                     rows = self.task.output(self.head, hidden_TD).float().cpu().numpy()
-                found += np.split(rows, np.cumsum(batch.sequences.lengths)[:-1])
+                parts = np.split(rows, np.cumsum(batch.sequences.lengths)[:-1])
+                found += parts[: len(batch.ids)]  # without the filler
         finally:
             self.train(was_training)
         return found

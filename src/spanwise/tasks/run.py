@@ -77,13 +77,14 @@ def finetune(
 ) -> FinetuningResult:
     """Fine-tune the encoder of a model folder (or hub id) on labelled data and commit `out/final`.
 
-    `recipe` (None: the paper's) is changed by `overrides` such as `"training.learning_rate=3e-5"`. With `dev` the model
+    `recipe` (None: the paper's) is changed by `overrides` such as `"training.learning_rate=3e-5"`; a length among them
+    (`training.max_steps`, ...) takes the place of the recipe's. With `dev` the model
     is scored on it and what can be tuned on it (the null threshold) is stored with the model. `reset_weights` starts
     from random weights of the same shape: the control that says what pre-training is worth. A head that the folder
     already has is trained on; otherwise it starts fresh.
     Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
     """
-    recipe = override(recipe or task_recipe(task_name), overrides)
+    recipe = _overridden(recipe or task_recipe(task_name), overrides)
     task = recipe.task
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
         checkpoint = read_folder(model)
@@ -184,6 +185,14 @@ def predict(
     unlabelled = loaded.task.read(input, purpose="predict")
     predictions = _predict(loaded.model, unlabelled, loaded.tokenizer, precision)
     return _write_predictions(Path(output), loaded.task, predictions)
+
+
+def _overridden(recipe: FinetuningRecipe, overrides: Sequence[str]) -> FinetuningRecipe:
+    """The recipe with its overrides; a length that is set (steps, tokens, epochs, budget) takes the recipe's place."""
+    lengths = [f"training.{name}" for name in ("max_steps", "max_tokens", "num_epochs", "budget")]
+    given = {assignment.partition("=")[0].strip() for assignment in overrides}
+    replaced = [f"{path}=null" for path in lengths if given & set(lengths) and path not in given]
+    return override(recipe, [*replaced, *overrides])
 
 
 def _build(

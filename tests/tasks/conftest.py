@@ -1,9 +1,15 @@
-"""A small real tokenizer and a few questions on own text."""
+"""A small real tokenizer, an encoder with pre-training heads, and a few questions on own text."""
 
+import json
 import string
 
 import pytest
 
+from spanwise.interop.huggingface import write_folder
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
+from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.tasks.qa.reader import parse_squad
 from spanwise.text.tokenizers import Tokenizer
 
@@ -64,3 +70,34 @@ def squad11():
 @pytest.fixture(scope="session")
 def squad20():
     return parse_squad(squad_record("v2.0"), source="han-2.0.json")
+
+
+@pytest.fixture(scope="session")
+def squad_files(tmp_path_factory):
+    """Paths of the same questions as SQuAD 1.1 and 2.0 files."""
+    folder = tmp_path_factory.mktemp("squad")
+    paths = {version: folder / f"han-{version}.json" for version in ("1.1", "v2.0")}
+    for version, path in paths.items():
+        path.write_text(json.dumps(squad_record(version)), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture(scope="session")
+def pretrained_folder(tmp_path_factory, tokenizer):
+    """A model folder as pre-training leaves it: encoder and masked-LM head, no head for a task."""
+    folder = tmp_path_factory.mktemp("pretrained") / "model"
+    config = EncoderConfig(
+        vocab_size=tokenizer.vocab_size,
+        hidden_size=32,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=64,
+        max_positions=128,
+        hidden_dropout=0.1,
+    )
+    encoder = Encoder(config)
+    initialize(encoder, config, seed=1)
+    head = MaskedLMHead(config, encoder.word_embedding)
+    initialize(head, config, seed=2)
+    write_folder(folder, encoder, {"mlm": head}, tokenizer)
+    return folder

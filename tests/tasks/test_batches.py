@@ -1,0 +1,61 @@
+"""Steps of labelled examples: every example once an epoch, whatever the packs."""
+
+import numpy as np
+import pytest
+import torch
+
+from spanwise.errors import ConfigError
+from spanwise.tasks.batches import MIN_PACK_TOKENS, EpochBatches, filled, prediction_packs
+from spanwise.tasks.qa.features import make_windows
+
+
+@pytest.fixture(scope="module")
+def windows(tokenizer, squad20):
+    return make_windows(squad20, tokenizer, max_length=48, doc_stride=8, max_question_tokens=16)
+
+
+@pytest.mark.parametrize("pack_tokens", [10, 100, 10_000])
+def test_an_epoch_visits_every_example_once_in_steps_of_the_batch_size(windows, pack_tokens):
+    source = EpochBatches(windows, batch_size=7, pack_tokens=pack_tokens, seed=3)
+    for epoch in (0, 1):
+        steps = [source.step(epoch * source.steps_per_epoch + k) for k in range(source.steps_per_epoch)]
+        sizes = [sum(len(batch.ids) for batch in step) for step in steps]
+        assert sizes[:-1] == [7] * (len(steps) - 1) and sum(sizes) == len(windows)
+        assert sorted(row for step in steps for batch in step for row in batch.ids) == list(range(len(windows)))
+        longest = int(windows.lengths_W.max())
+        assert all(batch.num_tokens <= max(pack_tokens, longest) for step in steps for batch in step)
+
+
+def test_a_step_is_a_function_of_its_index_and_seed_and_not_of_the_packs(windows):
+    def rows(seed, pack_tokens, indexes):
+        source = EpochBatches(windows, batch_size=5, pack_tokens=pack_tokens, seed=seed)
+        found = {index: [row for batch in source.step(index) for row in batch.ids] for index in indexes}
+        return [found[index] for index in sorted(found)]
+
+    assert rows(1, 64, range(9)) == rows(1, 4096, reversed(range(9)))
+    assert rows(1, 64, range(9)) != rows(2, 64, range(9))
+
+
+def test_position_counts_epochs(windows):
+    source = EpochBatches(windows, batch_size=5, pack_tokens=64, seed=0)
+    assert source.position(0) == {"epoch": 0.0} and source.position(source.steps_per_epoch) == {"epoch": 1.0}
+
+
+def test_a_batch_of_nothing_is_an_error(windows):
+    with pytest.raises(ConfigError, match="batch_size"):
+        EpochBatches(windows, batch_size=0, pack_tokens=64, seed=0)
+
+
+def test_prediction_goes_through_all_examples_in_order(windows):
+    packs = list(prediction_packs(windows, 100))
+    assert [row for batch in packs for row in batch.ids] == list(range(len(windows)))
+
+
+def test_small_packs_get_filler_that_is_counted_as_padding(windows):
+    batch = windows.assemble(np.array([0]))
+    large = filled(batch, batch.num_tokens + 13)
+    assert large.sequences.lengths == (*batch.sequences.lengths, 8, 5)
+    assert (large.num_tokens, large.num_padding) == (batch.num_tokens, 13)
+    assert torch.equal(large.input_ids[: batch.num_tokens], batch.input_ids)
+    assert filled(batch, 5) is batch
+    assert all(len(pack.input_ids) >= MIN_PACK_TOKENS for pack in prediction_packs(windows, 10))

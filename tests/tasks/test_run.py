@@ -1,0 +1,173 @@
+"""Files in, run folder out: fine-tune, evaluate, predict, resume."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.huggingface import read_folder
+from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.score import score
+from spanwise.tasks.run import evaluate, finetune, predict
+
+FAST = [
+    "training.num_epochs=60",
+    "training.learning_rate=3e-3",
+    "training.precision=fp32",
+    "training.threads=1",
+    "batch_size=8",
+    "task.doc_stride=40",
+]
+SHORT = [*FAST[1:], "training.max_steps=6"]
+
+
+@pytest.fixture(scope="session")
+def finetuned(pretrained_folder, squad_files, tmp_path_factory):
+    """A run that has learnt the 2.0 questions by heart."""
+    path = squad_files["v2.0"]
+    out = tmp_path_factory.mktemp("finetuned") / "run"
+    return finetune("qa", model=pretrained_folder, train=path, dev=path, out=out, overrides=FAST)
+
+
+def test_fine_tuning_learns_its_questions_and_keeps_its_threshold(finetuned, squad_files):
+    assert finetuned.scores["exact"] == finetuned.scores["best_f1"] == 100.0
+    record = json.loads((finetuned.final / "spanwise.json").read_text())["task"]
+    assert record["null_threshold"] == finetuned.scores["best_f1_thresh"]
+    out = finetuned.final.parent
+    assert json.loads((out / "dev_scores.json").read_text()) == finetuned.scores
+    assert json.loads((out / "recipe.json").read_text())["task"] == "qa"
+    assert json.loads((out / "dev_predictions.json").read_text())["length"] == "494 km"
+
+
+def test_evaluation_of_the_folder_gives_the_scores_of_the_run(finetuned, squad_files, tmp_path):
+    result = evaluate(
+        "qa", model=finetuned.final, data=squad_files["v2.0"], out=tmp_path / "new" / "s.json", precision="fp32"
+    )
+    assert result.scores == finetuned.scores == json.loads((tmp_path / "new" / "s.json").read_text())
+
+
+def test_predictions_score_as_the_evaluation_does(finetuned, squad_files, tmp_path):
+    files = predict(
+        "qa", model=finetuned.final, input=squad_files["v2.0"], output=tmp_path / "new" / "p.json", precision="fp32"
+    )
+    assert [path.name for path in files] == ["p.json", "p.nbest.json", "p.null_odds.json"]
+    answers, nbest, odds = (json.loads(path.read_text()) for path in files)
+    data = read_squad(squad_files["v2.0"], purpose="score")
+    assert score(data, answers)["f1"] == finetuned.scores["f1"]
+    assert nbest.keys() == odds.keys() == answers.keys() == {question.id for question in data.questions}
+    assert answers["price"] == "" and odds["price"] > finetuned.task.null_threshold
+
+
+def test_the_final_folder_is_a_hugging_face_folder_with_all_heads(finetuned, tokenizer, squad20):
+    from transformers import AutoModelForQuestionAnswering
+
+    from spanwise.tasks.checkpoint import load_task_model
+
+    theirs, report = AutoModelForQuestionAnswering.from_pretrained(finetuned.final, output_loading_info=True)
+    assert type(theirs).__name__ == "BertForQuestionAnswering"
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+    ours = load_task_model(finetuned.final, "qa", device="cpu")
+    windows = ours.task.featurize(squad20, ours.tokenizer, ours.model.encoder.config, training=False)
+    for row, logits in enumerate(ours.model.outputs(windows)):
+        batch = windows.assemble(np.array([row]))
+        with torch.no_grad():
+            said = theirs.eval()(batch.input_ids[None], token_type_ids=batch.token_type_ids[None])
+        expected = torch.stack([said.start_logits[0], said.end_logits[0]], dim=1)
+        torch.testing.assert_close(torch.from_numpy(logits), expected, atol=1e-5, rtol=1e-5)
+    assert "cls.predictions.transform.dense.weight" in load_file(finetuned.final / "heads.safetensors")
+    assert set(read_folder(finetuned.final).heads) == {"mlm", "qa"}
+
+
+def test_a_run_killed_between_checkpoints_goes_on_to_the_same_bits(
+    pretrained_folder, squad_files, tmp_path, monkeypatch
+):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"], "dev": squad_files["1.1"]}
+    overrides = [*SHORT, "training.save_every=2"]
+    whole = finetune("qa", **asked, out=tmp_path / "whole", overrides=overrides)
+
+    from spanwise.tasks.batches import EpochBatches
+
+    make_step = EpochBatches.step
+
+    def power_cut(self, index):
+        if index == 5:
+            raise RuntimeError("power cut")
+        return make_step(self, index)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EpochBatches, "step", power_cut)
+        with pytest.raises(RuntimeError, match="power cut"):
+            finetune("qa", **asked, out=tmp_path / "cut", overrides=overrides)
+    with pytest.raises(ConfigError, match="--resume"):
+        finetune("qa", **asked, out=tmp_path / "cut", overrides=overrides)
+    with pytest.raises(ConfigError, match="differ"):
+        finetune("qa", **asked, out=tmp_path / "cut", overrides=[*overrides, "batch_size=4"], resume=True)
+    resumed = finetune("qa", **asked, out=tmp_path / "cut", overrides=overrides, resume=True)
+    assert resumed.training.resumed_from == 4
+    assert (resumed.final / "model.safetensors").read_bytes() == (whole.final / "model.safetensors").read_bytes()
+    assert resumed.scores == whole.scores
+    again = finetune("qa", **asked, out=tmp_path / "cut", overrides=overrides, resume=True)
+    assert again.scores == whole.scores  # a finished run changes nothing
+
+
+def test_reset_weights_is_the_control_with_random_weights_of_the_same_shape(pretrained_folder, squad_files, tmp_path):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"], "overrides": [*FAST[1:], "training.max_steps=1"]}
+    control = finetune("qa", **asked, out=tmp_path / "control", reset_weights=True)
+    start = finetune("qa", **asked, out=tmp_path / "start")
+    before, random, kept = (read_folder(folder) for folder in (pretrained_folder, control.final, start.final))
+    assert random.config == before.config and set(random.heads) == {"qa"} and set(kept.heads) == {"mlm", "qa"}
+    for name in ("embeddings.word.weight", "layers.1.attention.output.weight"):
+        if name in before.tensors:
+            scale = before.tensors[name].std()
+            assert (kept.tensors[name] - before.tensors[name]).abs().mean() < 0.5 * scale
+            assert (random.tensors[name] - before.tensors[name]).abs().mean() > 0.8 * scale
+    assert control.scores == {}  # no dev file was given
+
+
+def test_without_dev_data_a_2_0_model_abstains_at_the_middle(pretrained_folder, squad_files, tmp_path):
+    run = finetune("qa", model=pretrained_folder, train=squad_files["v2.0"], out=tmp_path / "run", overrides=SHORT)
+    assert run.task.null_threshold == 0.0
+
+
+def test_data_with_and_without_unanswerable_questions_do_not_mix(pretrained_folder, squad_files, finetuned, tmp_path):
+    with pytest.raises(DataError, match="without an answer"):
+        finetune(
+            "qa", model=pretrained_folder, train=squad_files["1.1"], dev=squad_files["v2.0"], out=tmp_path / "mixed"
+        )
+    plain = finetune("qa", model=pretrained_folder, train=squad_files["1.1"], out=tmp_path / "plain", overrides=SHORT)
+    assert plain.task.null_threshold is None
+    with pytest.raises(DataError, match="fine-tuned without any"):
+        evaluate("qa", model=plain.final, data=squad_files["v2.0"])
+    assert evaluate("qa", model=finetuned.final, data=squad_files["1.1"]).scores["exact"] == 100.0
+
+
+def test_a_model_without_the_tasks_head_refuses_to_answer_and_names_the_cure(pretrained_folder, squad_files, tmp_path):
+    for ask in (
+        lambda: evaluate("qa", model=pretrained_folder, data=squad_files["1.1"]),
+        lambda: predict("qa", model=pretrained_folder, input=squad_files["1.1"], output=tmp_path / "p.json"),
+    ):
+        with pytest.raises(CheckpointError, match=r"fresh head .* spanwise finetune qa"):
+            ask()
+    assert not (tmp_path / "p.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["task.max_length=512"], "encoder's 128 positions"),
+        (["task.doc_strid=3"], "doc_stride"),
+        (["batch_size=0"], "batch_size"),
+        (["task.doc_stride=0"], "doc_stride must be at least 1"),
+    ],
+)
+def test_wrong_options_are_named(pretrained_folder, squad_files, tmp_path, overrides, words):
+    with pytest.raises(ConfigError, match=words):
+        finetune("qa", model=pretrained_folder, train=squad_files["1.1"], out=tmp_path / "run", overrides=overrides)
+
+
+def test_a_folder_in_the_place_of_the_output_file_is_named(finetuned, squad_files, tmp_path):
+    with pytest.raises(ConfigError, match=r"name the file to write, such as .*predictions\.json"):
+        predict("qa", model=finetuned.final, input=squad_files["1.1"], output=tmp_path)
