@@ -1,7 +1,8 @@
 """Columns side by side: counting baselines, random weights and trained weights on the same hidden tokens.
 
 A record is plain JSON: `{"key", "better", "values": {column: {"value", "se"}}, "against_control": {"value", "low",
-"high", "verdict"}, "num_items"}`. Accuracies are per cent, losses nats a token. Letters: N hidden tokens.
+"high", "verdict"}, "num_items"}`, with "against_unigram" and "against_bigram" alike where there are baselines.
+Accuracies are per cent, losses nats a token. Letters: N hidden tokens.
 """
 
 from __future__ import annotations
@@ -80,14 +81,17 @@ def compare_columns(
     for name, values in columns.items():
         estimate = clustered_mean(values[chosen], clusters[chosen])
         record["values"][name] = {"value": finite(estimate.value), "se": finite(estimate.standard_error)}
-    if CONTROL in columns and TRAINED in columns:
-        gain = paired_difference(columns[TRAINED][chosen], columns[CONTROL][chosen], clusters[chosen], better=better)
-        record["against_control"] = {
-            "value": finite(gain.value),
-            "low": finite(gain.low),
-            "high": finite(gain.high),
-            "verdict": gain.verdict,
-        }
+    for reference in ("unigram", "bigram", CONTROL):
+        if reference in columns and TRAINED in columns:
+            gain = paired_difference(
+                columns[TRAINED][chosen], columns[reference][chosen], clusters[chosen], better=better
+            )
+            record[f"against_{reference}"] = {
+                "value": finite(gain.value),
+                "low": finite(gain.low),
+                "high": finite(gain.high),
+                "verdict": gain.verdict.replace("control", reference),
+            }
     return record
 
 

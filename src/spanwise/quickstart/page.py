@@ -79,7 +79,7 @@ def tiles(result: dict[str, Any], words: dict[str, str]) -> Tiles:
                     label=words["tile_" + measure["key"][:3]],
                     value=number(measure["values"]["trained"]["value"], 2),
                     note=words["tile_loss_note"].format(unigram=number(measure["values"]["unigram"]["value"], 2)),
-                    tone="good" if measure["against_control"]["verdict"] == "above control" else "muted",
+                    tone="good" if measure["against_unigram"]["verdict"] == "above unigram" else "muted",
                 )
             )
     f1 = next(measure for measure in result["qa"]["measures"] if measure["key"] == "f1")
@@ -142,6 +142,7 @@ def measures_section(result: dict[str, Any], words: dict[str, str]) -> Section:
 def measure_table(measures: list[dict[str, Any]], words: dict[str, str], note: str) -> Table:
     """One row a measure, one column a model; the last column says the paired gain and its verdict."""
     columns = [name for name in COLUMNS if any(name in measure["values"] for measure in measures)]
+    references = [name for name in ("unigram", "control") if f"against_{name}" in measures[0]]
     rows = []
     for measure in measures:
         digits = 3 if measure["better"] == "lower" else 1
@@ -153,14 +154,15 @@ def measure_table(measures: list[dict[str, Any]], words: dict[str, str], note: s
                 continue
             error = "" if value["se"] is None else f"± {number(value['se'], digits)}"
             row.append(Cell(text=number(value["value"], digits), note=error, strong=name == "trained"))
-        row.append(gain_cell(measure["against_control"], digits, words))
+        row += [gain_cell(measure[f"against_{name}"], digits, words) for name in references]
         rows.append(row)
-    return Table(columns=[words["measure"], *(words[name] for name in columns), words["gain"]], rows=rows, note=note)
+    gains = [words[f"gain_{name}"] for name in references]
+    return Table(columns=[words["measure"], *(words[name] for name in columns), *gains], rows=rows, note=note)
 
 
 def gain_cell(difference: dict[str, Any], digits: int, words: dict[str, str]) -> Cell:
     verdict = difference["verdict"]
-    tone = {"above control": "good", "not above control": "muted", "below control": "bad"}[verdict]
+    tone = {"above": "good", "not": "muted", "below": "bad"}[verdict.split()[0]]
     interval = ""
     if difference["low"] is not None:
         interval = f"[{signed(difference['low'], digits)}, {signed(difference['high'], digits)}] "
@@ -231,13 +233,13 @@ def filled_table(result: dict[str, Any], words: dict[str, str]) -> Table | None:
     """The likeliest tokens for each hidden place, by each way of guessing."""
     if not result["filled"]:
         return None
-    ways = [way for way in ("mlm", "sbo", "sum", "control") if way in result["filled"]["places"][0]["guesses"]]
+    ways = [way for way in ("mlm", "sbo", "both", "control") if way in result["filled"]["places"][0]["guesses"]]
     rows = []
     for place in result["filled"]["places"]:
         row = [Cell(text=place["truth"], strong=True)]
         for way in ways:
             guesses = place["guesses"][way]
-            text = ", ".join(f"{token} {100 * chance:.0f} %" for token, chance in guesses)
+            text = " · ".join(f"{token} {100 * chance:.0f} %" for token, chance in guesses)
             row.append(Cell(text=text, strong=bool(guesses) and guesses[0][0] == place["truth"]))
         rows.append(row)
     columns = [words["filled_place"], *(words[f"filled_{way}"] for way in ways)]

@@ -1,14 +1,12 @@
 """Pictures of masks: a strip of sequences with their hidden stretches, and the lengths of spans against their law.
 
-Letters: S sequences, M spans.
+Letters: S sequences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from spanwise.reporting.spans import NUM_COLOURS
 
@@ -56,10 +54,13 @@ def draw_masks(
     return MaskPicture(title=title, note=note, lengths=tuple(shown), columns=max(shown), stretches=tuple(stretches))
 
 
-def length_shares(lengths: np.ndarray, longest: int = 12) -> list[tuple[str, float]]:
-    """Share of spans of 1, 2, ... tokens; those of `longest` tokens and more are one group. lengths [M]."""
-    if len(lengths) == 0:
+def length_shares(counts: Mapping[int, int], longest: int = 12) -> list[tuple[str, float]]:
+    """Share of spans of 1, 2, ... tokens from {tokens: spans}; those of `longest` and more are one group."""
+    total = sum(counts.values())
+    if not total:
         return []
-    counts = np.bincount(np.minimum(lengths, longest), minlength=longest + 1)[1:]
+    shares = [0.0] * longest
+    for size, count in counts.items():
+        shares[min(size, longest) - 1] += count / total
     names = [str(n) for n in range(1, longest)] + [f"{longest}+"]
-    return [(name, float(count) / len(lengths)) for name, count in zip(names, counts, strict=True)]
+    return list(zip(names, shares, strict=True))

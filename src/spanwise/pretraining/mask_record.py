@@ -1,0 +1,48 @@
+"""What a masking did, as plain JSON: kept beside a run (masks.json), drawn by reports.
+
+Letters: S sequences, M spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from spanwise.pretraining.collate import Masked
+
+RECORD_NAME = "masks.json"
+MAX_SEQUENCES = 16  # kept one by one; lengths of spans are counted over all
+
+
+def mask_record(masked: Iterable[Masked]) -> dict[str, Any]:
+    """Sequence lengths and spans of the first sequences, and how long all M spans are.
+
+    Keys: `lengths` (tokens of each kept sequence, specials included), `spans` ([sequence, start, end] in tokens of its
+    sequence, half-open), `span_lengths` ({tokens: count}), `num_hidden`, `num_tokens` (without specials), `num_spans`.
+    """
+    lengths: list[int] = []
+    spans: list[list[int]] = []
+    counts: dict[int, int] = {}
+    num_tokens = 0
+    for one in masked:
+        first = len(lengths)
+        borders = one.pack.borders
+        num_tokens += int(one.pack.maskable.sum())
+        for size in (one.spans.end - one.spans.start).tolist():
+            counts[size] = counts.get(size, 0) + 1
+        kept = max(0, min(MAX_SEQUENCES - first, len(borders) - 1))
+        lengths += np.diff(borders)[:kept].tolist()
+        for sequence, start, end in zip(one.spans.sequence, one.spans.start, one.spans.end, strict=True):
+            if sequence < kept:
+                origin = int(borders[sequence])
+                spans.append([first + int(sequence), int(start) - origin, int(end) - origin])
+    return {
+        "lengths": lengths,
+        "spans": spans,
+        "span_lengths": {str(size): counts[size] for size in sorted(counts)},
+        "num_hidden": sum(size * count for size, count in counts.items()),
+        "num_tokens": num_tokens,
+        "num_spans": sum(counts.values()),
+    }

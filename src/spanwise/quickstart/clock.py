@@ -1,0 +1,57 @@
+"""How a budget of minutes is split into stages, and how long each stage took."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+# Shares of the time that is left once the text is prepared. Fine-tuning is paid once a column: control, trained, init.
+MEASURE_SHARE = 0.06
+SCORE_SHARE = 0.08
+FINETUNE_SHARE = 0.14
+RESERVE_SECONDS = 2.0  # writing the page and saving models
+RESERVE_SHARE = 0.02  # of the budget: machines are not even
+LEAST_SECONDS = 1.0  # a stage gets at least this, even where the budget is already spent
+
+
+class StageClock:
+    """Counts the seconds of named stages against one deadline."""
+
+    def __init__(self, budget: float, began: float | None = None, now: Callable[[], float] = time.perf_counter) -> None:
+        self._now = now
+        self.began = now() if began is None else began
+        self.budget = budget
+        self.seconds: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        return self._now() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds that stages may still use; below zero where the budget is overdrawn."""
+        return self.budget - self.elapsed - RESERVE_SECONDS - RESERVE_SHARE * self.budget
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Attribute the time inside the block to a stage; a stage entered twice is added up."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + self._now() - began
+
+    def record(self) -> list[dict[str, float | str]]:
+        """The stages in the order in which they began."""
+        return [{"name": name, "seconds": round(seconds, 2)} for name, seconds in self.seconds.items()]
+
+
+def share(left: float, name: str, num_columns: int) -> float:
+    """Seconds for a stage ("pretrain", "measure", "score", or "finetune" for one column) out of `left`.
+
+    `left` is what was left when the text was prepared; pre-training gets what the others leave.
+    """
+    parts = {"measure": MEASURE_SHARE, "score": SCORE_SHARE, "finetune": FINETUNE_SHARE}
+    parts["pretrain"] = 1.0 - MEASURE_SHARE - SCORE_SHARE - FINETUNE_SHARE * num_columns
+    return max(LEAST_SECONDS, left * parts[name])

@@ -1,0 +1,173 @@
+"""The pre-training side of the quickstart: recipe, run, and the columns that are measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.pretraining.baselines import NeighbourBaseline
+from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.comparison import Comparison, baseline_scores, compare
+from spanwise.pretraining.mask_record import mask_record
+from spanwise.pretraining.measure import ALL_MASKED, TokenScores, facts_of, fill_sequence, score_hidden
+from spanwise.pretraining.model import PretrainingModel
+from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
+from spanwise.pretraining.source import PretrainingSource
+from spanwise.pretraining.system import build_model, continue_model, training_source, validation_source
+from spanwise.quickstart.texts_in import Prepared
+from spanwise.recipes import spanbert_quickstart
+from spanwise.reporting.spans import Piece, join_pieces, make_pieces
+
+PARAGRAPH_TOKENS = (60, 110)  # of the paragraph that is shown
+SENTENCE_TOKENS = (14, 40)  # of the one that is filled
+SENTENCE_GAPS = (3, 6)
+
+
+def quickstart_recipe(checkpoint: Checkpoint | None) -> PretrainingRecipe:
+    """The recipe `spanbert-quickstart`, in the shape of a checkpoint where one is given."""
+    recipe = spanbert_quickstart()
+    # held-out text is measured before and after: in a run of minutes every evaluation costs steps
+    recipe = replace(recipe, training=replace(recipe.training, eval_every=None))
+    if checkpoint is None:
+        return recipe
+    config = checkpoint.config
+    shape = EncoderShape(**{name: getattr(config, name) for name in EncoderShape.__dataclass_fields__})
+    length = min(recipe.format.max_length, config.max_positions)
+    return replace(
+        recipe,
+        encoder=shape,
+        format=replace(recipe.format, max_length=length),
+        # weights that are trained already are moved gently
+        training=replace(recipe.training, learning_rate=min(recipe.training.learning_rate, 2e-4)),
+    )
+
+
+def masked_paragraph(recipe: PretrainingRecipe, prepared: Prepared) -> list[Piece]:
+    """The first training sequence of a readable length, masked as training masks it."""
+    source = training_source(recipe, prepared.train)
+    for step in range(20):
+        for one in source.masked_step(step):
+            chosen = first_of_length(one, PARAGRAPH_TOKENS)
+            if chosen is not None:
+                return pieces_of(one, chosen, prepared)
+    return pieces_of(source.masked_step(0)[0], 0, prepared)
+
+
+def first_of_length(one: Masked, tokens: tuple[int, int], gaps: tuple[int, int] = (1, 1000)) -> int | None:
+    """The first sequence of a pack with so many tokens and so many hidden ones."""
+    lengths = np.diff(one.pack.borders)
+    hidden = np.bincount(one.spans.sequence[one.hidden.span], minlength=len(lengths))
+    fits = (lengths >= tokens[0]) & (lengths <= tokens[1]) & (hidden >= gaps[0]) & (hidden <= gaps[1])
+    return int(fits.argmax()) if fits.any() else None
+
+
+def pieces_of(one: Masked, sequence: int, prepared: Prepared) -> list[Piece]:
+    """One sequence of a pack as pieces of text, without its special tokens."""
+    first, last = int(one.pack.borders[sequence]), int(one.pack.borders[sequence + 1])
+    here = np.flatnonzero(one.pack.maskable[first:last]) + first
+    begin = int(here[0])
+    inside = one.spans.sequence == sequence
+    spans = [
+        (int(s) - begin, int(e) - begin) for s, e in zip(one.spans.start[inside], one.spans.end[inside], strict=True)
+    ]
+    tokenizer = prepared.tokenizer
+    return make_pieces(
+        tokenizer.tokens(one.pack.input_ids[here].tolist()),
+        one.pack.starts_word[here].tolist(),
+        spans,
+        tokenizer.tokens(one.input_ids[here].tolist()),
+        mask_token=tokenizer.tokens([tokenizer.mask_id])[0],
+    )
+
+
+def measured_source(recipe: PretrainingRecipe, prepared: Prepared) -> PretrainingSource:
+    """The validation packs with the same spans as in training's evaluation, every hidden token behind [MASK]."""
+    return validation_source(replace(recipe, replacement=ALL_MASKED), prepared.valid)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The models that stand side by side. Heads that a given checkpoint did not bring are not measured."""
+
+    control: PretrainingModel
+    trained: PretrainingModel
+    init: PretrainingModel | None = None
+    init_heads: tuple[str, ...] = ()
+
+
+def make_columns(recipe: PretrainingRecipe, prepared: Prepared, final: Path, init: Checkpoint | None) -> Columns:
+    """Random weights of the same shape, the trained model, and the checkpoint as it came."""
+    control = build_model(recipe, prepared.train.vocabulary.size)
+    trained, _ = continue_model(recipe, read_folder(final))
+    if init is None:
+        return Columns(control=control, trained=trained)
+    model, fresh = continue_model(recipe, init)
+    return Columns(
+        control=control, trained=trained, init=model, init_heads=tuple(n for n in model.heads if n not in fresh)
+    )
+
+
+def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
+    """Write the random weights, the very ones that training began with, for the control's fine-tuning."""
+    write_folder(folder, columns.control.encoder, {}, prepared.tokenizer, architecture="BertModel")
+
+
+def measure_columns(
+    columns: Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float
+) -> tuple[Comparison, dict[str, Any], dict[str, Any], int]:
+    """Score all columns on as much held-out text as the time allows.
+
+    Returns the comparison, the record of the masks, the filled sentence and the number of hidden tokens.
+    """
+    began = time.perf_counter()
+    packs = list(measured_source(recipe, prepared).epoch_masked())
+    models = {"control": columns.control, "trained": columns.trained}
+    if columns.init is not None and columns.init_heads:
+        models["init"] = columns.init
+    score_hidden(columns.trained, packs[:1])  # the first call warms up
+    timed = time.perf_counter()
+    score_hidden(columns.trained, packs[:1])
+    per_pack = (time.perf_counter() - timed) * len(models) + 1e-6
+    allowed = int((seconds - (time.perf_counter() - began)) * 0.7 / per_pack)
+    packs = packs[: max(2, allowed)]
+    scores: dict[str, dict[str, TokenScores]] = {name: score_hidden(model, packs) for name, model in models.items()}
+    if "init" in scores:
+        scores["init"] = {name: value for name, value in scores["init"].items() if name in columns.init_heads}
+    facts = facts_of(packs)
+    baselines = baseline_scores(NeighbourBaseline.from_store(prepared.train), facts)
+    comparison = compare(facts, baselines, scores)
+    return comparison, mask_record(packs), filled_sentence(columns, packs, prepared), len(facts.original_ids)
+
+
+def filled_sentence(columns: Columns, packs: list[Masked], prepared: Prepared) -> dict[str, Any]:
+    """The first short held-out sequence with a few gaps, and what each way of guessing puts there."""
+    for one in packs:
+        chosen = first_of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS)
+        if chosen is not None:
+            break
+    else:
+        one, chosen = packs[0], 0
+    tokens = prepared.tokenizer.tokens
+    trained, control = fill_sequence(columns.trained, one, chosen), fill_sequence(columns.control, one, chosen)
+    places = []
+    for index, target in enumerate(trained.original_ids.tolist()):
+        guesses = {way: named(found[index], tokens) for way, found in trained.guesses.items()}
+        if "mlm" in control.guesses:
+            guesses["control"] = named(control.guesses["mlm"][index], tokens)
+        places.append({"truth": tokens([target])[0], "guesses": guesses})
+    return {"runs": runs_record(pieces_of(one, chosen, prepared)), "places": places}
+
+
+def named(guesses: list[tuple[int, float]], tokens: Any) -> list[list[Any]]:
+    names = tokens([index for index, _ in guesses])
+    return [[name, round(chance, 4)] for name, (_, chance) in zip(names, guesses, strict=True)]
+
+
+def runs_record(pieces: list[Piece]) -> list[dict[str, Any]]:
+    return [run.__dict__ for run in join_pieces(pieces)]

@@ -1,0 +1,246 @@
+"""The question side of the quickstart: fine-tune every column alike, score on unseen articles, answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.interop.huggingface import read_folder
+from spanwise.pretraining.comparison import compare_columns
+from spanwise.quickstart.retrieve import nearest_paragraphs
+from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.batches import EpochBatches
+from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
+from spanwise.tasks.model import TaskModel
+from spanwise.tasks.qa.decode import Predictions, SpanAnswer
+from spanwise.tasks.qa.reader import Question, SquadData
+from spanwise.tasks.qa.score import raw_scores
+from spanwise.tasks.qa.task import QuestionAnswering
+from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.tasks.run import finetune
+from spanwise.training.plan import TrainingOptions
+
+BATCH_SIZE = 16
+MAX_LENGTH = 256  # tokens of a window: most paragraphs of the bundled questions fit
+TIMED_QUESTIONS = 48
+MOST_EPOCHS = 4
+HANDFUL = 24  # unseen questions among which the most confident answers are shown
+SHOWN_ANSWERS = 3
+
+
+def question_recipe(hidden_size: int, max_positions: int, steps: int, *, is_given: bool) -> FinetuningRecipe:
+    """The same values for every column. Small encoders learn at larger rates; given weights are moved gently."""
+    rate = 1e-4 if is_given else min(1e-3, 0.128 / hidden_size)
+    length = min(MAX_LENGTH, max_positions)
+    return FinetuningRecipe(
+        task=QuestionAnswering(max_length=length, doc_stride=length // 2, max_question_tokens=min(64, length // 3)),
+        training=TrainingOptions(learning_rate=rate, warmup_steps=0.1, max_steps=steps, log_every=10, keep=1),
+        batch_size=BATCH_SIZE,
+        hidden_dropout=0.1,
+    )
+
+
+def subset(data: SquadData, num_questions: int) -> SquadData:
+    """So many questions, spread evenly over the file."""
+    if num_questions >= len(data.questions):
+        return data
+    chosen = np.linspace(0, len(data.questions) - 1, num_questions).astype(int)
+    return dataclasses.replace(data, questions=tuple(data.questions[index] for index in np.unique(chosen)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinetuningPlan:
+    """How long every column is fine-tuned, and on which file."""
+
+    steps: int
+    num_questions: int
+    file: Path
+
+
+def plan_finetuning(
+    model: Path, data: SquadData, file: Path, out: Path, seconds: float, *, is_given: bool
+) -> FinetuningPlan:
+    """Time a few steps and choose how many fit into the seconds of one column; a part of the questions is written to
+    `out` where not all of them are reached."""
+    checkpoint = read_folder(model)
+    recipe = question_recipe(checkpoint.config.hidden_size, checkpoint.config.max_positions, 1, is_given=is_given)
+    sample, tokenizer = subset(data, TIMED_QUESTIONS), open_tokenizer(checkpoint, None)
+    recipe.task.featurize(subset(data, 2), tokenizer, checkpoint.config, training=True)  # compiles on the first call
+    began = time.perf_counter()
+    features = recipe.task.featurize(sample, tokenizer, checkpoint.config, training=True)
+    per_question = (time.perf_counter() - began) / len(sample.questions)
+    per_step = time_steps(checkpoint, recipe, features)
+    windows = len(features) / len(sample.questions)
+    # questions are read once, and seen in windows: with few steps only the questions they reach are prepared
+    left = 0.9 * seconds - 0.5
+    steps = int(left / (per_step + per_question * BATCH_SIZE / windows))
+    num_questions = int(steps * BATCH_SIZE / windows)
+    if num_questions >= len(data.questions):
+        num_questions = len(data.questions)
+        steps = int((left - per_question * num_questions) / per_step)
+    steps = max(2, min(steps, int(MOST_EPOCHS * num_questions * windows / BATCH_SIZE)))
+    num_questions = max(BATCH_SIZE, num_questions)
+    if num_questions < len(data.questions):
+        write_text_atomic(out, squad_json(subset(data, num_questions)))
+        file = out
+    return FinetuningPlan(steps=steps, num_questions=num_questions, file=file)
+
+
+def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Any) -> float:
+    """Seconds of one forward and backward, after a first one that is not counted."""
+    encoder = build_encoder(checkpoint)
+    model = TaskModel(recipe.task, encoder, recipe.task.build_head(checkpoint.config))
+    source = EpochBatches(features, batch_size=BATCH_SIZE, pack_tokens=recipe.pack_tokens, seed=0)
+    seconds = []
+    for index in range(min(3, source.steps_per_epoch)):
+        began = time.perf_counter()
+        for batch in source.step(index):
+            for loss in model(batch).values():
+                loss.sum.backward()
+        seconds.append(time.perf_counter() - began)
+    return max(1e-4, float(np.mean(seconds[1:] or seconds)) * 1.1)  # the optimizer's share
+
+
+def squad_json(data: SquadData) -> str:
+    """A SQuAD 1.1 file of these questions."""
+    articles: dict[str, dict[int, list[Question]]] = {}
+    for question in data.questions:
+        articles.setdefault(data.titles[question.paragraph], {}).setdefault(question.paragraph, []).append(question)
+    record = [
+        {
+            "title": title,
+            "paragraphs": [
+                {"context": data.contexts[number], "qas": [question_record(question) for question in questions]}
+                for number, questions in paragraphs.items()
+            ],
+        }
+        for title, paragraphs in articles.items()
+    ]
+    return json.dumps({"version": "1.1", "data": record}, ensure_ascii=False)
+
+
+def question_record(question: Question) -> dict[str, Any]:
+    answers = [{"text": answer.text, "answer_start": answer.start} for answer in question.answers]
+    return {"id": question.id, "question": question.text, "answers": answers}
+
+
+def finetune_column(model: Path, plan: FinetuningPlan, out: Path, *, is_given: bool, log: RunLog) -> Path:
+    """Fine-tune one column; returns the folder of the model."""
+    config = read_folder(model).config
+    recipe = question_recipe(config.hidden_size, config.max_positions, plan.steps, is_given=is_given)
+    return finetune("qa", model=model, train=plan.file, out=out, recipe=recipe, log=log).final
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """What came of the unseen questions."""
+
+    measures: list[dict[str, Any]]  # records of exact match and F1
+    data: SquadData  # the questions that were asked
+    predictions: Predictions  # of the trained column
+    exact: dict[str, float]  # of the trained column, by question id
+    trained: LoadedTask
+
+
+def score_columns(finals: Mapping[str, Path], data: SquadData, seconds: float) -> Scored:
+    """Ask every column the same unseen questions, as many as the time allows; errors cluster by paragraph."""
+    loaded = {name: load_task_model(folder, "qa") for name, folder in finals.items()}
+    answer(loaded["trained"], subset(data, 2))
+    began = time.perf_counter()
+    answer(loaded["trained"], subset(data, TIMED_QUESTIONS))
+    per_question = (time.perf_counter() - began) / TIMED_QUESTIONS
+    data = subset(data, max(TIMED_QUESTIONS, int(0.7 * seconds / (per_question * len(loaded)))))
+    exact: dict[str, np.ndarray] = {}
+    f1: dict[str, np.ndarray] = {}
+    ids = [question.id for question in data.questions]
+    order = ["control", *(name for name in loaded if name not in ("control", "trained")), "trained"]
+    for name in order:
+        predictions = answer(loaded[name], data)
+        scores = raw_scores(data, predictions.best())
+        exact[name] = 100.0 * np.array([scores.exact[key] for key in ids])
+        f1[name] = 100.0 * np.array([scores.f1[key] for key in ids])
+    clusters = np.array([question.paragraph for question in data.questions])
+    chosen = np.ones(len(ids), dtype=bool)
+    return Scored(
+        measures=[
+            compare_columns("exact", exact, clusters, chosen, "higher"),
+            compare_columns("f1", f1, clusters, chosen, "higher"),
+        ],
+        data=data,
+        predictions=predictions,
+        exact=scores.exact,
+        trained=loaded["trained"],
+    )
+
+
+def answer(loaded: LoadedTask, data: SquadData) -> Predictions:
+    """The n-best answers of a model to every question."""
+    task, model = loaded.task, loaded.model
+    features = task.featurize(data, loaded.tokenizer, model.encoder.config, training=False)
+    return task.decode(data, features, model.outputs(features))
+
+
+def confident_answers(scored: Scored) -> list[dict[str, Any]]:
+    """The most confident answers among a fixed handful of the unseen questions, one a paragraph."""
+    handful = subset(scored.data, HANDFUL)
+    found = []
+    for question in handful.questions:
+        best = next(iter(scored.predictions.nbest[question.id]), None)
+        if best is not None:
+            found.append((best.probability, question, best))
+    found.sort(key=lambda item: -item[0])
+    shown: dict[int, dict[str, Any]] = {}
+    for _, question, best in found:
+        if question.paragraph not in shown and len(shown) < SHOWN_ANSWERS:
+            gold = list(dict.fromkeys(answer.text for answer in question.answers))
+            exact = bool(scored.exact[question.id])
+            shown[question.paragraph] = answer_record(
+                question.text, scored.data.contexts[question.paragraph], best, gold, exact=exact
+            )
+    return list(shown.values())
+
+
+def answer_record(
+    question: str, context: str, best: SpanAnswer, gold: list[str], *, exact: bool = False
+) -> dict[str, Any]:
+    return {
+        "question": question,
+        "context": context,
+        "start": best.start,
+        "end": best.end,
+        "answer": best.text,
+        "score": best.probability,
+        "gold": gold,
+        "exact": exact,
+    }
+
+
+def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask) -> dict[str, Any] | None:
+    """Answer a person's question from the paragraphs that share most words with it; None where none does."""
+    kept = [paragraph for paragraph in paragraphs if paragraph.strip()]
+    nearest = nearest_paragraphs(question, kept)
+    if not nearest:
+        return None
+    data = SquadData(
+        source="the question",
+        version="1.1",
+        contexts=tuple(kept[index] for index in nearest),
+        titles=("",) * len(nearest),
+        questions=tuple(Question(id=str(n), text=question, paragraph=n) for n in range(len(nearest))),
+        has_unanswerable=False,
+    )
+    predictions = answer(loaded, data)
+    answers = [(predictions.nbest[str(n)][0], n) for n in range(len(nearest)) if predictions.nbest[str(n)]]
+    if not answers:
+        return None
+    best, number = max(answers, key=lambda item: item[0].score)
+    return answer_record(question, data.contexts[number], best, [])

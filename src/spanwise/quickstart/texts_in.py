@@ -1,0 +1,112 @@
+"""The text side of the quickstart: vocabulary, training store and held-out store, from the bundle or from files."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spanwise.data.prepare import PrepareReport, prepare_documents
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import DataError
+from spanwise.quickstart.bundle import BundledCorpus
+from spanwise.text.corpus import CorpusOptions, Document, read_documents
+from spanwise.text.learn import learn_tokenizer
+from spanwise.text.tokenizers import Tokenizer
+
+FEW_DOCUMENTS = 40  # below, parts of documents are held out instead of whole ones
+HELD_OUT_ONE_IN = 20
+PART_SENTENCES = 10
+CHARACTERS_A_SECOND = 60_000  # of budget: more text than can be read in the time is not prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """What the model will read, and what it will be measured on."""
+
+    tokenizer: Tokenizer
+    train: TokenStore
+    valid: TokenStore
+    source: str  # "bundled" or "files"
+    is_cut: bool  # the user's text was longer than the budget can read
+
+
+class CorpusReader:
+    """Gives the training or the held-out documents, as often as asked, in bounded memory."""
+
+    def __init__(
+        self, texts: Sequence[str | Path], bundle: BundledCorpus, options: CorpusOptions, budget: float
+    ) -> None:
+        self.texts, self.bundle, self.options = list(texts), bundle, options
+        self.max_characters = max(1_000_000, int(CHARACTERS_A_SECOND * budget))
+        self.is_cut = False
+        self.by_parts = bool(texts) and self._is_small()
+
+    @property
+    def source(self) -> str:
+        return "files" if self.texts else "bundled"
+
+    def documents(self, *, held_out: bool) -> Iterator[Document]:
+        if not self.texts:
+            yield from read_documents(self.bundle.valid_text if held_out else self.bundle.train_text)
+            return
+        documents = self._cut(read_documents(self.texts, self.options))
+        for document in parts_of(documents) if self.by_parts else documents:
+            if is_held_out(document) is held_out:
+                yield document
+
+    def _is_small(self) -> bool:
+        first = list(itertools.islice(read_documents(self.texts, self.options), FEW_DOCUMENTS))
+        return len(first) < FEW_DOCUMENTS
+
+    def _cut(self, documents: Iterable[Document]) -> Iterator[Document]:
+        left = self.max_characters
+        for document in documents:
+            if left <= 0:
+                self.is_cut = True
+                return
+            yield document
+            left -= sum(map(len, document.sentences))
+
+
+def parts_of(documents: Iterable[Document]) -> Iterator[Document]:
+    """Cut documents into parts of a few sentences."""
+    for document in documents:
+        for first in range(0, len(document.sentences), PART_SENTENCES):
+            yield replace(document, sentences=document.sentences[first : first + PART_SENTENCES], ends=True)
+
+
+def is_held_out(document: Document) -> bool:
+    """One document in `HELD_OUT_ONE_IN`, chosen by its own text alone: copies of a document stay on one side."""
+    digest = hashlib.sha256("\n".join(document.sentences).encode()).digest()
+    return int.from_bytes(digest[:4], "big") % HELD_OUT_ONE_IN == 0
+
+
+def learn_vocabulary(reader: CorpusReader, out: Path, *, vocab_size: int, max_length: int) -> Tokenizer:
+    """Learn a cased WordPiece vocabulary from the training documents. Raises: DataError."""
+    return learn_tokenizer(
+        reader.documents(held_out=False), vocab_size=vocab_size, max_length=max_length, out=out, options=reader.options
+    )
+
+
+def prepare_stores(reader: CorpusReader, tokenizer: Tokenizer, out: Path) -> tuple[Prepared, PrepareReport]:
+    """Write both stores. Raises: DataError where there is too little text to hold some out."""
+    report = prepare_documents(reader.documents(held_out=False), tokenizer, out / "store")
+    held_out = reader.documents(held_out=True)
+    first = next(held_out, None)
+    if first is None:
+        raise DataError(
+            f"The text is too short to keep a part for measuring ({report.num_characters:,} characters); give some "
+            "hundred thousand characters, or leave TEXT out to use the bundled corpus."
+        )
+    prepare_documents(itertools.chain([first], held_out), tokenizer, out / "valid-store")
+    prepared = Prepared(
+        tokenizer=tokenizer,
+        train=TokenStore.open(out / "store", tokenizer),
+        valid=TokenStore.open(out / "valid-store", tokenizer),
+        source=reader.source,
+        is_cut=reader.is_cut,
+    )
+    return prepared, report

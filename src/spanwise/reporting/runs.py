@@ -1,0 +1,101 @@
+"""What a run folder tells: its recipe, its curves, where its time went. Reading only; a run in progress is fine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from spanwise.errors import DataError
+from spanwise.runtime.progress import METRICS_NAME, read_metrics
+
+MASKS_NAME = "masks.json"
+RECIPE_NAME = "recipe.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run, read from its folder."""
+
+    name: str
+    path: Path
+    steps: list[dict[str, Any]]  # the log lines of training
+    evaluations: list[dict[str, Any]]  # {"step", "evaluation", ...}
+    recipe: dict[str, Any] = field(default_factory=dict)
+    masks: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def loss_names(self) -> list[str]:
+        """Names of the losses, in the order in which they are logged."""
+        return list(dict.fromkeys(name for record in self.steps for name in record.get("losses", {})))
+
+    def curve(self, name: str) -> tuple[list[float], list[float]]:
+        """Real tokens read, and the training loss."""
+        rows = [(r["tokens"], r["losses"][name]) for r in self.steps if r.get("losses", {}).get(name) is not None]
+        return [x for x, _ in rows], [y for _, y in rows]
+
+    def evaluation_curve(self, key: str) -> tuple[list[float], list[float]]:
+        """Real tokens read, and one number of the evaluations."""
+        tokens = {0: 0, **{record["step"]: record["tokens"] for record in self.steps if "tokens" in record}}
+        rows = []
+        for record in self.evaluations:
+            value = record["evaluation"].get(key)
+            known = [step for step in tokens if step <= record["step"]]
+            if value is not None:
+                rows.append((tokens[max(known)], value))
+        return [x for x, _ in rows], [y for _, y in rows]
+
+    @property
+    def seconds_by_section(self) -> dict[str, float]:
+        """Seconds in data, forward, backward, ... over the whole run."""
+        total: dict[str, float] = {}
+        for record in self.steps:
+            for name, seconds in (record.get("time") or {}).items():
+                if name != "total" and seconds:
+                    total[name] = total.get(name, 0.0) + seconds
+        return total
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Real tokens a second: the median of the log lines."""
+        speeds = sorted(r["tokens_per_second"] for r in self.steps if r.get("tokens_per_second"))
+        return speeds[len(speeds) // 2] if speeds else None
+
+
+def read_run(folder: str | Path, name: str | None = None) -> RunRecord:
+    """Read a run folder. Raises: DataError where it holds no log."""
+    path = Path(folder)
+    if not (path / METRICS_NAME).is_file():
+        raise DataError(f"{path} holds no {METRICS_NAME}; give the folder of a run, as named by --out.")
+    records = read_metrics(path / METRICS_NAME)
+    return RunRecord(
+        name=name or path.resolve().name,
+        path=path,
+        steps=[record for record in records if "losses" in record],
+        evaluations=[record for record in records if isinstance(record.get("evaluation"), dict)],
+        recipe=_read_json(path / RECIPE_NAME),
+        masks=_read_json(path / MASKS_NAME),
+    )
+
+
+def read_runs(folders: Iterable[str | Path]) -> list[RunRecord]:
+    """Read several runs; folders of the same name are told apart by their parents. Raises: DataError."""
+    paths = [Path(folder).resolve() for folder in folders]
+    names = [path.name for path in paths]
+    while len(set(names)) < len(set(paths)):
+        names = [
+            name if names.count(name) == 1 else "/".join(path.parts[-1 - len(Path(name).parts) :])
+            for name, path in zip(names, paths, strict=True)
+        ]
+    return [read_run(path, name) for path, name in zip(paths, names, strict=True)]
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """A JSON object, or nothing where there is none: a report is made of what there is."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
