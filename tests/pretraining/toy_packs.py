@@ -1,0 +1,48 @@
+"""Toy packs for the tests of masking and objectives: synthetic words, no strings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spanwise.pretraining.packs import Pack, Spans
+
+PAD, UNK, CLS, SEP, MASK = 0, 1, 2, 3, 4
+
+
+def pack_of(sequences: list[list[int]], first_block: int = 0) -> Pack:
+    """Build a pack from sequences written as numbers: 0 is a special, 1 starts a word, 2 goes on with it."""
+    kinds_T = np.array([kind for sequence in sequences for kind in sequence], dtype=np.int64)
+    lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+    places_T = np.arange(len(kinds_T))
+    input_ids = np.where(kinds_T == 0, CLS, np.where(kinds_T == 1, 5 + places_T % 95, 100 + places_T % 100))
+    return Pack(
+        input_ids=input_ids,
+        token_type_ids=np.zeros(len(kinds_T), dtype=np.int64),
+        borders=np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        maskable=kinds_T > 0,
+        starts_word=kinds_T == 1,
+        block_ids=first_block + np.arange(len(lengths)),
+    )
+
+
+def packs_of(num_sequences: int, n: int, seed: int = 0) -> Pack:
+    """Build one pack of [CLS] text [SEP] sequences of n maskable tokens each.
+
+    Words have 1, 2, 3, 4 pieces with chances .82, .11, .05, .02.
+    """
+    rng = np.random.default_rng(seed)
+    sequences = []
+    for _ in range(num_sequences):
+        sizes = rng.choice(4, size=n, p=[0.82, 0.11, 0.05, 0.02]) + 1
+        kinds = np.full(int(sizes.sum()), 2)
+        kinds[np.cumsum(sizes) - sizes] = 1
+        sequences.append([0, *kinds[:n].tolist(), 0])
+    return pack_of(sequences)
+
+
+def hidden_of(pack: Pack, spans: Spans) -> np.ndarray:
+    """Say of every token of the pack whether it is hidden, bool [T]."""
+    steps_T = np.zeros(len(pack.maskable) + 1, dtype=np.int64)
+    np.add.at(steps_T, spans.start, 1)
+    np.add.at(steps_T, spans.end, -1)
+    return np.cumsum(steps_T)[:-1] > 0
