@@ -19,7 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 28}  # float32 logits of one chunk; larger gained nothing on a CPU
+CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 28}  # logits of one chunk
+BLOCK_BYTES = 1 << 21  # float32 scores of one block of a chunk, on a CPU
+SLICE_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,12 @@ def vocabulary_loss(
     """Loss of rows [N, D] against target_ids [N], with decoder weight [Vp, D] and bias [Vp].
 
     With N = 0 the sum is 0 and every input still gets a gradient of zeros. chunk_rows: rows whose logits are held at
-    once (None: about 32 MB of them on a CPU). per_row: also return the N losses.
+    once (None: 32 MiB of them on a CPU). per_row: also return the N losses.
     """
     device = rows.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     if chunk_rows is None:
-        chunk_rows = max(16, CHUNK_BYTES.get(device, 1 << 28) // (4 * weight.shape[0]) // 16 * 16)
+        chunk_rows = max(16, CHUNK_BYTES.get(device, 1 << 28) // (dtype.itemsize * weight.shape[0]))
     with_grad = torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias.requires_grad)
     total, num_correct, losses = _ChunkedCrossEntropy.apply(
         rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad
@@ -64,27 +66,26 @@ def vocabulary_logits(rows: Tensor, weight: Tensor, bias: Tensor, vocab_size: in
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad):
-        num_rows = rows.shape[0]
-        rows_ND, weight_VD, bias_V = rows.to(dtype), weight.to(dtype), bias.to(dtype, copy=True)
+        num_rows, num_ids = rows.shape[0], weight.shape[0]
+        rows_ND, weight_VD = rows.to(dtype), weight.to(dtype)
+        bias_V = bias.to(torch.float32, copy=True)
         bias_V[vocab_size:] = float("-inf")
         losses_N = torch.empty(num_rows, dtype=torch.float32, device=rows.device)
         num_correct = torch.zeros((), dtype=torch.int64, device=rows.device)
         grads = _Gradients(rows, weight, bias) if with_grad else None
+        # equal chunks in one buffer: fresh memory of this size costs as much as the arithmetic on it
+        num_chunks = max(1, -(-num_rows // chunk_rows))
+        chunk_rows = max(1, -(-num_rows // num_chunks))
+        buffer_CV = rows_ND.new_empty(min(chunk_rows, num_rows), num_ids)
+        block_rows = max(1, BLOCK_BYTES // (4 * num_ids)) if rows.device.type == "cpu" else chunk_rows
         for begin in range(0, num_rows, chunk_rows):
-            chunk = slice(begin, begin + chunk_rows)
-            target_C1 = target_ids[chunk].unsqueeze(1)
-            logits_CV = F.linear(rows_ND[chunk], weight_VD, bias_V)
-            scores_CV = logits_CV.float()
-            best_C1, target_score_C1 = scores_CV.amax(-1, keepdim=True), scores_CV.gather(1, target_C1)
-            num_correct += _count_correct(scores_CV, best_C1, target_score_C1, target_C1)
-            p_CV = _softmax_in_place(scores_CV)
-            # log-sum-exp from the greatest probability, which never underflows: p_max = exp(best - lse)
-            lse_C1 = best_C1 - p_CV.amax(-1, keepdim=True).log()
-            losses_N[chunk] = (lse_C1 - target_score_C1).squeeze(1)
+            chunk = slice(begin, min(begin + chunk_rows, num_rows))
+            logits_CV = torch.mm(rows_ND[chunk], weight_VD.t(), out=buffer_CV[: chunk.stop - begin])
+            blocks = (tensor[chunk].split(block_rows) for tensor in (losses_N, target_ids))
+            for logits_BV, losses_B, target_B in zip(logits_CV.split(block_rows), *blocks, strict=True):
+                num_correct += _finish_block(logits_BV, bias_V, target_B.unsqueeze(1), losses_B, grads)
             if grads is not None:
-                p_CV.scatter_add_(1, target_C1, p_CV.new_full((1, 1), -1.0).expand_as(target_C1))
-                grad_CV = p_CV if dtype == torch.float32 else logits_CV.copy_(p_CV)
-                grads.add(chunk, grad_CV, rows_ND[chunk], weight_VD)
+                grads.add(chunk, logits_CV, rows_ND[chunk], weight_VD)
         ctx.grads = grads
         ctx.mark_non_differentiable(num_correct, losses_N)
         return losses_N.sum(), num_correct, losses_N
@@ -106,18 +107,25 @@ class _Gradients:
         # the first chunk fills the table, so it needn't be cleared unless there is none
         new_table = torch.empty if len(rows) else torch.zeros
         self.weight_VD = new_table(weight.shape, dtype=torch.float32, device=weight.device)
+        self.chunk_weight_VD: Tensor | None = None  # one chunk's share, where it is not added in place
         self.types = (rows.dtype, weight.dtype, bias.dtype)
 
     def add(self, chunk: slice, grad_CV: Tensor, rows_CD: Tensor, weight_VD: Tensor) -> None:
+        """Add what the gradient of a chunk's logits means for its rows and for the table."""
         self.rows_ND[chunk] = torch.mm(grad_CV, weight_VD)
-        self.bias_V += grad_CV.sum(0)
-        first = chunk.start == 0
-        if grad_CV.dtype == torch.float32 and not first:
-            self.weight_VD.addmm_(grad_CV.t(), rows_CD)
-        elif first:
-            self.weight_VD.copy_(torch.mm(grad_CV.t(), rows_CD))
-        else:
-            self.weight_VD += torch.mm(grad_CV.t(), rows_CD)
+        is_first = chunk.start == 0
+        if grad_CV.dtype == torch.float32:
+            torch.addmm(self.weight_VD, grad_CV.t(), rows_CD, beta=0 if is_first else 1, out=self.weight_VD)
+            return
+        if self.chunk_weight_VD is None:
+            self.chunk_weight_VD = torch.empty_like(weight_VD)
+        torch.mm(grad_CV.t(), rows_CD, out=self.chunk_weight_VD)
+        if is_first:
+            self.weight_VD.copy_(self.chunk_weight_VD)
+            return
+        # slice by slice: adding unlike types makes a float32 copy, which should stay in the cache
+        for total, share in zip(self.weight_VD.split(SLICE_ROWS), self.chunk_weight_VD.split(SLICE_ROWS), strict=True):
+            total += share
 
     def scaled(self, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of rows, weight and bias times the gradient of the sum; gives up its own buffers."""
@@ -125,9 +133,28 @@ class _Gradients:
         return tuple(grad.mul_(factor).to(dtype) for grad, dtype in zip(grads, self.types, strict=True))
 
 
-def _softmax_in_place(scores_CV: Tensor) -> Tensor:
-    """Softmax over ids; on a CPU in the memory of the scores, which halves the traffic."""
-    return torch.softmax(scores_CV, -1, out=scores_CV) if scores_CV.device.type == "cpu" else scores_CV.softmax(-1)
+def _finish_block(
+    logits_BV: Tensor, bias_V: Tensor, target_B1: Tensor, losses_B: Tensor, grads: _Gradients | None
+) -> Tensor:
+    """From logits without bias to losses, to the number of right guesses and, in their own memory, to gradients.
+
+    A block is small enough for its float32 scores to stay in the second-level cache through all passes.
+    """
+    scores_BV = logits_BV if logits_BV.dtype == torch.float32 else logits_BV.float()
+    scores_BV += bias_V
+    best_B1, target_score_B1 = scores_BV.amax(-1, keepdim=True), scores_BV.gather(1, target_B1)
+    num_correct = _count_correct(scores_BV, best_B1, target_score_B1, target_B1)
+    in_place = scores_BV if scores_BV.device.type == "cpu" else None
+    p_BV = torch.softmax(scores_BV, -1, out=in_place)
+    # log-sum-exp from the greatest probability, which never underflows: p_max = exp(best - lse)
+    lse_B1 = best_B1 - p_BV.amax(-1, keepdim=True).log()
+    losses_B.copy_((lse_B1 - target_score_B1).squeeze(1))
+    if grads is not None:
+        p_BV.scatter_add_(1, target_B1, p_BV.new_full((1, 1), -1.0).expand_as(target_B1))
+        grads.bias_V += p_BV.sum(0)
+        if p_BV is not logits_BV:
+            logits_BV.copy_(p_BV)
+    return num_correct
 
 
 def _count_correct(scores_CV: Tensor, best_C1: Tensor, target_score_C1: Tensor, target_C1: Tensor) -> Tensor:
