@@ -1,0 +1,74 @@
+"""`spanwise quickstart`: the main job, from text to an answered question and a report."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Literal
+
+from spanwise.cli.budget import parse_budget
+from spanwise.cli.console import OutputConsole, print_json
+
+LOG_WIDTH = 100  # columns of panels and tables where no terminal says
+
+
+def quickstart(
+    *text: Path,
+    out: Path | None = None,
+    budget: str = "8min",
+    init: str | None = None,
+    question: str | None = None,
+    page_language: Literal["en", "ko"] = "en",
+    lines: Literal["paragraphs", "sentences"] = "paragraphs",
+    errors: Literal["strict", "replace"] = "strict",
+    text_field: str = "text",
+    language: str = "en",
+    json: bool = False,
+) -> None:
+    """Learn a vocabulary, pre-train a small SpanBERT, measure it, fine-tune QA, answer a question, write a report.
+
+    Every number stands beside that of the same network with random weights.
+
+    Parameters
+    ----------
+    text
+        Your own text files, folders or globs. Default: the bundled Wikipedia articles.
+    out
+        Folder of the results. Default: quickstart-out, numbered where that is taken.
+    budget
+        Wall-clock time for everything, such as 8min, 90s or 1h30m.
+    init
+        A BERT-type Hugging Face folder or hub id to go on from; adds its own column.
+    question
+        A question to ask of the text at the end.
+    page_language
+        Of the report: en or ko.
+    lines
+        What a line of text is.
+    errors
+        What to do at bytes that are not UTF-8: stop, or replace them and go on.
+    text_field
+        The field that holds the text, in JSON lines and parquet.
+    language
+        Of the text, for splitting sentences: en, ko, ...
+    json
+        Print result.json at the end, progress to standard error.
+    """
+    began = time.perf_counter()  # the imports below count too
+    seconds = parse_budget(budget)
+    stream = sys.stderr if json else sys.stdout
+    from spanwise.quickstart.run import quickstart as run_quickstart
+    from spanwise.text.corpus import CorpusOptions
+
+    result = run_quickstart(
+        list(text),
+        out=out,
+        budget=seconds,
+        init=init,
+        question=question,
+        language=page_language,
+        corpus=CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language),
+        console=OutputConsole(file=stream, width=None if stream.isatty() else LOG_WIDTH, highlight=False),
+        began=began,
+    )
+    if json:
+        print_json(result.record)

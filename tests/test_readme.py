@@ -1,0 +1,124 @@
+"""Guard 5: every command and every line of Python that the READMEs and docs show is run, at tiny size."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from spanwise.cli.main import COMMANDS, main
+from spanwise.quickstart.bundle import open_bundle
+from spanwise.text.corpus import read_documents
+
+ROOT = Path(__file__).parents[1]
+SIGNATURES = "architecture.md"  # its blocks are contracts, not programs
+PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").glob("*.md"))]
+TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
+training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=512 batch.tokens_per_step=512"""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.S)
+
+
+def commands(page: Path) -> list[list[str]]:
+    lines = [line for block in blocks(page, "bash") for line in block.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line, comments=True) for line in lines if line.strip() and not line.startswith("#")]
+
+
+def at_tiny_size(arguments: list[str]) -> list[str]:
+    """Return the same command for a moment's work: its length and shape are changed, nothing else."""
+    arguments = list(arguments)
+    if "--budget" in arguments:
+        place = arguments.index("--budget")
+        del arguments[place : place + 2]
+    if arguments[0] == "pretrain":
+        arguments += [part for change in TINY.split() for part in ("--set", change)]
+    if arguments[0] == "finetune":
+        arguments += ["--set", "training.num_epochs=null", "--set", "training.max_steps=2", "--set", "batch_size=4"]
+    if arguments[0] == "learn-tokenizer":
+        arguments[arguments.index("--vocab-size") + 1] = "500"
+    return arguments
+
+
+@pytest.fixture
+def person(tmp_path, monkeypatch) -> Path:
+    """A folder as a reader of the README has it: my-text/, train.json, dev.json; they stand in it."""
+    (tmp_path / "my-text").mkdir()
+    with open_bundle() as bundle:
+        documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(4), strict=False)]
+        (tmp_path / "my-text" / "wiki.txt").write_text("\n\n".join(documents))
+    context = "Denver won the game in February 2016."
+    for name in ("train", "dev"):
+        qas = [{"id": name, "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}]}]
+        record = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_shown_runs(page, person, capsys):
+    for command in commands(page):
+        if command[0] != "spanwise":
+            assert command[:2] == ["python3", "run.py"], f"{page.name} shows {command}, which nothing runs"
+            continue
+        status = main(at_tiny_size(command[1:]))
+        assert status == 0, f"{page.name}: {shlex.join(command)} ended with {status}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_line_of_python_shown_runs(page, person, monkeypatch):
+    if page.name == SIGNATURES or not blocks(page, "python"):
+        return
+    for command in commands(ROOT / "README.md")[2:4]:  # the tokenizer and the store that the lines take
+        assert main(at_tiny_size(command[1:])) == 0
+    import spanwise
+
+    pretrain, finetune = spanwise.pretrain, spanwise.finetune
+    changes = TINY.split()
+    few = ["training.num_epochs=null", "training.max_steps=2", "batch_size=1"]
+    monkeypatch.setattr(spanwise, "pretrain", lambda r, budget=None, **o: pretrain(r, overrides=changes, **o))
+    monkeypatch.setattr(spanwise, "finetune", lambda task, **o: finetune(task, overrides=few, **o))
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), {})
+
+
+def test_the_pages_mention_every_command():
+    text = (ROOT / "README.md").read_text()
+    missing = [name for name in [*COMMANDS, "show"] if f"spanwise {name}" not in text]
+    assert not missing
+
+
+def test_both_languages_show_the_same_commands_and_code():
+    english, korean = ROOT / "README.md", ROOT / "README.ko.md"
+    assert commands(english) == commands(korean)
+    assert blocks(english, "python") == blocks(korean, "python")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_files_that_exist(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+        if "://" not in target and not target.startswith("docs/images/"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.slow
+def test_the_two_commands_work_in_a_clean_clone(tmp_path):
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", ROOT, clone], check=True)
+    python = sys.executable
+    quickstart = [python, "run.py", "quickstart", "--budget", "60s", "--out", str(tmp_path / "out")]
+    subprocess.run(quickstart, cwd=clone, check=True, timeout=1800)
+    assert (tmp_path / "out" / "report.html").is_file()
+    record = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert record
+    tests = [python, "run.py", "test", "tests/test_layout.py", "tests/test_errors.py"]
+    done = subprocess.run(tests, cwd=clone, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout.splitlines()[-1]
+    shutil.rmtree(clone)
