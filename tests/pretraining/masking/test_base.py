@@ -1,0 +1,40 @@
+"""Budgets are ceil(ratio * n), with the ratio read as the decimal that was written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from toy_packs import packs_of
+
+from spanwise.errors import ConfigError
+from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, sequence_budgets
+
+
+@pytest.mark.parametrize(("n", "budget"), [(0, 0), (1, 1), (6, 1), (7, 2), (20, 3), (30, 5), (126, 19), (510, 77)])
+def test_fifteen_percent_of_n_rounded_up(n, budget):
+    assert budgets(0.15, np.array([n])).tolist() == [budget]
+
+
+def test_a_ratio_is_the_decimal_that_was_written():
+    assert budgets(0.1, np.array([3, 30, 300])).tolist() == [1, 3, 30]
+    assert budgets(0.7, np.arange(0, 101, 10)).tolist() == [7 * i for i in range(11)]
+
+
+def test_budgets_count_maskable_tokens_of_each_sequence():
+    pack = packs_of(5, 20)
+    share = checked_ratio(0.15)
+
+    assert sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator).tolist() == [3] * 5
+
+
+@pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])
+def test_a_ratio_outside_zero_to_one_is_refused(ratio):
+    with pytest.raises(ConfigError, match="from 0 to 1"):
+        checked_ratio(ratio)
+
+
+def test_a_capacity_below_the_budgets_is_refused():
+    assert checked_capacity(None, np.array([5])) > 10**12
+    assert checked_capacity(5, np.array([2, 3])) == 5
+    with pytest.raises(ConfigError, match="raise max_targets"):
+        checked_capacity(4, np.array([2, 3]))
