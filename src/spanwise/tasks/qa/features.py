@@ -42,8 +42,8 @@ class QuestionWindows:
     lengths_W: np.ndarray
     gold_W2: np.ndarray
     question_ids: Sequence[np.ndarray]  # cut to the longest question allowed
-    passages: Sequence[Encoding]  # one a paragraph
-    paragraph_of: np.ndarray  # paragraph of each question
+    passages: Sequence[Encoding]  # one a paragraph that has a question
+    paragraph_of: np.ndarray  # which of the passages each question is on
     cls_id: int
     sep_id: int
     num_token_types: int
@@ -114,7 +114,9 @@ def make_windows(
     question_limit = min(max_question_tokens, max_length - _NUM_SPECIALS - max_length // 4)
     if question_limit < 1:
         raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
-    passages = tokenizer.encode_batch(data.contexts)
+    used = sorted({question.paragraph for question in data.questions})
+    place_of = {paragraph: place for place, paragraph in enumerate(used)}
+    passages = tokenizer.encode_batch([data.contexts[paragraph] for paragraph in used])
     questions = tokenizer.encode_batch([question.text for question in data.questions])
     question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
     offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
@@ -122,7 +124,7 @@ def make_windows(
     numbers, ranges, golds = [], [], []
     num_unreachable = 0
     for number, question in enumerate(data.questions):
-        offsets_n2 = offsets[question.paragraph]
+        offsets_n2 = offsets[place_of[question.paragraph]]
         gold = None
         if question.answers and question.answers[0].start >= 0:
             gold = token_range(offsets_n2, question.answers[0].start, question.answers[0].end)
@@ -150,7 +152,7 @@ def make_windows(
         gold_W2=np.concatenate(golds),
         question_ids=question_ids,
         passages=passages,
-        paragraph_of=np.array([question.paragraph for question in data.questions], dtype=np.int64),
+        paragraph_of=np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64),
         cls_id=tokenizer.cls_id,
         sep_id=tokenizer.sep_id,
         num_token_types=num_token_types,

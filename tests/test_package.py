@@ -1,0 +1,36 @@
+"""`import spanwise` is instant, and its names are there when they are used."""
+
+import subprocess
+import sys
+
+import pytest
+
+import spanwise
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, time; began = time.perf_counter(); import spanwise; dir(spanwise); "
+        "heavy = {'torch', 'numpy', 'numba', 'tokenizers', 'pydantic', 'transformers'} & set(sys.modules); "
+        "print(sorted(heavy), time.perf_counter() - began < 0.2)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split("\n")[0] == "[] True"
+
+
+def test_every_public_name_can_be_fetched():
+    for name in spanwise.__all__:
+        assert getattr(spanwise, name) is not None
+        assert name in dir(spanwise)
+    assert callable(spanwise.pipeline) and callable(spanwise.load)
+
+
+def test_the_version_is_that_of_the_installed_package():
+    from importlib.metadata import version
+
+    assert spanwise.__version__ == version("spanwise")
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(AttributeError, match="pipeline"):
+        spanwise.pipelin  # noqa: B018
