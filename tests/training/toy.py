@@ -62,7 +62,7 @@ class ToyModel(nn.Module):
 
 
 class ToySource:
-    """`packs` packs of `tokens` tokens a step, each a pure function of (step, pack); counts differ from pack to pack."""
+    """`packs` packs of `tokens` tokens a step, each a pure function of (step, pack), with its own counts."""
 
     def __init__(self, packs: int = 2, tokens: int = 24, epoch_steps: int = 10) -> None:
         self.packs, self.tokens, self.epoch_steps = packs, tokens, epoch_steps

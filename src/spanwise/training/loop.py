@@ -161,7 +161,7 @@ class _Loop:
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
         self.flops_per_token = flops_per_token
         self.saved_step: int | None = None
-        self.clock = BudgetClock()
+        self.clock = self._new_clock()
 
     def restore(self) -> int | None:
         """Go back to the newest whole checkpoint; None where the run had not saved any."""
@@ -181,7 +181,7 @@ class _Loop:
         kept = dict(state["progress"])
         since_log = StepSums(**kept.pop("since_log"))
         self.progress = _Progress(**kept, since_log=since_log)
-        self.clock = BudgetClock(self.progress.seconds)
+        self.clock = self._new_clock(self.progress.seconds)
         self.saved_step = self.progress.step
         self.log.cut_after(self.progress.step)
         self.log.say(f"Going on from step {self.progress.step:,} ({path}).")
@@ -210,7 +210,6 @@ class _Loop:
                 if stop:
                     self._leave(resume_command)
                 self._count_seconds()
-                self._announce_to_clock()
                 self.plan.revise(now.step, self.clock)
         if now.evaluated_step != now.step:
             self._evaluate()
@@ -355,16 +354,12 @@ class _Loop:
         with atomic_folder(self.folder.final, existing="replace") as temporary:
             self.save_model(temporary)
 
+    def _new_clock(self, used: float = 0.0) -> BudgetClock:
+        eval_every = 0 if self.evaluate_now is None else self.options.eval_every
+        return BudgetClock(used, eval_every=eval_every, save_every=self.options.save_every)
+
     def _count_seconds(self) -> None:
         moment = time.perf_counter()
         self.progress.seconds += moment - self._counted_until
         self.clock.used = self.progress.seconds
         self._counted_until = moment
-
-    def _announce_to_clock(self) -> None:
-        """Tell the clock what evaluation and saving are still to come, so that steps leave time for them."""
-        options, left = self.options, self.plan.total_after(self.progress.step) - self.progress.step
-        self.clock.evaluations_to_come = 0
-        if self.evaluate_now is not None:
-            self.clock.evaluations_to_come = 1 + (left // options.eval_every if options.eval_every else 0)
-        self.clock.savings_to_come = 2 + (left // options.save_every if options.save_every else 0)

@@ -170,29 +170,33 @@ class Plan:
             return
         total = self.total_steps
         left = total - step
+        if left <= 0:
+            self.add(step, step, "finished")  # a later resume must not find time for more steps
+            return
         due = step in _FIRST_CHECKS or step % max(1, min(50, total // 50)) == 0 or left <= max(4, total // 100)
         if not due:
             return
-        seconds = clock.step_seconds()
-        steps_left = max(0, math.floor(clock.seconds_left(budget) / seconds))
-        wanted = step + steps_left
-        if steps_left < 1:
-            wanted = step if left == 0 else step + 1  # one last step, at rate 0, ends the schedule
+        wanted = step + max(1, clock.steps_left(budget))  # at least one last step, at rate 0, ends the schedule
         if abs(wanted - total) > max(0.5, 0.02 * left):
-            self.add(step, wanted, f"{seconds:.3g} s a step, {clock.seconds_left(budget):.1f} s left for steps")
+            self.add(
+                step, wanted, f"{clock.step_seconds():.3g} s a step, {budget - clock.used:.1f} s of the budget left"
+            )
 
 
 class BudgetClock:
-    """Wall-clock seconds of a run, with what steps, evaluation and saving cost."""
+    """Wall-clock seconds of a run, with what steps, evaluation and saving cost.
 
-    def __init__(self, used: float = 0.0) -> None:
+    `eval_every` and `save_every` are in steps; None where they happen at the end only, 0 for no evaluation at all.
+    """
+
+    def __init__(self, used: float = 0.0, *, eval_every: int | None = None, save_every: int | None = None) -> None:
         self.used = used  # seconds before this process took over, and all since
+        self.evaluation = 0.0  # seconds of the last one
+        self.saving = 0.0  # seconds of the last one
         self.num_timed = 0
         self._mean = 0.0
-        self.evaluation = 0.0  # the last one
-        self.saving = 0.0  # the last one
-        self.evaluations_to_come = 0
-        self.savings_to_come = 0
+        self._eval_every = eval_every
+        self._save_every = save_every
 
     def add_step(self, seconds: float) -> None:
         """A moving mean: exact over the first steps, then a memory of about 50. The very first (compilation, cold
@@ -202,14 +206,19 @@ class BudgetClock:
         self._mean += weight * (seconds - self._mean)
 
     def step_seconds(self) -> float:
-        return max(self._mean, 1e-9)
+        """One step, with its share of the evaluations and saves between the steps."""
+        seconds = max(self._mean, 1e-9)
+        if self._eval_every:
+            seconds += self.evaluation / self._eval_every
+        if self._save_every:
+            seconds += self.saving / self._save_every
+        return seconds
 
-    def seconds_left(self, budget: float) -> float:
-        """Seconds that steps may still take: evaluation and saving to come are set aside."""
-        planned = self.evaluation * self.evaluations_to_come + self.saving * self.savings_to_come
-        if not self.saving:
-            planned += _RESERVE_SHARE * budget
-        return max(0.0, budget - self.used - planned)
+    def steps_left(self, budget: float) -> int:
+        """Whole steps that still fit, with time set aside for the last evaluation, checkpoint and model folder."""
+        at_end = 0.0 if self._eval_every == 0 else self.evaluation
+        at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
+        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()))
 
 
 def read_plan(path: Path) -> list[PlanLine]:

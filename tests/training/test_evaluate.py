@@ -1,0 +1,46 @@
+"""Evaluation is constant, weighs by targets, and leaves training as it was."""
+
+import math
+
+import pytest
+import torch
+from toy import ToyModel, ToySource, make_batch
+
+from spanwise.training.evaluate import evaluate_batches
+
+CPU = torch.device("cpu")
+
+
+def test_means_are_over_all_targets_and_not_over_batches():
+    model, source = ToyModel(), ToySource()
+    batches = [source.pack(step, 0) for step in range(3)]
+
+    found = evaluate_batches(model, batches, device=CPU)
+
+    model.eval()
+    with torch.no_grad():
+        losses = [model(batch)["next"] for batch in batches]
+    count = sum(batch.counts["next"] for batch in batches)
+    assert found["next_loss"] == pytest.approx(sum(float(loss.sum) for loss in losses) / count, rel=1e-6)
+    assert found["next_accuracy"] == sum(int(loss.num_correct) for loss in losses) / count
+    assert found["next_perplexity"] == pytest.approx(math.exp(found["next_loss"]))
+    assert found["loss"] == pytest.approx(found["next_loss"] + 0.5 * found["same_loss"])
+
+
+def test_asking_twice_gives_the_same_and_moves_no_random_number():
+    model, batches = ToyModel(), [ToySource().pack(0, 0)]
+    model.train()
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+
+    assert evaluate_batches(model, batches, device=CPU) == evaluate_batches(model, batches, device=CPU)
+    assert model.training and torch.equal(torch.get_rng_state(), state)
+
+
+def test_names_without_a_target_are_left_out():
+    batch = make_batch(torch.arange(10), {"next": 4, "same": 0})
+
+    found = evaluate_batches(ToyModel(), [batch], device=CPU)
+
+    assert "same_loss" not in found and found["loss"] == found["next_loss"]
+    assert evaluate_batches(ToyModel(), [], device=CPU) == {}

@@ -1,0 +1,320 @@
+"""The loop ends what it began: killed, stopped, resumed or out of time, the numbers are the same."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from toy import ToyModel, ToySource, toy_saver
+
+from spanwise.data.batch import Batch
+from spanwise.errors import CheckpointError, ConfigError, FolderInUseError, InterruptedAndSaved, NumericsError
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
+from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.vocabulary_loss import vocabulary_loss
+from spanwise.runtime.files import verify_folder
+from spanwise.runtime.progress import RunLog, read_metrics
+from spanwise.training.checkpoint import training_tensors
+from spanwise.training.evaluate import evaluate_batches
+from spanwise.training.loop import TIMING_FIELDS, train
+from spanwise.training.optim import build_optimizer
+from spanwise.training.plan import TrainingOptions, read_plan
+from spanwise.training.run_folder import claim_run_folder
+
+CPU = torch.device("cpu")
+OPTIONS = {"learning_rate": 1e-2, "max_steps": 12, "log_every": 5, "precision": "fp32", "threads": 1}
+
+
+class Said:
+    """Collects what a person would read."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None: ...
+
+    def isatty(self) -> bool:
+        return False
+
+
+def run(folder, model=None, source=None, *, said=None, resume=False, identity=None, evaluated=False, **options):
+    model, source = model or ToyModel(), source or ToySource()
+    held_out = [source.pack(10**6, 0)] if evaluated else []
+    result = train(
+        model,
+        source,
+        TrainingOptions(**{**OPTIONS, **options}),
+        folder,
+        save_model=toy_saver(model),
+        evaluate=(lambda: evaluate_batches(model, held_out, device=CPU)) if evaluated else None,
+        resume=resume,
+        identity=identity,
+        log=RunLog(folder, stream=said),
+        flops_per_token=6.0 * 32 * 32,
+        resume_command="spanwise pretrain tiny --out run --resume",
+    )
+    return model, result
+
+
+def tensors_of(model) -> dict:
+    return training_tensors(model, build_optimizer(model, TrainingOptions()))
+
+
+def same_tensors(a, b) -> bool:
+    a, b = tensors_of(a), tensors_of(b)
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def log_of(folder) -> list[dict]:
+    records = read_metrics(folder / "metrics.jsonl")
+    return [{name: value for name, value in record.items() if name not in TIMING_FIELDS} for record in records]
+
+
+class StopsAt(ToySource):
+    """Sends a signal to this process while the data of step `index` is made."""
+
+    def __init__(self, index: int, action) -> None:
+        super().__init__()
+        self.index, self.action = index, action
+
+    def step(self, index: int) -> list[Batch]:
+        if index == self.index:
+            self.action()
+        return super().step(index)
+
+
+def test_a_run_learns_logs_saves_and_ends_with_a_whole_model(tmp_path):
+    said = Said()
+    _, result = run(tmp_path / "run", max_steps=60, save_every=20, eval_every=20, evaluated=True, said=said)
+
+    assert (result.steps, result.tokens, result.resumed_from) == (60, 60 * 2 * 24, None)
+    assert result.losses["same"] < 1.6 and result.evaluation != result.first_evaluation
+    verify_folder(result.final)
+    steps = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert steps == ["step-000000040", "step-000000060"]
+    records = read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert [r["step"] for r in records if "evaluation" in r] == [0, 20, 40, 60]
+    last = [r for r in records if "losses" in r][-1]
+    assert last["step"] == 60 and last["learning_rate"] == 0.0 and last["epoch"] == 6.0
+    assert {"data", "forward", "backward", "optimizer", "other", "total"} <= last["time"].keys()
+    assert sum(v for k, v in last["time"].items() if k != "total") == pytest.approx(last["time"]["total"], rel=0.05)
+    assert last["tokens_per_second"] > 0 and 0 < last["flop_utilisation"] < 1
+    assert "step 60/60" in said.text and "evaluation at step 60" in said.text
+
+
+def test_killed_anywhere_a_run_ends_with_the_same_bits_and_the_same_log(request):
+    kills = "200" if request.config.getoption("--slow") else "16"
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "kill_harness.py"), "--kills", kills],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+
+    assert found["kills"] >= int(kills) and found["kills_in_saves"] >= 0.15 * found["kills"]
+    assert all(one == {"tensors": True, "log": True} for one in found["rounds"])
+    assert found["toggles_change_nothing"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_says_how_to_go_on_and_changes_no_number(tmp_path, number):
+    whole, _ = run(tmp_path / "whole", evaluated=True, eval_every=4)
+    with pytest.raises(InterruptedAndSaved, match=r"spanwise pretrain tiny --out run --resume") as stopped:
+        run(tmp_path / "run", source=StopsAt(5, lambda: os.kill(os.getpid(), number)), evaluated=True, eval_every=4)
+    assert stopped.value.exit_status == 75
+
+    model, result = run(tmp_path / "run", resume=True, evaluated=True, eval_every=4)
+
+    assert result.resumed_from in range(1, 12) and result.steps == 12
+    assert same_tensors(whole, model) and log_of(tmp_path / "whole") == log_of(tmp_path / "run")
+
+
+def test_a_second_signal_stops_at_once_and_leaves_no_rest(tmp_path):
+    def twice():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises((KeyboardInterrupt, InterruptedAndSaved)):
+        run(tmp_path / "run", source=StopsAt(3, twice), max_steps=2000)
+    assert not list((tmp_path / "run").rglob(".tmp-*"))
+
+
+def test_bits_do_not_depend_on_logging_evaluation_saving_or_prefetching(tmp_path):
+    plain, _ = run(tmp_path / "a", log_every=100)
+    busy, _ = run(tmp_path / "b", log_every=1, save_every=1, eval_every=1, keep=1, evaluated=True)
+    assert same_tensors(plain, busy)
+
+
+def test_a_finished_run_resumed_changes_nothing(tmp_path):
+    model, first = run(tmp_path / "run")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "final").iterdir()}
+
+    again, second = run(tmp_path / "run", resume=True)
+
+    assert same_tensors(model, again) and second.losses == first.losses and second.resumed_from == 12
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "final").iterdir()}
+    assert len(log_of(tmp_path / "run")) == 3
+    with pytest.raises(ConfigError, match="finished run"):
+        run(tmp_path / "run")
+
+
+def test_resume_of_a_run_that_saved_nothing_starts_it(tmp_path):
+    with claim_run_folder(tmp_path / "run"):
+        pass
+    _, result = run(tmp_path / "run", resume=True)
+    assert result.steps == 12 and result.resumed_from is None
+
+
+def test_resume_with_another_recipe_or_option_is_refused_with_the_list(tmp_path):
+    run(tmp_path / "run", identity={"recipe": {"p": 0.2}, "store": "abc"})
+
+    run(tmp_path / "run", identity={"recipe": {"p": 0.2}, "store": "abc"}, resume=True, log_every=3, keep=5)
+    with pytest.raises(ConfigError, match=r"recipe\.p: 0\.2 -> 0\.3(.|\n)*options\.learning_rate: 0\.01 -> 0\.02"):
+        run(tmp_path / "run", identity={"recipe": {"p": 0.3}, "store": "abc"}, resume=True, learning_rate=0.02)
+
+
+def test_resume_keeps_the_threads_of_the_run_and_warns_where_others_are_asked(tmp_path):
+    said, threads = Said(), torch.get_num_threads()
+    with pytest.raises(InterruptedAndSaved):
+        run(tmp_path / "run", source=StopsAt(3, lambda: os.kill(os.getpid(), signal.SIGTERM)))
+    try:
+        torch.set_num_threads(2)
+        run(tmp_path / "run", resume=True, threads=None, max_steps=12, said=said)
+        assert torch.get_num_threads() == 1 and "not the same bits" not in said.text
+        run(tmp_path / "run", resume=True, threads=2, said=said)
+        assert "Same samples, not the same bits: threads 1 -> 2." in said.text
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_damage_to_the_newest_checkpoint_is_said_and_the_one_before_it_gives_the_same_end(tmp_path):
+    said = Said()
+    whole, _ = run(tmp_path / "run", save_every=5)
+    file = tmp_path / "run" / "checkpoints" / "step-000000012" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1])
+
+    model, result = run(tmp_path / "run", resume=True, save_every=5, said=said)
+    assert result.resumed_from == 10 and str(file) in said.text and same_tensors(whole, model)
+
+    for path in (tmp_path / "run" / "checkpoints").glob("step-*/training/state.json"):
+        path.write_text("{}")
+    with pytest.raises(CheckpointError, match="none of the 2"):
+        run(tmp_path / "run", resume=True)
+
+
+class Explodes(ToyModel):
+    """Gives a loss that is not a number for the pack of one block."""
+
+    def forward(self, batch):
+        found = super().forward(batch)
+        if 700 in batch.ids:
+            found["next"] = type(found["next"])(sum=found["next"].sum * float("nan"), num_correct=torch.tensor(0))
+        return found
+
+
+def test_a_bad_number_stops_the_run_names_the_pack_and_keeps_the_last_good_checkpoint(tmp_path):
+    with pytest.raises(NumericsError, match=r"step 8, pack 0 \(blocks 700\)"):
+        run(tmp_path / "run", Explodes(), save_every=5)
+
+    assert json.loads((tmp_path / "run" / "bad_step.json").read_text())["ids"] == [700]
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-000000005"]
+    assert not (tmp_path / "run" / "final").exists()
+    _, result = run(tmp_path / "run", resume=True, save_every=5)
+    assert result.resumed_from == 5 and result.steps == 12
+
+
+def test_a_second_run_in_the_same_folder_is_refused_while_the_first_works(tmp_path):
+    code = (
+        "import sys, time; from spanwise.training.run_folder import claim_run_folder\n"
+        "with claim_run_folder(sys.argv[1]): print('held', flush=True); time.sleep(60)"
+    )
+    owner = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
+    try:
+        assert owner.stdout.readline() == "held\n"
+        with pytest.raises(FolderInUseError, match=str(owner.pid)):
+            run(tmp_path / "run", resume=True)
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+    run(tmp_path / "run", resume=True)
+
+
+def test_an_error_of_the_data_side_arrives_and_no_thread_stays(tmp_path):
+    def fail():
+        raise KeyError("no such block")
+
+    before = threading.active_count()
+    with pytest.raises(KeyError, match="no such block"):
+        run(tmp_path / "run", source=StopsAt(4, fail))
+    assert threading.active_count() == before
+
+
+class Slow(ToySource):
+    def step(self, index: int) -> list[Batch]:
+        time.sleep(0.01)
+        return super().step(index)
+
+
+def test_a_budget_ends_on_time_with_the_schedule_finished_and_every_number_from_the_recorded_plan(tmp_path):
+    began = time.perf_counter()
+    options = {"max_steps": None, "budget": 3.0, "log_every": 1, "save_every": 20}
+    model, result = run(tmp_path / "run", source=Slow(), evaluated=True, **options)
+    took = time.perf_counter() - began
+
+    records = [r for r in read_metrics(tmp_path / "run" / "metrics.jsonl") if "losses" in r]
+    assert 2.2 < took < 3.6 and result.steps > 20
+    assert records[-1]["learning_rate"] == pytest.approx(0.0, abs=1e-12)
+    assert read_plan(tmp_path / "run" / "plan.jsonl")[-1].total_steps == result.steps
+
+    (tmp_path / "run" / "checkpoints" / f"step-{result.steps:09d}" / "manifest.json").unlink()
+    again, second = run(tmp_path / "run", source=Slow(), evaluated=True, resume=True, **options)
+    assert second.resumed_from < result.steps == second.steps and same_tensors(model, again)
+
+
+class TinyEncoderModel(torch.nn.Module):
+    """The real encoder and head, dropout on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config = EncoderConfig(vocab_size=40, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64)
+        self.encoder = Encoder(config)
+        self.head = MaskedLMHead(config, self.encoder.embeddings.word.weight)
+        initialize(self, config, 3)
+        self.loss_weights = {"next": 1.0}
+
+    def forward(self, batch):
+        hidden = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
+        targets = batch.targets["next"]
+        rows = self.head.transform(hidden[targets.positions])
+        table = self.encoder.embeddings.word.weight
+        return {"next": vocabulary_loss(rows, table, self.head.bias, targets.ids, 40)}
+
+
+def test_the_real_encoder_resumes_bit_for_bit(tmp_path):
+    whole, result = run(tmp_path / "whole", TinyEncoderModel())
+    with pytest.raises(InterruptedAndSaved):
+        run(
+            tmp_path / "run",
+            TinyEncoderModel(),
+            source=StopsAt(5, lambda: os.kill(os.getpid(), signal.SIGTERM)),
+        )
+    model, again = run(tmp_path / "run", TinyEncoderModel(), resume=True)
+
+    assert same_tensors(whole, model) and again.losses == result.losses
+    assert log_of(tmp_path / "whole") == log_of(tmp_path / "run")

@@ -1,0 +1,168 @@
+"""One update weighs every target alike, is reproducible by pack, and never applies a bad number."""
+
+import pytest
+import torch
+from toy import VOCAB, ToyModel, ToySource, ToyTargets, make_batch
+
+from spanwise.data.batch import Batch
+from spanwise.errors import DataError, NumericsError
+from spanwise.nn.sequences import Sequences
+from spanwise.training.optim import build_optimizer
+from spanwise.training.plan import TrainingOptions
+from spanwise.training.step import StepSums, Updater
+from spanwise.training.timing import SectionTimer
+
+CPU = torch.device("cpu")
+
+
+def updater(model, **values) -> Updater:
+    options = TrainingOptions(learning_rate=1e-2, **values)
+    return Updater(
+        model=model,
+        optimizer=build_optimizer(model, options),
+        device=CPU,
+        precision="fp32",
+        seed=0,
+        max_grad_norm=options.max_grad_norm,
+        timer=SectionTimer(CPU),
+    )
+
+
+def tensors_of(model) -> dict[str, torch.Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+
+
+def joined(packs: list[Batch]) -> Batch:
+    """The same targets as one big pack."""
+    shifts = [0]
+    for pack in packs:
+        shifts.append(shifts[-1] + len(pack.input_ids))
+    targets = {
+        name: ToyTargets(
+            positions=torch.cat([p.targets[name].positions + s for p, s in zip(packs, shifts, strict=False)]),
+            ids=torch.cat([p.targets[name].ids for p in packs]),
+        )
+        for name in packs[0].targets
+    }
+    ids = torch.cat([pack.input_ids for pack in packs])
+    return Batch(
+        input_ids=ids,
+        token_type_ids=torch.zeros_like(ids),
+        sequences=Sequences.from_lengths([len(pack.input_ids) for pack in packs]),
+        targets=targets,
+        counts={name: sum(pack.counts[name] for pack in packs) for name in targets},
+    )
+
+
+def test_packs_with_different_counts_equal_one_big_pack():
+    packs = ToySource(packs=4).step(0)
+    assert len({pack.counts["next"] for pack in packs}) > 1
+    one, many = ToyModel(dropout=0.0), ToyModel(dropout=0.0)
+    big, small = updater(one), updater(many)
+
+    for step in range(1, 4):
+        sums_big, norm_big = big.update(step, [joined(packs)], 1e-2)
+        sums_small, norm_small = small.update(step, packs, 1e-2)
+
+    for name, value in tensors_of(one).items():
+        assert torch.allclose(value, tensors_of(many)[name], atol=1e-6, rtol=0), name
+    assert sums_big.counts == sums_small.counts and sums_big.correct == sums_small.correct
+    assert norm_big == pytest.approx(norm_small, rel=1e-4)
+    assert sums_big.means()["next"] == pytest.approx(sums_small.means()["next"], rel=1e-5)
+
+
+def test_a_step_doubled_is_the_same_step():
+    packs = ToySource(packs=1).step(0)
+    one, two = ToyModel(dropout=0.0), ToyModel(dropout=0.0)
+
+    _, norm = updater(one).update(1, packs, 1e-2)
+    _, norm_twice = updater(two).update(1, packs * 2, 1e-2)
+
+    assert norm == pytest.approx(norm_twice, rel=1e-5) and 0.01 < norm < 10
+
+
+def test_dropout_differs_between_packs_and_steps_and_not_between_runs():
+    batch = ToySource().pack(0, 0)
+
+    def loss_of(step: int, packs: int) -> list[float]:
+        model = ToyModel(dropout=0.5)
+        sums, _ = updater(model).update(step, [batch] * packs, 0.0)
+        return sums.losses["next"]
+
+    assert loss_of(1, 1) == loss_of(1, 1)
+    assert loss_of(1, 1) != loss_of(2, 1)
+    assert loss_of(1, 2) != 2 * loss_of(1, 1)
+
+
+def test_no_target_is_legal_and_gives_zero_and_no_nan():
+    model = ToyModel(dropout=0.0)
+    before = tensors_of(model)
+    batch = make_batch(torch.arange(10) % VOCAB, {"next": 0, "same": 0})
+
+    sums, norm = updater(model, weight_decay=0.0).update(1, [batch], 1e-2)
+
+    assert norm == 0.0 and sums.means() == {} and sums.losses == {"next": 0.0, "same": 0.0}
+    assert all(torch.equal(before[name], value) for name, value in tensors_of(model).items())
+
+
+class Poisoned(ToyModel):
+    """Multiplies the loss, or only its gradient, of the pack with block `block`."""
+
+    def __init__(self, block: int, site: str, value: float) -> None:
+        super().__init__(dropout=0.0)
+        self.block, self.site, self.value = block, site, value
+
+    def forward(self, batch):
+        found = super().forward(batch)
+        if self.block in batch.ids:
+            loss = found["next"].sum
+            bad = loss * self.value if self.site == "loss" else loss + (self.mix.bias * 0).sum()
+            if self.site == "gradient":
+                bad.register_hook(lambda gradient: gradient * self.value)
+            found["next"] = type(found["next"])(sum=bad, num_correct=found["next"].num_correct)
+        return found
+
+
+@pytest.mark.parametrize("site", ["loss", "gradient"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_bad_number_stops_before_the_update_and_names_step_pack_and_block(site, value):
+    model = Poisoned(block=701, site=site, value=value)
+    update = updater(model)
+    before = tensors_of(model)
+
+    with pytest.raises(NumericsError, match=r"step 8, pack 1 \(blocks 701\)") as error:
+        update.update(8, ToySource().step(7), 1e-2)
+
+    assert error.value.exit_status == 5 and error.value.ids == (701,)
+    assert all(torch.equal(before[name], value) for name, value in tensors_of(model).items())
+    assert not update.optimizer.state
+
+
+@pytest.mark.parametrize("place", ["table.weight", "norm.weight"])
+def test_a_bad_weight_is_met_in_the_same_step(place):
+    model = ToyModel()
+    dict(model.named_parameters())[place].data.view(-1)[:5] = float("nan")
+
+    with pytest.raises(NumericsError, match="step 1, pack 0"):
+        updater(model).update(1, [make_batch(torch.arange(5), {"next": 4})], 1e-2)
+
+
+def test_a_gradient_too_large_for_its_norm_is_refused_too():
+    model = Poisoned(block=0, site="gradient", value=1e37)
+
+    with pytest.raises(NumericsError, match="step 1"):
+        updater(model).update(1, ToySource().step(0), 1e-2)
+
+
+def test_a_step_without_packs_is_a_data_error():
+    with pytest.raises(DataError, match="step 1 has no pack"):
+        updater(ToyModel()).update(1, [], 1e-2)
+
+
+def test_sums_of_steps_add_up():
+    total = StepSums()
+    total.add(StepSums(losses={"a": 1.0}, counts={"a": 2}, correct={"a": 1}, num_tokens=5, num_padding=1))
+    total.add(StepSums(losses={"a": 2.0, "b": 1.0}, counts={"a": 1, "b": 0}, num_tokens=5))
+
+    assert total.means() == {"a": 1.0} and total.accuracies() == {"a": 1 / 3}
+    assert (total.num_tokens, total.num_padding) == (10, 1)

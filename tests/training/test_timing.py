@@ -1,0 +1,37 @@
+"""Every second is attributed once, and the yardstick is this machine."""
+
+import time
+
+import pytest
+import torch
+
+from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
+
+
+def test_sections_and_the_rest_add_up_to_the_whole():
+    timer = SectionTimer(torch.device("cpu"))
+    with timer.section("data"):
+        time.sleep(0.02)
+    for _ in range(2):
+        with timer.section("forward"):
+            time.sleep(0.01)
+    times = timer.take()
+
+    assert times["data"] >= 0.02 and times["forward"] >= 0.02
+    assert times["data"] + times["forward"] + times["other"] == pytest.approx(times["total"])
+    assert timer.take().keys() == {"other", "total"}
+
+
+def test_a_section_that_fails_is_still_counted():
+    timer = SectionTimer(torch.device("cpu"))
+    with pytest.raises(KeyError), timer.section("data"):
+        raise KeyError
+    assert "data" in timer.take()
+
+
+def test_the_peak_is_measured_once_and_utilisation_is_a_share_of_it():
+    peak = matmul_peak("cpu", "fp32", torch.get_num_threads(), size=128, seconds=0.02)
+
+    assert 1e8 < peak < 1e14
+    assert matmul_peak("cpu", "fp32", torch.get_num_threads(), size=128, seconds=0.02) == peak
+    assert flop_utilisation(peak / 100, 25.0, peak) == pytest.approx(0.25)
