@@ -51,20 +51,21 @@ def quickstart_recipe(checkpoint: Checkpoint | None) -> PretrainingRecipe:
 def masked_paragraph(recipe: PretrainingRecipe, prepared: Prepared) -> list[Piece]:
     """The first training sequence of a readable length, masked as training masks it."""
     source = training_source(recipe, prepared.train)
-    for step in range(20):
+    for step in range(30):
         for one in source.masked_step(step):
-            chosen = first_of_length(one, PARAGRAPH_TOKENS)
-            if chosen is not None:
-                return pieces_of(one, chosen, prepared)
+            for sequence in of_length(one, PARAGRAPH_TOKENS):
+                pieces = pieces_of(one, sequence, prepared)
+                if pieces[0].text[0].isupper() and pieces[-1].text == ".":  # whole sentences
+                    return pieces
     return pieces_of(source.masked_step(0)[0], 0, prepared)
 
 
-def first_of_length(one: Masked, tokens: tuple[int, int], gaps: tuple[int, int] = (1, 1000)) -> int | None:
-    """The first sequence of a pack with so many tokens and so many hidden ones."""
+def of_length(one: Masked, tokens: tuple[int, int], gaps: tuple[int, int] = (1, 1000)) -> list[int]:
+    """The sequences of a pack with so many tokens and so many hidden ones."""
     lengths = np.diff(one.pack.borders)
     hidden = np.bincount(one.spans.sequence[one.hidden.span], minlength=len(lengths))
     fits = (lengths >= tokens[0]) & (lengths <= tokens[1]) & (hidden >= gaps[0]) & (hidden <= gaps[1])
-    return int(fits.argmax()) if fits.any() else None
+    return np.flatnonzero(fits).tolist()
 
 
 def pieces_of(one: Masked, sequence: int, prepared: Prepared) -> list[Piece]:
@@ -148,8 +149,9 @@ def measure_columns(
 def filled_sentence(columns: Columns, packs: list[Masked], prepared: Prepared) -> dict[str, Any]:
     """The first short held-out sequence with a few gaps, and what each way of guessing puts there."""
     for one in packs:
-        chosen = first_of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS)
-        if chosen is not None:
+        found = of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS)
+        if found:
+            chosen = found[0]
             break
     else:
         one, chosen = packs[0], 0

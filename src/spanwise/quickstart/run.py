@@ -42,7 +42,7 @@ from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
 
 DEFAULT_BUDGET = 480.0  # seconds
-LEAST_BUDGET = 20.0
+LEAST_BUDGET = 10.0
 DEFAULT_OUT = "quickstart-out"
 RESULT_NAME = "result.json"
 REPORT_NAME = "report.html"

@@ -82,7 +82,7 @@ class Terminal:
         if not filled:
             return
         ways = [way for way in ("mlm", "sbo", "both", "control") if way in filled["places"][0]["guesses"]]
-        table = Table(box=None, pad_edge=False, padding=(1, 2, 0, 0), header_style="dim", collapse_padding=True)
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
         table.add_column("hidden", style="bold")
         for way in ways:
             table.add_column(SHORT[f"filled_{way}"])

@@ -1,0 +1,23 @@
+"""A question finds the paragraph that shares its rare words."""
+
+from spanwise.quickstart.retrieve import nearest_paragraphs
+
+PARAGRAPHS = [
+    "The university has a choir and a rowing club that the students founded.",
+    "The harbour was built in 1890, and the harbour wall was raised in 1931.",
+    "The town lies by the sea and has a small university.",
+]
+
+
+def test_rare_words_count_more_than_common_ones():
+    assert nearest_paragraphs("When was the harbour built?", PARAGRAPHS)[0] == 1
+    assert nearest_paragraphs("Is there a university choir?", PARAGRAPHS)[0] == 0
+
+
+def test_paragraphs_without_a_common_word_are_left_out():
+    assert nearest_paragraphs("Wem gehört das?", PARAGRAPHS) == []
+    assert nearest_paragraphs("anything", []) == []
+
+
+def test_at_most_top_paragraphs_are_given():
+    assert len(nearest_paragraphs("the a", PARAGRAPHS, top=2)) == 2

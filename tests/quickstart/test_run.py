@@ -1,0 +1,121 @@
+"""The main job end to end at toy size: on the user's own text, inside its budget, with everything written down."""
+
+import io
+import json
+import time
+
+import pytest
+from rich.console import Console
+
+from spanwise.errors import ConfigError
+from spanwise.quickstart.page import build_page
+from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, next_commands, quickstart
+from spanwise.reporting.page import render
+
+BUDGET = 12.0
+TOWNS = ["Moss", "Bergen", "Oslo", "Hamar", "Alta", "Molde", "Narvik", "Larvik"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("quickstart")
+    lines = []
+    for number in range(240):
+        town, year = TOWNS[number % 8], 1700 + number
+        lines.append(f"The town of {town} built bridge number {number} in {year}. It crosses the river near {town}.")
+        lines.append(f"In {year + 1} the people of {town} held a feast by the bridge, and <b>every</b> child sang.\n")
+    text = folder / "towns.txt"
+    text.write_text("\n".join(lines), encoding="utf-8")
+    stream = io.StringIO()
+    began = time.perf_counter()
+    result = quickstart(
+        [text],
+        out=folder / "out",
+        budget=BUDGET,
+        question="When did the town of Moss build bridge number 16?",
+        console=Console(file=stream, width=100),
+    )
+    return result, stream.getvalue(), time.perf_counter() - began
+
+
+def test_it_ends_on_time_and_says_where_the_time_went(finished):
+    result, _, seconds = finished
+
+    record = result.record
+    assert seconds < 5 * BUDGET  # a machine shared with other tests; alone it ends inside the budget
+    assert [stage["name"] for stage in record["stages"]] == [
+        "tokenizer", "prepare", "masks", "pretrain", "measure", "finetune", "finetune_control", "score", "report"
+    ]  # fmt: skip
+    assert sum(stage["seconds"] for stage in record["stages"]) <= record["total_seconds"] + 0.1
+
+
+def test_every_measure_stands_beside_its_random_weights_control(finished):
+    record = finished[0].record
+
+    assert {measure["key"] for measure in record["measures"]} >= {"mlm_loss", "sbo_loss", "sbo_edge_accuracy"}
+    for measure in [*record["measures"], *record["qa"]["measures"], *record["by_distance"]["sbo"]]:
+        assert {"control", "trained"} <= set(measure["values"])
+        assert measure["values"]["trained"]["se"] is not None
+        assert measure["against_control"]["verdict"].endswith("control")
+    assert all({"unigram", "bigram"} <= set(measure["values"]) for measure in record["measures"])
+
+
+def test_result_is_json_and_the_page_is_a_function_of_it(finished):
+    result = finished[0]
+
+    record = json.loads((result.folder / RESULT_NAME).read_text(encoding="utf-8"))
+    assert record == result.record
+    assert (result.folder / REPORT_NAME).read_text(encoding="utf-8") == render(build_page(record))
+    korean = render(build_page({**record, "language": "ko"}))
+    assert "무작위 가중치" in korean
+
+
+def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escaped(finished):
+    result = finished[0]
+
+    first = result.record["answers"][0]
+    assert first["question"].startswith("When did the town of Moss")
+    assert first["answer"] == first["context"][first["start"] : first["end"]]
+    assert "bridge number" in first["context"]
+    page = (result.folder / REPORT_NAME).read_text(encoding="utf-8")
+    assert "<b>every</b>" not in page
+
+
+def test_both_models_are_folders_that_load(finished):
+    import spanwise
+
+    result = finished[0]
+    qa = spanwise.pipeline("question-answering", model=str(result.qa_model))
+    assert spanwise.load(result.model).encode(["The town of Moss"]) is not None
+    answer = qa(question="Who sang?", context="The people of Moss sang.")
+    assert "The people of Moss sang."[answer["start"] : answer["end"]] == answer["answer"]
+
+
+def test_the_terminal_shows_spans_measures_and_three_next_commands(finished):
+    _, shown, _ = finished
+
+    for words in ("tokens hidden", "random", "bigram", "Next:", "report.html"):
+        assert words in shown
+    assert shown.count("spanwise") >= 3
+
+
+def test_a_full_folder_and_a_budget_without_time_are_refused(finished, tmp_path):
+    with pytest.raises(ConfigError, match="not empty"):
+        quickstart(out=finished[0].folder, budget=60)
+    with pytest.raises(ConfigError, match="too short"):
+        quickstart(out=tmp_path / "new", budget=3)
+
+
+def test_the_default_folder_is_numbered_where_the_name_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert str(free_folder()) == "quickstart-out"
+    (tmp_path / "quickstart-out").mkdir()
+    assert str(free_folder()) == "quickstart-out"
+    (tmp_path / "quickstart-out" / "result.json").write_text("{}")
+    assert str(free_folder()) == "quickstart-out-2"
+
+
+def test_there_are_three_commands_to_try_next_for_both_kinds_of_text(tmp_path):
+    for own in (True, False):
+        commands = next_commands(tmp_path, tmp_path / "m", tmp_path / "q", own)
+        assert len(commands) == 3 and all(command and words for command, words in commands)

@@ -1,0 +1,45 @@
+"""The terminal's tables are narrow enough for 80 columns and say when nothing was gained."""
+
+import io
+
+from rich.console import Console
+
+from spanwise.quickstart.terminal import Terminal
+
+
+def measure(verdict):
+    value = {"value": 6.123, "se": 0.04}
+    names = ("unigram", "bigram", "control", "trained")
+    gain = {"value": 0.1, "low": -0.1, "high": 0.3, "verdict": verdict}
+    return {
+        "key": "mlm_edge_accuracy",
+        "better": "higher",
+        "values": dict.fromkeys(names, value),
+        "against_control": gain,
+        "against_unigram": gain,
+    }
+
+
+def shown(call):
+    stream = io.StringIO()
+    call(Terminal(Console(file=stream, width=80)))
+    return stream.getvalue()
+
+
+def test_what_is_not_above_control_is_called_so_in_one_line():
+    lines = shown(lambda terminal: terminal.measures([measure("not above control")])).rstrip().splitlines()
+
+    assert len(lines) == 2
+    assert "not above control" in lines[1]
+
+
+def test_a_gain_shows_its_interval():
+    assert "[−0.1, +0.3]" in shown(lambda terminal: terminal.measures([measure("above control")]))
+
+
+def test_markup_in_text_is_shown_and_not_obeyed():
+    answer = {"question": "[bold]?", "context": "a [red]b", "start": 2, "end": 7, "gold": ["[x]"]}
+
+    text = shown(lambda terminal: terminal.answer(answer))
+
+    assert "[bold]?" in text and "a [red]b" in text and "[x]" in text

@@ -1,0 +1,40 @@
+"""Run folders are read as they are: whole, in progress, or with a last line cut by a crash."""
+
+import pytest
+
+from spanwise.errors import DataError
+from spanwise.reporting.runs import read_run, read_runs
+
+
+def test_curves_are_drawn_over_tokens_and_missing_values_left_out(tmp_path, write_run):
+    run = read_run(write_run(tmp_path / "a", cut=True))
+
+    assert run.loss_names == ["mlm", "sbo"]
+    assert run.curve("mlm") == ([100, 200, 300, 400, 500], [8.0, 7.0, 6.0, 5.0, 4.0])
+    assert run.curve("sbo") == ([], [])
+    assert run.evaluation_curve("mlm_loss") == ([0, 500], [9.0, 4.0])
+
+
+def test_time_and_speed_are_read_from_all_lines(tmp_path, write_run):
+    run = read_run(write_run(tmp_path / "a"))
+
+    assert run.seconds_by_section == {"forward": 5.0, "data": 2.5}
+    assert run.tokens_per_second == 150.0
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path, write_run):
+    paths = [write_run(tmp_path / parent / "run") for parent in ("x", "y")]
+
+    assert [run.name for run in read_runs(paths)] == ["x/run", "y/run"]
+
+
+def test_a_folder_without_a_log_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"metrics\.jsonl"):
+        read_run(tmp_path)
+
+
+def test_a_damaged_recipe_does_not_spoil_the_report(tmp_path, write_run):
+    path = write_run(tmp_path / "a")
+    (path / "recipe.json").write_text("{")
+
+    assert read_run(path).recipe == {}
