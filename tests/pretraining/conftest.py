@@ -1,4 +1,4 @@
-"""A vocabulary without strings, and the folder's toy packs on the path."""
+"""A vocabulary without strings, a small real store, and the folder's toy packs on the path."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spanwise.data.store_writer import TokenStoreWriter
+from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
+from spanwise.text.corpus import Document
+from spanwise.text.learn import learn_tokenizer
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -28,3 +32,38 @@ def vocabulary() -> Vocabulary:
         starts_word=(ids >= 5) & (ids < 100),
         unigram_counts=100_000 // (1 + ids),
     )
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    sentences = ["Denver is the capital of Colorado, and the US Mint is there.", "Is it so? No! The capitals, theirs."]
+    return learn_tokenizer([Document("here", 1, sentences * 5)], vocab_size=120)
+
+
+@pytest.fixture(scope="session")
+def write_store(tokenizer, tmp_path_factory):
+    """A function that writes documents (lists of sentences of ids) to a real store and opens it."""
+
+    def write(documents, **options) -> TokenStore:
+        folder = tmp_path_factory.mktemp("stores") / "store"
+        with TokenStoreWriter(folder, tokenizer, **options) as writer:
+            for document in documents:
+                writer.add_document([np.asarray(sentence) for sentence in document])
+        return TokenStore.open(folder)
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def documents(tokenizer) -> list[list[np.ndarray]]:
+    """60 documents of 1 to 8 sentences of 1 to 40 ids."""
+    draw = np.random.default_rng(1)
+    return [
+        [draw.integers(5, tokenizer.vocab_size, draw.integers(1, 41)) for _ in range(draw.integers(1, 9))]
+        for _ in range(60)
+    ]
+
+
+@pytest.fixture(scope="session")
+def store(write_store, documents) -> TokenStore:
+    return write_store(documents)

@@ -1,0 +1,15 @@
+"""A block table says how much room its blocks take."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spanwise.pretraining.formats import BlockTable
+
+
+def test_packed_lengths_count_the_special_tokens():
+    table = BlockTable(starts=np.array([0, 7]), lengths=np.array([7, 3]), num_special=2)
+
+    assert table.num_blocks == 2
+    assert table.packed_lengths.tolist() == [9, 5]
+    assert (table.num_tokens_dropped, table.num_tokens_repeated) == (0, 0)

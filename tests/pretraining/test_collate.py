@@ -1,0 +1,96 @@
+"""A batch is what its rows, its epoch and the recipe parts say, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from spanwise.errors import ConfigError
+from spanwise.nn.sequences import Sequences
+from spanwise.pretraining.collate import Collator, check_needs
+from spanwise.pretraining.formats import SingleSegment
+from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+
+
+def collator_of(store, **options) -> Collator:
+    parts = dict(
+        format=SingleSegment(max_length=48),
+        masking=GeometricSpans(),
+        replacement=Replacement(),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
+        seed=3,
+    )
+    return Collator(store, **{**parts, **options})
+
+
+ROWS = np.array([4, 1, 30])
+
+
+def test_a_batch_has_the_replaced_ids_and_the_targets_of_every_objective(store):
+    collator = collator_of(store)
+    table = collator.format.blocks(store)
+
+    masked = collator.masked(table, ROWS, epoch=0)
+    batch = collator.batch(masked)
+
+    assert batch.ids == (4, 1, 30)
+    assert batch.counts == {"mlm": len(masked.hidden.position), "sbo": len(masked.hidden.position)}
+    assert batch.num_tokens == table.packed_lengths[ROWS].sum() == len(batch.input_ids)
+    changed = np.flatnonzero(batch.input_ids.numpy() != masked.pack.input_ids)
+    assert set(changed) <= set(masked.hidden.position) and len(changed)
+    expected = Sequences.from_lengths(table.packed_lengths[ROWS])
+    assert batch.sequences.lengths == expected.lengths
+    for name in ("cu_seqlens", "positions"):
+        found, wanted = getattr(batch.sequences, name), getattr(expected, name)
+        assert found.dtype == wanted.dtype and torch.equal(found, wanted)
+
+
+def test_a_sequence_is_masked_alike_whatever_is_in_its_pack(store):
+    """7B-6."""
+    collator = collator_of(store)
+    table = collator.format.blocks(store)
+
+    together = collator.masked(table, ROWS, epoch=2)
+    alone = collator.masked(table, ROWS[2:], epoch=2)
+
+    first = together.pack.borders[2]
+    np.testing.assert_array_equal(together.input_ids[first:], alone.input_ids)
+
+
+def test_masks_change_with_the_epoch_unless_they_are_static(store):
+    table = SingleSegment(max_length=48).blocks(store)
+    rows = np.arange(20)
+
+    dynamic, static = collator_of(store), collator_of(store, num_maskings=2)
+
+    ids = [dynamic.masked(table, rows, epoch).input_ids.tolist() for epoch in range(3)]
+    assert ids[0] != ids[1] != ids[2] != ids[0]
+    ids = [static.masked(table, rows, epoch).input_ids.tolist() for epoch in range(4)]
+    assert ids[0] == ids[2] != ids[1] == ids[3]
+
+
+def test_hidden_tokens_never_pass_max_targets(store):
+    table = SingleSegment(max_length=48).blocks(store)
+    free = collator_of(store).masked(table, np.arange(20), 0)
+    limit = len(free.hidden.position) - 3
+
+    masked = collator_of(store, max_targets=limit).masked(table, np.arange(20), 0)
+
+    assert len(masked.hidden.position) <= limit and masked.spans.num_cut > 0
+
+
+def test_what_an_objective_misses_is_named_before_any_file_is_opened():
+    class NextSentence:
+        needs = frozenset({"pair_label"})
+
+    with pytest.raises(ConfigError, match="'nsp' asks for 'pair_label'; format SingleSegment gives none"):
+        check_needs(SingleSegment(), {"nsp": NextSentence()})
+    with pytest.raises(ConfigError, match="at least one objective"):
+        check_needs(SingleSegment(), {})
+
+
+def test_a_number_of_maskings_below_1_is_refused(store):
+    with pytest.raises(ConfigError, match="num_maskings"):
+        collator_of(store, num_maskings=0)

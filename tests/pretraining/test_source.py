@@ -1,0 +1,138 @@
+"""A step is a pure function of its index, whoever asks and when."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from spanwise.data.prefetch import Prefetcher
+from spanwise.errors import ConfigError, DataError
+from spanwise.pretraining.formats import SingleSegment
+from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+from spanwise.pretraining.source import PretrainingSource
+
+
+def source_of(store, **options) -> PretrainingSource:
+    parts = dict(
+        format=SingleSegment(max_length=48),
+        masking=GeometricSpans(),
+        replacement=Replacement(),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
+        seed=3,
+        max_tokens=200,
+        packs_per_step=3,
+    )
+    return PretrainingSource(store, **{**parts, **options})
+
+
+def content(step) -> list:
+    return [(batch.ids, batch.input_ids.tolist(), batch.targets["sbo"].left.tolist()) for batch in step]
+
+
+def test_a_step_is_the_same_whenever_and_in_whatever_order_it_is_asked_for(store):
+    """7B-6: mid-epoch resume, another process, going back."""
+    forward = source_of(store)
+    expected = [content(forward.step(index)) for index in range(40)]
+    fresh = source_of(store)
+
+    for index in (39, 0, 17, 38, 17, 5):
+        assert content(fresh.step(index)) == expected[index]
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_the_prefetch_thread_changes_nothing(store, depth):
+    source, plain = source_of(store), source_of(store)
+
+    with Prefetcher(source.step, first=4, depth=depth) as steps:
+        for index in range(4, 20):
+            assert content(steps.get(index)) == content(plain.step(index))
+            assert source.position(index) == plain.position(index)
+
+
+def test_every_block_is_visited_once_an_epoch(store):
+    source = source_of(store, packs_per_step=1)
+
+    for epoch in range(3):
+        first = sum(source.num_packs(e) for e in range(epoch))
+        ids = [i for k in range(source.num_packs(epoch)) for b in source.step(first + k) for i in b.ids]
+        assert sorted(ids) == list(range(source.table.num_blocks))
+
+
+def test_other_sequences_meet_in_other_epochs(store):
+    """7B-19."""
+    source = source_of(store)
+
+    packs = [{batch.ids for batch in source.epoch_batches(epoch)} for epoch in (0, 1)]
+
+    assert len(packs[0] & packs[1]) <= 0.1 * len(packs[0])
+
+
+def test_capacities_are_kept(store):
+    source = source_of(store, max_sequences=5, max_targets=24)
+
+    for batch in source.epoch_batches():
+        assert batch.num_tokens <= 200 and len(batch.ids) <= 5 and max(batch.counts.values()) <= 24
+
+
+def test_the_position_counts_epochs_passed(store):
+    source = source_of(store, packs_per_step=1)
+    packs = source.num_packs(0)
+
+    assert source.position(0) == {"epoch": 0.0}
+    assert source.position(packs // 2)["epoch"] == pytest.approx((packs // 2) / packs)
+    assert source.position(packs)["epoch"] == 1.0
+
+
+def test_validation_masks_and_order_are_constant(store):
+    """7B-6: the same masks at each evaluation."""
+    source = source_of(store, num_maskings=1, order="stored")
+
+    epochs = [[content([batch])[0] for batch in source.epoch_batches(epoch)] for epoch in (0, 1, 7)]
+
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert [i for batch in epochs[0] for i in batch[0]] == list(range(source.table.num_blocks))
+
+
+def test_shards_change_nothing(documents, write_store, store):
+    """7B-5: n shards are one concatenated file."""
+    many = source_of(write_store(documents, shard_bytes=150))
+
+    assert content(many.step(7)) == content(source_of(store).step(7))
+
+
+def test_a_document_without_a_successor_is_not_lost(write_store):
+    """7B-4: one short document alone, the validation set that yielded zero examples."""
+    source = source_of(write_store([[np.array([10, 11, 12])]]))
+
+    assert [batch.num_tokens for batch in source.epoch_batches()] == [5]
+    assert [batch.num_tokens for batch in source.step(100)] == [5, 5, 5]
+
+
+def test_a_store_without_text_is_an_error_and_not_a_loss_of_zero(store):
+    """7B-4."""
+    empty = object.__new__(type(store))
+    empty.__dict__.update(store.__dict__)
+    empty.sentence_lengths = np.zeros(0, dtype=np.int32)
+    empty.sentence_offsets = np.zeros(1, dtype=np.int64)
+    empty.document_borders = np.zeros(1, dtype=np.int64)
+
+    with pytest.raises(DataError, match="no text"):
+        source_of(empty)
+
+
+def test_capacities_that_hold_nothing_are_refused(store):
+    with pytest.raises(ConfigError, match="max_tokens=40"):
+        source_of(store, max_tokens=40)
+    with pytest.raises(ConfigError, match="packs_per_step"):
+        source_of(store, packs_per_step=0)
+    with pytest.raises(ConfigError, match="max_targets"):
+        source_of(store, max_targets=2)
+
+
+def test_batches_are_real_tensors_of_the_right_types(store):
+    batch = source_of(store).step(0)[0]
+
+    assert batch.input_ids.dtype == batch.token_type_ids.dtype == torch.int64
+    assert batch.counts["mlm"] == batch.targets["mlm"].count > 0
