@@ -132,8 +132,7 @@ def main(arguments):
     if seconds:
         print(f"Set up in {seconds:.0f} s (not counted below)", flush=True)
     if command == "quickstart":
-        environment = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", **os.environ}  # large pages: faster on CPU
-        return call([PYTHON, "-m", "spanwise", "quickstart", *rest], env=environment)
+        return call([PYTHON, "-m", "spanwise", "quickstart", *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
     return call([PYTHON, "-m", "ruff", "check"], cwd=ROOT) or call(
         [PYTHON, "-m", "pytest", "-n", "2", *rest], cwd=ROOT, env=environment

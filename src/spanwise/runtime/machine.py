@@ -43,7 +43,7 @@ class Machine:
         """Return what could be better, each line with its cure; empty where nothing is amiss."""
         lines = [f"{name} is not installed: run pip install spanwise again." for name in self.missing]
         if self.huge_pages == "available":
-            lines.append(f"Large memory pages speed up training on CPU: export GLIBC_TUNABLES={HUGE_PAGES}")
+            lines.append(f"Large memory pages may speed up training on CPU; try: export GLIBC_TUNABLES={HUGE_PAGES}")
         if self.compiled_cache is None:
             lines.append("No folder to keep compiled loops in (10 s more at each start): set NUMBA_CACHE_DIR.")
         if self.memory_gb is not None and self.memory_gb < MIN_MEMORY_GB:
