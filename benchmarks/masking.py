@@ -2,9 +2,9 @@
 
 64 sequences of 512 tokens, one thread, warm. Ours: ids in, replaced ids and the targets of the masked-LM and of the
 span-boundary objective out (for subword and whole-word masking too, which gives the peer nothing); the row "from the
-store to the batch" adds special tokens, word starts, positions and the `Batch`. Peer: `DataCollatorForLanguageModeling` of transformers, PyTorch tensors: ids in,
-input_ids and labels out; its whole-word mode is shown for information. Rounds are interleaved, so that a busy
-machine slows both; figures are medians, the spread is the middle half of ours.
+store to the batch" adds special tokens, word starts, positions and the `Batch`. Peer: `DataCollatorForLanguageModeling`
+of transformers, PyTorch tensors: ids in, input_ids and labels out; its whole-word mode is shown for information.
+Turns are interleaved, so that a busy machine slows both; figures are medians, the spread is the middle half of ours.
 """
 
 from __future__ import annotations
