@@ -67,17 +67,17 @@ def spanbert_base_original() -> PretrainingRecipe:
 
 def spanbert_small() -> PretrainingRecipe:
     """4 layers x 512 for one machine: a day of two cores, or minutes of a GPU."""
-    return _one_machine("spanbert-small", sizes.SMALL, vocab_size=16_000, learning_rate=1e-3)
+    return _one_machine("spanbert-small", sizes.SMALL, vocab_size=16_000, learning_rate=2e-3)
 
 
 def spanbert_mini() -> PretrainingRecipe:
     """4 layers x 256 for one machine."""
-    return _one_machine("spanbert-mini", sizes.MINI, vocab_size=16_000, learning_rate=2e-3)
+    return _one_machine("spanbert-mini", sizes.MINI, vocab_size=16_000, learning_rate=4e-3)
 
 
 def spanbert_tiny() -> PretrainingRecipe:
     """2 layers x 128: an hour of two cores is some hundred million tokens."""
-    return _one_machine("spanbert-tiny", sizes.TINY, vocab_size=8_000, learning_rate=3e-3)
+    return _one_machine("spanbert-tiny", sizes.TINY, vocab_size=8_000, learning_rate=6e-3)
 
 
 def spanbert_quickstart() -> PretrainingRecipe:
@@ -94,7 +94,7 @@ def spanbert_quickstart() -> PretrainingRecipe:
         encoder=replace(tiny.encoder, max_positions=512, hidden_dropout=0.0),
         format=SingleSegment(max_length=128),
         batch=PackedBatch(tokens_per_step=2_048, max_tokens=2_048),
-        training=replace(tiny.training, learning_rate=5e-3, max_tokens=None, budget=240.0, log_every=20),
+        training=replace(tiny.training, learning_rate=8e-3, max_tokens=None, budget=240.0, log_every=20),
         differences=(*tiny.differences, "No dropout: the text is seen about once.", "Sequences of 128 tokens."),
     )
 
@@ -121,8 +121,16 @@ def _one_machine(name: str, shape, vocab_size: int, learning_rate: float) -> Pre
         encoder=shape,
         batch=PackedBatch(tokens_per_step=8_192, max_tokens=8_192),
         training=TrainingOptions(
-            learning_rate=learning_rate, warmup_steps=0.06, adam_beta2=0.98, max_tokens=100_000_000, eval_every=500
+            learning_rate=learning_rate,
+            warmup_steps=0.06,
+            optimizer="muon",
+            adam_beta2=0.98,
+            max_tokens=100_000_000,
+            eval_every=500,
         ),
         initial=InitialWeights(positions="sinusoidal"),
-        differences=(*_PAPER, "Size, batch, rate and length are ours, for one machine; positions start as sinusoids."),
+        differences=(
+            *_PAPER,
+            "Size, batch, rate and length are ours, for one machine; positions start as sinusoids, matrices learn by Muon.",
+        ),
     )

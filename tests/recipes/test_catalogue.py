@@ -1,0 +1,40 @@
+import pytest
+
+from spanwise import recipes
+from spanwise.config import from_record, to_record
+from spanwise.errors import ConfigError
+from spanwise.pretraining.system import check
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_every_recipe_resolves_checks_and_writes_an_unambiguous_record(name):
+    recipe = recipes.find(name)
+    check(recipe)
+    assert recipe.name == name
+    parts = [recipe, recipe.tokenizer, recipe.encoder, recipe.format, recipe.masking, recipe.replacement]
+    parts += [*recipe.objectives.values(), recipe.batch, recipe.training, recipe.initial]
+    assert from_record(to_record(recipe), {type(part) for part in parts}) == recipe
+
+
+def test_an_unknown_name_is_answered_by_the_nearest():
+    with pytest.raises(ConfigError, match="spanbert-base"):
+        recipes.find("spanbert-bsae")
+
+
+def test_a_users_function_is_found_in_its_file_and_its_mistakes_are_named(tmp_path):
+    file = tmp_path / "my_recipes.py"
+    file.write_text(
+        "from dataclasses import replace\nfrom spanwise.recipes import spanbert_tiny\n"
+        "def mine():\n    return replace(spanbert_tiny(), name='mine')\n"
+        "def wrong():\n    return 3\n"
+    )
+    assert recipes.find(f"{file}:mine").name == "mine"
+    with pytest.raises(ConfigError, match="returned int"):
+        recipes.find(f"{file}:wrong")
+    with pytest.raises(ConfigError, match=r"no function 'mien'.*mine"):
+        recipes.find(f"{file}:mien")
+    with pytest.raises(ConfigError, match="does not exist"):
+        recipes.find(f"{tmp_path}/no.py:mine")
+    (tmp_path / "broken.py").write_text("raise ValueError('boom')")
+    with pytest.raises(ConfigError, match="boom"):
+        recipes.find(f"{tmp_path}/broken.py:mine")
