@@ -7,9 +7,9 @@ import time
 import pytest
 from rich.console import Console
 
-from spanwise.errors import ConfigError
+from spanwise.errors import ConfigError, DataError
 from spanwise.quickstart.page import build_page
-from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, next_commands, quickstart
+from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, next_commands, quickstart, rewrite_report
 from spanwise.reporting.page import render
 
 BUDGET = 12.0
@@ -68,6 +68,16 @@ def test_result_is_json_and_the_page_is_a_function_of_it(finished):
     assert (result.folder / REPORT_NAME).read_text(encoding="utf-8") == render(build_page(record))
     korean = render(build_page({**record, "language": "ko"}))
     assert "무작위 가중치" in korean
+
+
+def test_the_page_can_be_written_again_and_a_foreign_folder_is_named(finished, tmp_path):
+    result = finished[0]
+
+    again = rewrite_report(result.folder, tmp_path / "again.html")
+
+    assert again.read_text(encoding="utf-8") == result.report.read_text(encoding="utf-8")
+    with pytest.raises(DataError, match="no result of a quickstart"):
+        rewrite_report(tmp_path)
 
 
 def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escaped(finished):

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from spanwise.quickstart.terminal import Terminal
+from spanwise.quickstart.terminal import Terminal, excerpt
 
 
 def measure(verdict):
@@ -43,3 +43,15 @@ def test_markup_in_text_is_shown_and_not_obeyed():
     text = shown(lambda terminal: terminal.answer(answer))
 
     assert "[bold]?" in text and "a [red]b" in text and "[x]" in text
+
+
+def test_a_long_context_is_cut_at_spaces_around_the_answer():
+    context = "word " * 200 + "ANSWER " + "tail " * 200
+    start = context.index("ANSWER")
+
+    first, last = excerpt(context, start, start + 6, margin=33)
+
+    assert "ANSWER" in context[first:last]
+    assert context[first:last].split()[0] == "word" and context[first:last].split()[-1] == "tail"
+    assert last - first < 80
+    assert excerpt("a b c", 2, 3) == (0, 5)

@@ -26,6 +26,7 @@ from spanwise.reporting.page import (
 from spanwise.reporting.spans import Run
 
 COLUMNS = ("unigram", "bigram", "control", "init", "trained")
+FEWEST_POINTS = 4  # fewer would be a straight line that says nothing
 BAR_TONES = {"trained": "ours", "init": "init", "control": "control", "bigram": "bigram"}
 
 
@@ -37,7 +38,7 @@ def build_page(result: dict[str, Any]) -> Page:
     of_corpus = words[f"corpus_{corpus['source']}"].format(documents=f"{corpus['num_documents']:,}")
     return Page(
         title=words["title"].format(minutes=clock(result["total_seconds"], language)),
-        subtitle=words["subtitle"].format(corpus=of_corpus, cores=result["machine"]["threads"]),
+        subtitle=words["subtitle"].format(corpus=of_corpus, cores=cores_text(result["machine"]["threads"], words)),
         sections=(
             Section(key="what", title=words["what"], blocks=(tiles(result, words), story(result, words))),
             masks_section(result, words),
@@ -165,7 +166,7 @@ def gain_cell(difference: dict[str, Any], digits: int, words: dict[str, str]) ->
     tone = {"above": "good", "not": "muted", "below": "bad"}[verdict.split()[0]]
     interval = ""
     if difference["low"] is not None:
-        interval = f"[{signed(difference['low'], digits)}, {signed(difference['high'], digits)}] "
+        interval = f"[{signed(difference['low'], digits)}, {signed(difference['high'], digits)}]\n"
     return Cell(text=signed(difference["value"], digits), note=interval + words[verdict], tone=tone)
 
 
@@ -174,10 +175,9 @@ def curve(name: str, result: dict[str, Any], words: dict[str, str]) -> Chart | N
     if measure is None:
         return None
     train, valid = result["pretraining"]["curve"], result["pretraining"]["valid_curve"]
-    lines = [
-        Line(label=words["curve_train"], x=train["tokens"], y=train.get(name, []), tone="ours"),
-        Line(label=words["curve_valid"], x=valid["tokens"], y=valid.get(name, []), tone="boundary"),
-    ]
+    lines = [Line(label=words["curve_train"], x=train["tokens"], y=train.get(name, []), tone="ours")]
+    if len(valid["tokens"]) >= FEWEST_POINTS:
+        lines.append(Line(label=words["curve_valid"], x=valid["tokens"], y=valid.get(name, []), tone="boundary"))
     for level in ("unigram", "bigram", "control"):
         if level in measure["values"]:
             lines.append(
@@ -307,6 +307,10 @@ def time_section(result: dict[str, Any], words: dict[str, str]) -> Section:
             Table(columns=[words["machine"], ""], rows=rows),
         ),
     )
+
+
+def cores_text(number: int, words: dict[str, str]) -> str:
+    return words["core" if number == 1 else "cores"].format(number=number)
 
 
 def clock(seconds: float, language: str) -> str:

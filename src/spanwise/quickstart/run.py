@@ -19,7 +19,7 @@ from typing import Any, Literal
 import torch
 from rich.console import Console
 
-from spanwise.errors import ConfigError
+from spanwise.errors import ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain
@@ -305,6 +305,19 @@ class _Job:
         self.record["total_seconds"] = round(self.clock.elapsed, 2)
         self.record["stages"] = self.clock.record()
         self.record = finite(self.record)
+
+
+def rewrite_report(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write the page of a finished quickstart again, from its result.json. Raises: DataError."""
+    source = Path(folder) / RESULT_NAME
+    try:
+        record = json.loads(source.read_text(encoding="utf-8"))
+        page = render(build_page(record))
+    except (OSError, ValueError, KeyError, TypeError) as cause:
+        raise DataError(f"{source} is no result of a quickstart ({cause!r}); run spanwise quickstart again.") from cause
+    report = Path(folder) / REPORT_NAME if out is None else Path(out)
+    write_text_atomic(report, page)
+    return report
 
 
 def free_folder() -> Path:

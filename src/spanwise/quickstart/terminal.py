@@ -98,7 +98,8 @@ class Terminal:
 
     def answer(self, answer: dict[str, Any]) -> None:
         """A question and its text with the answer marked."""
-        text = highlight_answer(answer["context"], answer["start"], answer["end"])
+        first, last = excerpt(answer["context"], answer["start"], answer["end"])
+        text = highlight_answer(answer["context"][first:last], answer["start"] - first, answer["end"] - first)
         expected = f"expected: {' / '.join(answer['gold'])}" if answer["gold"] else ""
         self.console.print(
             Panel(
@@ -116,3 +117,11 @@ class Terminal:
         for command, words in commands:
             self.console.print(f"  {words}", style="dim", markup=False, highlight=False)
             self.console.print(f"    {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def excerpt(context: str, start: int, end: int, margin: int = 280) -> tuple[int, int]:
+    """Where to cut a long context around characters start..end, at spaces: half-open."""
+    first, last = max(0, start - margin), min(len(context), end + margin)
+    first = 0 if first == 0 else max(0, context.find(" ", first, start) + 1)
+    cut = len(context) if last == len(context) else context.rfind(" ", end, last)
+    return first, cut if cut > end else last
