@@ -1,6 +1,6 @@
 """Numbers and times are written for people."""
 
-from spanwise.quickstart.page import clock, number, signed
+from spanwise.quickstart.page import clock, number, round_figure, signed
 
 
 def test_times_are_minutes_and_seconds_in_both_languages():
@@ -11,3 +11,7 @@ def test_times_are_minutes_and_seconds_in_both_languages():
 def test_missing_numbers_are_dashes_and_signs_are_shown():
     assert number(None, 2) == "–" and number(1.005, 1) == "1.0"
     assert signed(0.25, 2) == "+0.25" and signed(-0.25, 2) == "−0.25" and signed(None, 1) == "–"
+
+
+def test_large_figures_are_rounded_to_one_digit():
+    assert [round_figure(value) for value in (0, 7, 78_643, 961_000)] == ["0", "7", "80,000", "1,000,000"]

@@ -26,6 +26,7 @@ from spanwise.reporting.page import (
 from spanwise.reporting.spans import Run
 
 COLUMNS = ("unigram", "bigram", "control", "init", "trained")
+SPANBERT_TOKENS = 2.4e6 * 131_072  # SpanBERT, section 4.2: steps times tokens a step
 FEWEST_POINTS = 4  # fewer would be a straight line that says nothing
 BAR_TONES = {"trained": "ours", "init": "init", "control": "control", "bigram": "bigram"}
 
@@ -100,7 +101,8 @@ def story(result: dict[str, Any], words: dict[str, str]) -> Prose:
         "vocabulary": f"{result['model']['vocab_size']:,}",
         "tokens": f"{result['corpus']['num_tokens']:,}",
         "qa_train": f"{result['qa']['num_train_questions']:,}",
-        "qa_dev": f"{result['qa']['num_dev_questions']:,}",
+        "qa_dev": f"{result['qa']['num_scored_questions']:,}",
+        "times": round_figure(SPANBERT_TOKENS / max(1, result["pretraining"]["num_tokens"])),
         "qa_articles": result["qa"]["num_dev_articles"],
     }
     return Prose(paragraphs=[words[f"what_{n}"].format(**facts) for n in (1, 2, 3, 4)])
@@ -239,7 +241,7 @@ def filled_table(result: dict[str, Any], words: dict[str, str]) -> Table | None:
         row = [Cell(text=place["truth"], strong=True)]
         for way in ways:
             guesses = place["guesses"][way]
-            text = " · ".join(f"{token} {100 * chance:.0f} %" for token, chance in guesses)
+            text = " · ".join(f"{token}\u00a0{100 * chance:.0f}\u00a0%" for token, chance in guesses)
             row.append(Cell(text=text, strong=bool(guesses) and guesses[0][0] == place["truth"]))
         rows.append(row)
     columns = [words["filled_place"], *(words[f"filled_{way}"] for way in ways)]
@@ -307,6 +309,12 @@ def time_section(result: dict[str, Any], words: dict[str, str]) -> Section:
             Table(columns=[words["machine"], ""], rows=rows),
         ),
     )
+
+
+def round_figure(value: float) -> str:
+    """One digit and zeros: 78643 -> '80,000'."""
+    size = 10 ** math.floor(math.log10(max(1.0, value)))
+    return f"{round(value / size) * size:,.0f}"
 
 
 def cores_text(number: int, words: dict[str, str]) -> str:
