@@ -14,11 +14,16 @@ Source: Vaswani et al. 2017, section 3.2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.nn.sequences import Sequences
+
+LENGTH_MULTIPLE = 16
 
 
 def attend(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0.0) -> Tensor:
@@ -28,14 +33,38 @@ def attend(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0
     Returns [T, D] in the type of `qkv`. No host-device synchronisation: lengths are known on the host.
     """
     if dropout == 0.0 and qkv.device.type == "cpu":
-        return _PackedAttention.apply(qkv, sequences.lengths, num_heads)
+        return _PackedAttention.apply(qkv.contiguous(), sequences.lengths, num_heads)
     if dropout == 0.0 and qkv.device.type == "cuda" and qkv.dtype in (torch.float16, torch.bfloat16):
         return _attend_varlen(qkv, sequences, num_heads)
     return _attend_each(qkv, sequences.lengths, num_heads, dropout)
 
 
+@dataclass(frozen=True)
+class _Window:
+    """The rows of a pack that one sequence's products read: its own, and perhaps some of its neighbours."""
+
+    begin: int
+    end: int
+    first: int  # the sequence's first row, counted from `begin`
+    last: int  # one past its last row
+
+
+def _windows(lengths: tuple[int, ...], num_tokens: int, multiple: int) -> Iterator[_Window]:
+    """One window a sequence, its size rounded up to `multiple` where the pack has as many rows."""
+    start = 0
+    for length in lengths:
+        size = min(-(-length // multiple) * multiple, num_tokens)
+        begin = min(start, num_tokens - size)
+        yield _Window(begin, begin + size, start - begin, start - begin + length)
+        start += length
+
+
 class _PackedAttention(torch.autograd.Function):
-    """softmax(q kᵀ / √K) v for each sequence, with its gradient, as one node."""
+    """softmax(q kᵀ / √K) v for each sequence, with its gradient, as one node.
+
+    Rows of neighbours inside a window take no part: their columns get a score of minus infinity and their rows of
+    probabilities are cleared, which makes every gradient that passes there zero.
+    """
 
     @staticmethod
     def forward(ctx, qkv: Tensor, lengths: tuple[int, ...], num_heads: int) -> Tensor:
@@ -44,19 +73,24 @@ class _PackedAttention(torch.autograd.Function):
         qkv_T3HK = qkv.view(T, 3, num_heads, K)
         out_THK = qkv.new_empty(T, num_heads, K)
         zero = qkv.new_zeros(())
-        keep = ctx.needs_input_grad[0]
+        multiple = 1 if qkv.dtype == torch.float32 else LENGTH_MULTIPLE
+        windows = list(_windows(lengths, T, multiple))
         probabilities = []
-        start = 0
-        for length in lengths:
-            q_HLK, k_HLK, v_HLK = qkv_T3HK[start : start + length].permute(1, 2, 0, 3).unbind(0)
-            scores_HLL = torch.baddbmm(zero, q_HLK, k_HLK.transpose(1, 2), beta=0, alpha=K**-0.5)
-            p_HLL = torch.softmax(scores_HLL, -1)
-            out_THK[start : start + length].transpose(0, 1).copy_(torch.bmm(p_HLL, v_HLK))
-            if keep:
+        for window in windows:
+            first, last = window.first, window.last
+            q_HLK, k_HLK, v_HLK = qkv_T3HK[window.begin : window.end].permute(1, 2, 0, 3).unbind(0)
+            p_HLL = torch.baddbmm(zero, q_HLK, k_HLK.transpose(1, 2), beta=0, alpha=K**-0.5)
+            for outside in _outside(window):
+                p_HLL[:, :, outside] = float("-inf")
+            p_HLL = torch.softmax(p_HLL, -1)
+            for outside in _outside(window):
+                p_HLL[:, outside] = 0.0
+            mixed_LHK = torch.bmm(p_HLL, v_HLK).transpose(0, 1)
+            out_THK[window.begin + first : window.begin + last].copy_(mixed_LHK[first:last])
+            if ctx.needs_input_grad[0]:
                 probabilities.append(p_HLL)
-            start += length
         ctx.save_for_backward(qkv, *probabilities)
-        ctx.lengths, ctx.num_heads = lengths, num_heads
+        ctx.windows, ctx.num_heads = windows, num_heads
         return out_THK.view(T, D)
 
     @staticmethod
@@ -67,18 +101,25 @@ class _PackedAttention(torch.autograd.Function):
         qkv_T3HK = qkv.view(T, 3, H, K)
         grad_THK = grad.reshape(T, H, K)
         grad_T3HK = torch.empty_like(qkv_T3HK)
-        start = 0
-        for length, p_HLL in zip(ctx.lengths, probabilities, strict=True):
-            q_HLK, k_HLK, v_HLK = qkv_T3HK[start : start + length].permute(1, 2, 0, 3).unbind(0)
-            grad_q, grad_k, grad_v = grad_T3HK[start : start + length].permute(1, 2, 0, 3).unbind(0)
-            grad_HLK = grad_THK[start : start + length].transpose(0, 1)
+        for window, p_HLL in zip(ctx.windows, probabilities, strict=True):
+            first, last = window.first, window.last
+            rows = slice(window.begin, window.end)
+            q_HLK, k_HLK, v_HLK = qkv_T3HK[rows].permute(1, 2, 0, 3).unbind(0)
+            grad_HLK = grad_THK[rows].transpose(0, 1)
             grad_p = torch.bmm(grad_HLK, v_HLK.transpose(1, 2))
             grad_scores = torch._softmax_backward_data(grad_p, p_HLL, -1, p_HLL.dtype).mul_(K**-0.5)
-            grad_q.copy_(torch.bmm(grad_scores, k_HLK))
-            grad_k.copy_(torch.bmm(grad_scores.transpose(1, 2), q_HLK))
-            grad_v.copy_(torch.bmm(p_HLL.transpose(1, 2), grad_HLK))
-            start += length
+            grads = grad_T3HK[window.begin + first : window.begin + last].permute(1, 2, 0, 3)
+            grads[0].copy_(torch.bmm(grad_scores, k_HLK)[:, first:last])
+            grads[1].copy_(torch.bmm(grad_scores.transpose(1, 2), q_HLK)[:, first:last])
+            grads[2].copy_(torch.bmm(p_HLL.transpose(1, 2), grad_HLK)[:, first:last])
         return grad_T3HK.view(T, 3 * D), None, None
+
+
+def _outside(window: _Window) -> list[slice]:
+    """The parts of a window that belong to neighbours."""
+    size = window.end - window.begin
+    parts = (slice(0, window.first), slice(window.last, size))
+    return [part for part in parts if part.start < part.stop]
 
 
 def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int) -> Tensor:

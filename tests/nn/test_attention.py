@@ -1,0 +1,98 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from spanwise.nn.attention import attend
+from spanwise.nn.sequences import Sequences
+
+H, K = 2, 8
+
+
+def make_qkv(num_tokens, dtype=torch.float32, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(num_tokens, 3 * H * K, generator=generator).to(dtype).requires_grad_()
+
+
+def plain_attention(qkv, lengths):
+    outs = []
+    for part in qkv.split(lengths):
+        q, k, v = part.view(len(part), 3, H, K).permute(1, 2, 0, 3).unbind(0)
+        p = torch.softmax(q @ k.transpose(1, 2) / K**0.5, -1)
+        outs.append((p @ v).transpose(0, 1).reshape(len(part), H * K))
+    return torch.cat(outs)
+
+
+@pytest.mark.parametrize("lengths", [[1], [5, 1, 9], [16, 32, 16], [33, 2, 40, 15]])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-6), (torch.bfloat16, 3e-2)])
+def test_values_and_gradients_equal_plain_attention_inside_each_sequence(lengths, dtype, tolerance):
+    sequences = Sequences.from_lengths(lengths)
+    qkv = make_qkv(sequences.num_tokens, dtype)
+    exact = qkv.detach().float().requires_grad_()
+    weights = torch.randn(sequences.num_tokens, H * K, generator=torch.Generator().manual_seed(1))
+    out = attend(qkv, sequences, H)
+    out.backward(weights.to(dtype))
+    expected = plain_attention(exact, lengths)
+    expected.backward(weights)
+    assert out.dtype == dtype
+    torch.testing.assert_close(out.float(), expected.detach(), atol=tolerance, rtol=tolerance)
+    torch.testing.assert_close(qkv.grad.float(), exact.grad, atol=2 * tolerance, rtol=2 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_sequence_never_sees_its_neighbours(dtype):
+    lengths = [7, 20, 3]
+    sequences = Sequences.from_lengths(lengths)
+    qkv = make_qkv(30, dtype).detach()
+    changed = qkv.clone()
+    changed[:7] = 50.0
+    changed[27:] = -50.0
+    assert torch.equal(attend(qkv, sequences, H)[7:27], attend(changed, sequences, H)[7:27])
+
+
+def test_gradients_of_one_sequence_are_zero_for_the_others():
+    sequences = Sequences.from_lengths([7, 20, 3])
+    qkv = make_qkv(30, torch.bfloat16)
+    attend(qkv, sequences, H)[7:27].sum().backward()
+    assert qkv.grad[7:27].abs().sum() > 0
+    assert qkv.grad[:7].abs().sum() == 0 and qkv.grad[27:].abs().sum() == 0
+
+
+def test_gradients_agree_with_finite_differences():
+    sequences = Sequences.from_lengths([3, 4])
+    qkv = torch.randn(7, 3 * H * K, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: attend(x, sequences, H), qkv)
+
+
+def test_dropout_of_probabilities_keeps_the_expected_value_and_stays_inside_sequences():
+    sequences = Sequences.from_lengths([6, 10])
+    qkv = make_qkv(16)
+    torch.manual_seed(0)
+    drawn = torch.stack([attend(qkv, sequences, H, dropout=0.3).detach() for _ in range(3000)])
+    expected = attend(qkv, sequences, H).detach()
+    assert not torch.equal(drawn[0], drawn[1])
+    torch.testing.assert_close(drawn.mean(0), expected, atol=0.06, rtol=0)
+    attend(qkv, sequences, H, dropout=0.3)[:6].sum().backward()
+    assert qkv.grad[6:].abs().sum() == 0 and qkv.grad[:6].abs().sum() > 0
+
+
+def test_autograd_nodes_do_not_grow_with_the_number_of_sequences():
+    def count(lengths):
+        out = attend(make_qkv(sum(lengths)), Sequences.from_lengths(lengths), H)
+        seen, todo = set(), [out.grad_fn]
+        while todo:
+            node = todo.pop()
+            if node is not None and node not in seen:
+                seen.add(node)
+                todo += [parent for parent, _ in node.next_functions]
+        return len(seen)
+
+    assert count([4, 4]) == count([2] * 30)
+
+
+def test_strided_input_is_accepted():
+    sequences = Sequences.from_lengths([4, 5])
+    wide = torch.randn(9, 3 * H * K + 4)
+    torch.testing.assert_close(
+        attend(wide[:, : 3 * H * K], sequences, H),
+        F.pad(plain_attention(wide[:, : 3 * H * K].contiguous(), [4, 5]), (0, 0)),
+    )
