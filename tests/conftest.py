@@ -13,6 +13,10 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 import pytest
 
+from spanwise.data.prepare import prepare
+from spanwise.data.token_store import TokenStore
+from spanwise.text.learn import learn_tokenizer
+
 
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the long tests too")
@@ -37,3 +41,37 @@ def pytest_collection_modifyitems(config, items):
 def data_folder(request) -> Path:
     """The folder given with --data-folder; tests that ask for it are left out where none is given."""
     return request.config.getoption("--data-folder").resolve(strict=True)
+
+
+TEXT = """the old river ran past a stone bridge and into the quiet town where people sold bread fish and cloth
+every morning before the bells of the tall church rang over the market square in winter and in summer"""
+WORDS = TEXT.split()
+
+
+def sentences(seed: int, count: int) -> list[str]:
+    """Sentences from a small grammar of its own: word i follows from a linear congruence, so no library draws."""
+    made, state = [], seed
+    for _ in range(count):
+        words = []
+        for _ in range(8 + state % 9):
+            state = (state * 1103515245 + 12345) % 2**31
+            words.append(WORDS[(state >> 8) % len(WORDS)])
+        made.append(" ".join(words).capitalize() + ".")
+    return made
+
+
+@pytest.fixture(scope="session")
+def tiny_text(tmp_path_factory) -> Path:
+    """Fifty documents of eight sentences, a paragraph each."""
+    lines = sentences(1, 400)
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n\n".join(" ".join(lines[i : i + 8]) for i in range(0, 400, 8)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_store(tiny_text) -> TokenStore:
+    """`tiny_text` as a store with a learned vocabulary of some 200 pieces."""
+    folder = tiny_text.parent
+    prepare(tiny_text, learn_tokenizer(tiny_text, vocab_size=300), folder / "store")
+    return TokenStore.open(folder / "store")

@@ -1,4 +1,4 @@
-"""What array code must know of a tokenizer: special ids, word starts, unigram counts. No strings, no tokenizer object."""
+"""What array code must know of a tokenizer: special ids, word starts, unigram counts; no strings, no object."""
 
 from __future__ import annotations
 

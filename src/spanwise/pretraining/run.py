@@ -47,7 +47,7 @@ TOKENIZER_FOLDER = "tokenizer"
 STORE_FOLDER = "store"
 VALIDATION_FOLDER = "validation-store"
 RECIPE_NAME = "recipe.json"
-MAX_VALIDATION_PACKS = 64  # of a training pack's size: enough for two digits, short enough to be asked for often
+MAX_VALIDATION_TOKENS = 131_072  # enough for two digits, short enough to be asked for often
 
 Paths = Sequence[str | Path] | str | Path
 
@@ -99,7 +99,8 @@ def pretrain(
         ready = make_ready(
             recipe, folder, data=data, text=text, valid=valid, tokenizer=tokenizer, init=init, corpus=corpus, log=log
         )
-        write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
+        if not (folder.path / RECIPE_NAME).exists():  # a refused resume must leave the first record
+            write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
         return train(
             ready.model,
             ready.source,
@@ -185,7 +186,7 @@ def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[
     if ready.validation is None:
         return None
     source = validation_source(ready.recipe, ready.validation)
-    packs = min(source.num_packs(0), MAX_VALIDATION_PACKS)
+    packs = min(source.num_packs(0), max(1, MAX_VALIDATION_TOKENS // ready.recipe.batch.max_tokens))
     where = choose_device(device)
     precision = resolve_precision(ready.recipe.training.precision, where)
 

@@ -111,7 +111,8 @@ def finetune(
             "reset_weights": reset_weights,
         }
         asked = {"task": task_name, "model": str(model), "train": str(train), "dev": None if dev is None else str(dev)}
-        write_text_atomic(folder.path / "recipe.json", _json({**asked, **identity}))
+        if not (folder.path / "recipe.json").exists():  # a refused resume must leave the first record
+            write_text_atomic(folder.path / "recipe.json", _json({**asked, **identity}))
 
         def save_model(target: Path) -> None:
             if dev_scorer is not None:

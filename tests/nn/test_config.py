@@ -1,0 +1,31 @@
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import spanwise.nn.config
+from spanwise.errors import ConfigError
+from spanwise.nn.config import EncoderConfig
+from tests.nn.toy import toy_config
+
+
+def test_at_most_twenty_fields_each_documented_with_the_systems_that_differ():
+    names = [field.name for field in dataclasses.fields(EncoderConfig)]
+    lines = Path(spanwise.nn.config.__file__).read_text(encoding="utf-8").splitlines()
+    assert len(names) <= 20
+    for name in names:
+        assert any(line.startswith(f"    {name}:") and "  # " in line for line in lines), name
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"num_layers": 0}, "num_layers"),
+        ({"hidden_size": 30}, "does not divide"),
+        ({"hidden_dropout": 1.0}, "hidden_dropout"),
+        ({"attention_dropout": -0.1}, "attention_dropout"),
+    ],
+)
+def test_senseless_values_are_refused_by_name(changes, named):
+    with pytest.raises(ConfigError, match=named):
+        toy_config(**changes)

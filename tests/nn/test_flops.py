@@ -1,0 +1,26 @@
+import pytest
+
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.flops import (
+    layer_parameters,
+    masked_lm_head_parameters,
+    span_boundary_head_parameters,
+    training_flops_per_token,
+)
+
+BASE = EncoderConfig(vocab_size=28_996, hidden_size=768, num_layers=12, num_heads=12, intermediate_size=3_072)
+
+
+def test_parts_of_base_size_have_their_known_sizes():
+    assert layer_parameters(BASE) == 84_934_656
+    assert masked_lm_head_parameters(BASE) == 768 * 768 + 28_996 * 768
+    assert span_boundary_head_parameters(BASE) == 1_736 * 768 + 768 * 768 + 28_996 * 768
+
+
+def test_base_at_512_costs_587_megaflops_a_token_and_sbo_adds_four_percent():
+    mlm = training_flops_per_token(BASE, 512, [(0.15, masked_lm_head_parameters(BASE))])
+    both = training_flops_per_token(
+        BASE, 512, [(0.15, masked_lm_head_parameters(BASE)), (0.15, span_boundary_head_parameters(BASE))]
+    )
+    assert mlm == pytest.approx(587e6, rel=0.01)
+    assert both / mlm == pytest.approx(1.038, abs=0.003)

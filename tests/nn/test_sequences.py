@@ -1,0 +1,18 @@
+import pytest
+import torch
+
+from spanwise.nn.sequences import Sequences
+
+
+def test_borders_and_positions_follow_the_lengths():
+    sequences = Sequences.from_lengths([3, 1, 2])
+    assert sequences.cu_seqlens.tolist() == [0, 3, 4, 6] and sequences.cu_seqlens.dtype == torch.int32
+    assert sequences.positions.tolist() == [0, 1, 2, 0, 0, 1] and sequences.positions.dtype == torch.int64
+    assert sequences.num_tokens == 6 and sequences.max_length == 3
+    assert all(type(length) is int for length in sequences.lengths)
+
+
+@pytest.mark.parametrize("lengths", [[0], [2, -1], [[1, 2]]])
+def test_lengths_must_be_a_flat_list_above_zero(lengths):
+    with pytest.raises(ValueError, match="lengths"):
+        Sequences.from_lengths(lengths)

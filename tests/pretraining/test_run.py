@@ -1,0 +1,140 @@
+"""Pre-training as one call: from text, resumed after a hard kill, continued from a folder."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from spanwise.errors import ConfigError
+from spanwise.interop.load import load
+from spanwise.pretraining.run import pretrain
+from spanwise.recipes import spanbert_tiny
+
+STEPS = 30
+HERE = Path(__file__).parent
+
+
+def tiny_recipe(**training):
+    recipe = spanbert_tiny()
+    values = {"max_tokens": None, "max_steps": STEPS, "eval_every": 10, "save_every": 3, "log_every": 1, "threads": 1}
+    return replace(
+        recipe,
+        tokenizer=replace(recipe.tokenizer, vocab_size=300),
+        encoder=replace(
+            recipe.encoder, hidden_size=32, num_layers=2, num_heads=2, intermediate_size=64, max_positions=64
+        ),
+        format=replace(recipe.format, max_length=64),
+        batch=replace(recipe.batch, tokens_per_step=256, max_tokens=128),
+        training=replace(recipe.training, **{**values, **training}),
+    )
+
+
+def trained(folder: Path):
+    """What must be equal: the bytes of the weights, and every log line without its times."""
+    final = folder / "final"
+    weights = {name: (final / name).read_bytes() for name in ("model.safetensors", "heads.safetensors")}
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    timing = {"seconds", "seconds_left", "tokens_per_second", "flop_utilisation", "time"}
+    return weights, [{key: value for key, value in line.items() if key not in timing} for line in lines]
+
+
+def in_subprocess(store, out):
+    code = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
+        "from test_run import pretrain, tiny_recipe\n"
+        f"pretrain(tiny_recipe(), data={str(store)!r}, valid={str(store)!r}, out={str(out)!r}, resume=True)\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def test_text_alone_gives_a_run_folder_whose_model_loads(tiny_text, tmp_path):
+    result = pretrain(tiny_recipe(), text=tiny_text, valid=tiny_text, out=tmp_path / "run")
+    assert result.steps == STEPS
+    assert result.evaluation["mlm_loss"] < result.first_evaluation["mlm_loss"] - 0.2
+    assert result.evaluation["sbo_loss"] < result.first_evaluation["sbo_loss"] - 0.2
+    for name in ("tokenizer/tokenizer.json", "store/store.json", "recipe.json", "plan.jsonl", "metrics.jsonl"):
+        assert (tmp_path / "run" / name).is_file()
+    hidden = load(tmp_path / "run" / "final").encode(["The old river."])
+    assert hidden[0].shape[1] == 32
+
+
+def test_the_folder_loads_in_transformers_with_nothing_missing_and_equal_hidden_states(tiny_store, tmp_path):
+    from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+
+    pretrain(tiny_recipe(max_steps=3), data=tiny_store.path, out=tmp_path / "run")
+    final = tmp_path / "run" / "final"
+    _, report = AutoModelForMaskedLM.from_pretrained(final, output_loading_info=True)
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+    tokenizer = AutoTokenizer.from_pretrained(final)
+    batch = tokenizer(["The old river ran.", "Every morning in winter."], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        theirs = AutoModel.from_pretrained(final).eval()(**batch).last_hidden_state
+        ours = load(final)(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
+    real = batch["attention_mask"].bool()
+    assert torch.allclose(ours[real], theirs[real], atol=1e-5)
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(40, marks=pytest.mark.slow)])
+def test_a_run_killed_anywhere_goes_on_bit_for_bit(tiny_store, tmp_path, rounds):
+    pretrain(tiny_recipe(), data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "whole")
+    expected = trained(tmp_path / "whole")
+    draw = random.Random(20261121)
+    for number in range(rounds):
+        out, kills = tmp_path / f"killed-{number}", 0
+        while not (out / "final" / "manifest.json").exists():
+            process = in_subprocess(tiny_store.path, out)
+            if kills < 2:
+                deadline = time.monotonic() + 60
+                while not (out / "checkpoints").exists() and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                time.sleep(draw.uniform(0.0, 0.4))
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+                kills += 1
+            elif process.wait() != 0:
+                pytest.fail(process.stderr.read().decode())
+        assert trained(out) == expected, f"round {number} differs after {kills} kills"
+
+
+def test_resume_refuses_another_recipe_and_keeps_the_record_of_the_first(tiny_store, tmp_path):
+    out = tmp_path / "run"
+    pretrain(tiny_recipe(max_steps=3), data=tiny_store.path, out=out)
+    before = (out / "recipe.json").read_bytes()
+    with pytest.raises(ConfigError, match=r"masking\.p"):
+        pretrain(tiny_recipe(max_steps=3), data=tiny_store.path, out=out, resume=True, overrides=["masking.p=0.3"])
+    assert (out / "recipe.json").read_bytes() == before
+
+
+def test_a_run_goes_on_from_another_runs_folder_with_its_heads(tiny_store, tmp_path):
+    first = pretrain(tiny_recipe(), data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "first")
+    second = pretrain(
+        tiny_recipe(max_steps=2), data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "second", init=first.final
+    )
+    assert second.first_evaluation == pytest.approx(first.evaluation, rel=1e-5)
+
+
+def test_data_and_text_exclude_each_other(tiny_text, tiny_store, tmp_path):
+    for values in ({}, {"data": tiny_store.path, "text": tiny_text}):
+        with pytest.raises(ConfigError, match="either data"):
+            pretrain(tiny_recipe(), out=tmp_path / "run", **values)
+
+
+def test_a_budget_ends_on_time_with_the_schedule_finished(tiny_store, tmp_path):
+    result = pretrain(tiny_recipe(max_steps=None), data=tiny_store.path, out=tmp_path / "run", budget=4)
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    last = [line for line in lines if "learning_rate" in line][-1]
+    assert last["learning_rate"] == 0.0 and last["step"] == result.steps
+    assert result.seconds < 12  # three times the budget: other work may hold the machine
+
+
+def test_a_wrong_value_is_refused_before_any_file_is_made(tiny_store, tmp_path):
+    with pytest.raises(ConfigError, match="max_length"):
+        pretrain(tiny_recipe(), data=tiny_store.path, out=tmp_path / "run", overrides=["format.max_length=512"])
+    assert not (tmp_path / "run").exists()

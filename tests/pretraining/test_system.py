@@ -1,0 +1,88 @@
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+import torch
+
+from spanwise import recipes
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.pretraining.objectives import MaskedLM
+from spanwise.pretraining.system import (
+    build_model,
+    check,
+    check_inputs,
+    continue_model,
+    training_source,
+    validation_source,
+)
+
+
+def small(recipe=None):
+    recipe = recipe or recipes.spanbert_tiny()
+    return replace(
+        recipe,
+        encoder=replace(recipe.encoder, hidden_size=32, num_heads=2, intermediate_size=64, max_positions=64),
+        format=replace(recipe.format, max_length=64),
+        batch=replace(recipe.batch, tokens_per_step=256, max_tokens=128),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsksForPairs:
+    name: ClassVar[str] = "pairs"
+    needs: ClassVar[frozenset[str]] = frozenset({"pair_label"})
+    weight: float = 1.0
+
+
+def test_a_senseless_cross_is_refused_by_naming_both_parts():
+    with pytest.raises(ConfigError, match=r"'pairs' asks for 'pair_label'.*SingleSegment"):
+        check(replace(small(), objectives={"pairs": AsksForPairs()}))
+
+
+def test_names_lengths_and_packs_that_disagree_are_refused():
+    with pytest.raises(ConfigError, match="use that name"):
+        check(replace(small(), objectives={"masked": MaskedLM()}))
+    with pytest.raises(ConfigError, match="max_positions"):
+        check(replace(small(), format=replace(small().format, max_length=65)))
+    with pytest.raises(ConfigError, match="max_tokens"):
+        check(replace(small(), batch=replace(small().batch, max_tokens=63)))
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others():
+    first, again = build_model(small(), 100), build_model(small(), 100)
+    for ours, theirs in zip(first.parameters(), again.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    recipe = small()
+    other = build_model(replace(recipe, training=replace(recipe.training, seed=1)), 100)
+    assert not torch.equal(first.encoder.word_embedding, other.encoder.word_embedding)
+
+
+def test_training_masks_change_with_the_epoch_and_validation_masks_never(tiny_store):
+    training, validation = training_source(small(), tiny_store), validation_source(small(), tiny_store)
+    constant = [batch.input_ids for batch in validation.step(0)]
+    packs = validation.num_packs(0)
+    assert all(torch.equal(a, b.input_ids) for a, b in zip(constant, validation.step(packs), strict=True))
+    blocks = {batch.ids for index in range(8) for batch in training.step(index)}
+    assert len(blocks) == 8 * small().batch.packs_per_step
+
+
+def test_going_on_fills_known_heads_and_names_fresh_ones(tiny_store, tmp_path):
+    recipe = small()
+    model = build_model(recipe, tiny_store.vocabulary.size)
+    write_folder(tmp_path / "m", model.encoder, {"mlm": model.heads["mlm"]}, tiny_store.tokenizer())
+    checkpoint = read_folder(tmp_path / "m")
+    check_inputs(recipe, tiny_store, checkpoint)
+    seeded = replace(recipe, training=replace(recipe.training, seed=9))
+    again, fresh = continue_model(seeded, checkpoint)
+    assert fresh == ("sbo",)
+    real = slice(tiny_store.vocabulary.size)  # padded rows have no meaning and are not in files
+    assert torch.equal(again.encoder.word_embedding[real], model.encoder.word_embedding[real])
+    assert torch.equal(again.heads["mlm"].dense.weight, model.heads["mlm"].dense.weight)
+
+
+def test_weights_of_another_vocabulary_are_refused(tiny_store, tmp_path):
+    model = build_model(small(), 100)
+    write_folder(tmp_path / "m", model.encoder, {})
+    with pytest.raises(CheckpointError, match="100 vocabulary rows"):
+        check_inputs(small(), tiny_store, read_folder(tmp_path / "m"))
