@@ -117,6 +117,9 @@ def install(extras):
         status = call(pip + arguments)
         if status:
             stop(f"pip could not install {words} (status {status}); its message is above. Run again to go on.", status)
+    print("Compiling the array loops", flush=True)
+    if call([PYTHON, "-m", "spanwise.pretraining.warm"]):
+        stop("the installed package does not work; the message above says why. Run again once that is mended.")
     STATE.write_text(json.dumps({"fingerprint": fingerprint(), "extras": sorted(extras)}))
     return time.monotonic() - began
 

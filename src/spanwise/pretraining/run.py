@@ -22,6 +22,8 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.flops import training_flops_per_token
+from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
+from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
@@ -101,6 +103,7 @@ def pretrain(
         )
         if not (folder.path / RECIPE_NAME).exists():  # a refused resume must leave the first record
             write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
+            write_text_atomic(folder.path / MASKS_NAME, _json(mask_record(ready.source.masked_step(0))))
         return train(
             ready.model,
             ready.source,

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NEEDED = ["torch", "numpy", "numba", "tokenizers", "safetensors", "huggingface_hub", "pydantic", "cyclopts", "rich"]
-NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "plotly", "scipy"]
+NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "scipy"]
 EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard"}
 HUGE_PAGES = "glibc.malloc.hugetlb=1"
 MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 2.0

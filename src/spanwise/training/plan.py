@@ -215,10 +215,12 @@ class BudgetClock:
         return seconds
 
     def steps_left(self, budget: float) -> int:
-        """Whole steps that still fit, with time set aside for the last evaluation, checkpoint and model folder."""
+        """Whole steps that still fit, with time set aside for the last evaluation, checkpoint and model folder: at most
+        a third of what is left, so that a slow evaluation can't end the training."""
         at_end = 0.0 if self._eval_every == 0 else self.evaluation
         at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
-        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()))
+        left = max(0.0, budget - self.used)
+        return math.floor((left - min(at_end, left / 3)) / self.step_seconds())
 
 
 def read_plan(path: Path) -> list[PlanLine]:
