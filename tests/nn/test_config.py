@@ -2,11 +2,11 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from tests.nn.toy import toy_config
 
 import spanwise.nn.config
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
-from tests.nn.toy import toy_config
 
 
 def test_at_most_twenty_fields_each_documented_with_the_systems_that_differ():

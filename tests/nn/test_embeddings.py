@@ -1,9 +1,9 @@
 import pytest
 import torch
+from tests.nn.toy import toy_config
 
 from spanwise.nn.embeddings import Embeddings, padded_rows
 from spanwise.nn.sequences import Sequences
-from tests.nn.toy import toy_config
 
 
 @pytest.mark.parametrize(("vocab_size", "rows"), [(1, 64), (64, 64), (65, 128), (28_996, 29_056), (30_522, 30_528)])

@@ -1,10 +1,10 @@
 import pytest
 import torch
+from tests.nn.toy import hugging_face_twin, toy_config, toy_encoder
 
 from spanwise.errors import DataError
 from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.sequences import Sequences
-from tests.nn.toy import hugging_face_twin, toy_config, toy_encoder
 
 LENGTHS = [7, 1, 12, 5]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from tests.nn.toy import toy_config
 
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize, inverse_normal, normal
@@ -11,7 +12,6 @@ from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_loss
-from tests.nn.toy import toy_config
 
 
 def test_values_are_frozen_for_ever():

@@ -1,9 +1,9 @@
 import torch
 import torch.nn.functional as F
+from tests.nn.toy import toy_config
 
 from spanwise.nn.layer import EncoderLayer, FeedForward, SelfAttention, gelu
 from spanwise.nn.sequences import Sequences
-from tests.nn.toy import toy_config
 
 
 def test_gelu_names_choose_the_error_function_or_tanh():

@@ -2,11 +2,11 @@ import copy
 
 import pytest
 import torch
+from tests.nn.toy import toy_config, toy_encoder
 from transformers import BertConfig, BertForMaskedLM
 
 from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
-from tests.nn.toy import toy_config, toy_encoder
 
 
 def make_head():

@@ -1,13 +1,13 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.nn.toy import toy_encoder
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import padded_rows
 from spanwise.nn.init import initialize
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_loss
-from tests.nn.toy import toy_encoder
 
 
 def make_head(**options):

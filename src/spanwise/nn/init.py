@@ -69,6 +69,7 @@ def initialize(module: nn.Module, config: EncoderConfig, seed: int, prefix: str 
                 else:
                     values = normal(seed, path, parameter.numel(), config.initializer_range)
                     parameter.copy_(torch.from_numpy(values).view(parameter.shape))
+    for part in module.modules():
         if isinstance(part, Embeddings):
             with torch.no_grad():
                 part.word.weight[config.vocab_size :] = 0.0
@@ -91,7 +92,7 @@ def inverse_normal(uniform: np.ndarray) -> np.ndarray:
     square = centred * centred
     values = centred * _polynomial(CENTRE_TOP, square) / _polynomial(CENTRE_BOTTOM, square)
     tail = np.flatnonzero(np.abs(centred) > 0.5 - TAIL_BORDER)
-    outside = 0.5 - np.abs(centred[tail])
+    outside = np.minimum(uniform[tail], 1.0 - uniform[tail])
     depth = np.sqrt(-2.0 * _log(outside))
     # the approximation gives the lower tail, which is negative; the upper one mirrors it
     values[tail] = _polynomial(TAIL_TOP, depth) / _polynomial(TAIL_BOTTOM, depth) * -np.sign(centred[tail])
