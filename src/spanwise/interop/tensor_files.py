@@ -116,8 +116,9 @@ def _read_pickled(path: Path) -> dict[str, Tensor]:
             f"{path} is refused: a pickle may hold tensors alone, and this one asks for more or is damaged. {reason} "
             "Ask its author for model.safetensors."
         ) from error
-    except (RuntimeError, EOFError, ValueError, OSError, KeyError) as error:
-        raise CheckpointError(f"{path} can't be read ({str(error).splitlines()[0]}). Fetch it again.") from error
+    except Exception as error:  # damaged bytes make an unpickler fail in any way
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(f"{path} can't be read ({reason}). It may be cut short; fetch it again.") from error
     tensors = dict(content) if isinstance(content, Mapping) else {}
     if not tensors or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in tensors.items()):
         raise CheckpointError(f"{path} must hold a flat dictionary of tensors; it holds something else.")

@@ -1,0 +1,45 @@
+import pytest
+import torch
+from tests.nn.toy import toy_config, toy_encoder
+
+from spanwise.errors import CheckpointError
+from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, real_tensors
+from spanwise.interop.huggingface import read_folder
+
+
+def test_dropout_may_change_at_building_and_the_shape_may_not(folder):
+    checkpoint = read_folder(folder)
+    encoder = build_encoder(checkpoint, toy_config(hidden_dropout=0.3))
+    assert encoder.layers[0].attention.residual.dropout == 0.3
+    with pytest.raises(CheckpointError, match=r"has shape \[99, 32\]"):
+        build_encoder(checkpoint, toy_config(hidden_size=16))
+    with pytest.raises(CheckpointError, match="no tensor 'layers"):
+        build_encoder(checkpoint, toy_config(num_layers=4))
+
+
+def test_a_head_that_is_not_there_is_none(folder):
+    checkpoint = read_folder(folder)
+    assert build_head(checkpoint, "qa", build_encoder(checkpoint)) is None
+
+
+def test_heads_are_tied_to_the_encoder_they_are_built_for(folder):
+    checkpoint = read_folder(folder)
+    encoder = build_encoder(checkpoint)
+    assert build_head(checkpoint, "sbo", encoder).weight is encoder.word_embedding
+
+
+def test_padded_rows_are_cut_and_filled_with_zeros():
+    encoder = toy_encoder()
+    tensors = real_tensors(encoder, 99)
+    assert tensors["embeddings.word.weight"].shape == (99, 32)
+    other = toy_encoder(seed=8)
+    with torch.no_grad():
+        other.word_embedding[99:] = 5.0
+    fill(other, tensors, "toy")
+    assert torch.equal(other.word_embedding, encoder.word_embedding)
+
+
+def test_the_report_counts_and_names():
+    assert str(LoadReport()) == "all tensors found and used"
+    text = str(LoadReport(missing=("a", "b", "c", "d"), unexpected=("x",)))
+    assert text == "4 tensors missing: a, b, c, ...; 1 tensors not used: x"

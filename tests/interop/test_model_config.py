@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+from tests.nn.toy import toy_config
+
+from spanwise.errors import CheckpointError
+from spanwise.interop.model_config import config_record, encoder_config
+
+PATH = Path("folder/config.json")
+
+
+def make_record(**changes):
+    record = config_record(toy_config(), "BertForMaskedLM", pad_id=0) | changes
+    return {key: value for key, value in record.items() if value is not None}
+
+
+@pytest.mark.parametrize("changes", [{}, {"activation": "gelu_tanh", "norm_eps": 1e-5, "attention_dropout": 0.1}])
+def test_our_own_settings_come_back(changes):
+    config = toy_config(**changes)
+    assert encoder_config(config_record(config, "BertModel", 0), PATH) == config
+
+
+def test_a_folder_without_model_type_but_with_berts_settings_is_bert():
+    assert encoder_config(make_record(model_type=None), PATH) == toy_config()
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"model_type": "xlnet"}, "'xlnet'; this version reads: bert"),
+        ({"model_type": None, "hidden_size": None}, "names no model_type"),
+        ({"vocab_size": None}, "lacks 'vocab_size'"),
+        ({"hidden_size": "32"}, "hidden_size = '32'"),
+        ({"num_hidden_layers": True}, "num_hidden_layers = True"),
+        ({"num_hidden_layers": 0}, "at least 1"),
+        ({"num_attention_heads": 5}, "does not divide"),
+        ({"hidden_act": "relu"}, "hidden_act 'relu'"),
+        ({"position_embedding_type": "relative_key"}, "relative_key"),
+        ({"is_decoder": True}, "is_decoder"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(changes, named):
+    with pytest.raises(CheckpointError, match=named):
+        encoder_config(make_record(**changes), PATH)
+
+
+def test_settings_that_could_run_code_have_no_effect():
+    record = make_record(auto_map={"AutoModel": "x.Y"}, trust_remote_code=True, _attn_implementation="evil/kernel")
+    assert encoder_config(record, PATH) == toy_config()
