@@ -49,7 +49,7 @@ TOKENIZER_FOLDER = "tokenizer"
 STORE_FOLDER = "store"
 VALIDATION_FOLDER = "validation-store"
 RECIPE_NAME = "recipe.json"
-MAX_VALIDATION_TOKENS = 131_072  # enough for two digits, short enough to be asked for often
+MAX_VALIDATION_TOKENS = 65_536  # enough for two digits, short enough to be asked for often
 
 Paths = Sequence[str | Path] | str | Path
 
