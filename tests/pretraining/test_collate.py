@@ -8,7 +8,7 @@ import torch
 
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.pretraining.collate import Collator, check_needs
+from spanwise.pretraining.collate import ROW_MULTIPLE, Collator, check_needs
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
@@ -37,7 +37,7 @@ def test_a_batch_has_the_replaced_ids_and_the_targets_of_every_objective(store):
 
     assert batch.ids == (4, 1, 30)
     assert batch.counts == {"mlm": len(masked.hidden.position), "sbo": len(masked.hidden.position)}
-    assert batch.num_tokens == table.packed_lengths[ROWS].sum() == len(batch.input_ids)
+    assert batch.num_tokens == table.packed_lengths[ROWS].sum() == len(batch.input_ids) - batch.num_padding
     changed = np.flatnonzero(batch.input_ids.numpy() != masked.pack.input_ids)
     assert set(changed) <= set(masked.hidden.position) and len(changed)
     expected = Sequences.from_lengths(table.packed_lengths[ROWS])
@@ -45,6 +45,24 @@ def test_a_batch_has_the_replaced_ids_and_the_targets_of_every_objective(store):
     for name in ("cu_seqlens", "positions"):
         found, wanted = getattr(batch.sequences, name), getattr(expected, name)
         assert found.dtype == wanted.dtype and torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("max_length", [8, 48])
+def test_filler_rounds_a_pack_up_is_counted_and_holds_no_target(store, max_length):
+    """A last sequence of [PAD] makes packs alike for compiled products; where positions are few, several of them."""
+    collator = collator_of(store, format=SingleSegment(max_length=max_length))
+    table = collator.format.blocks(store)
+    masked = collator.masked(table, ROWS, epoch=0)
+    batch = collator.batch(masked)
+
+    num_real = len(masked.input_ids)
+    assert len(batch.input_ids) % ROW_MULTIPLE == 0 and 0 < batch.num_padding < ROW_MULTIPLE
+    assert torch.equal(batch.input_ids[:num_real], torch.from_numpy(masked.input_ids))
+    assert (batch.input_ids[num_real:] == store.vocabulary.pad_id).all()
+    assert batch.sequences.num_tokens == len(batch.input_ids) and batch.sequences.max_length <= max_length
+    assert batch.sequences.lengths[: len(ROWS)] == tuple(np.diff(masked.pack.borders))
+    for target in batch.targets.values():
+        assert target.positions.max() < num_real
 
 
 def test_a_sequence_is_masked_alike_whatever_is_in_its_pack(store):

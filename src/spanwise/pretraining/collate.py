@@ -25,6 +25,10 @@ from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
+ROW_MULTIPLE = 64
+"""Tokens of a batch are a multiple of this. Libraries compile a matrix product for every number of rows it is asked for,
+and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike (docs/log.md)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Masked:
