@@ -7,7 +7,7 @@ Letters: T tokens in the pack, S sequences, L tokens of one sequence, H heads, K
   sequence in float32, 3x in bfloat16, where the backward of the fused CPU kernel is slow. Joining sequences of like
   length into padded products gains 10 to 20 % in bfloat16 and loses as much in float32, so it isn't done.
 - CUDA in half precision: `torch.nn.attention.varlen`, one call for the pack.
-- Everything else (float32 on CUDA, dropout of probabilities): SDPA a sequence.
+- Everything else (float32 on CUDA, dropout of probabilities, unusual head sizes): SDPA a sequence.
 
 Source: Vaswani et al. 2017, section 3.2.
 """
@@ -34,7 +34,9 @@ def attend(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0
     """
     if dropout == 0.0 and qkv.device.type == "cpu":
         return _PackedAttention.apply(qkv.contiguous(), sequences.lengths, num_heads)
-    if dropout == 0.0 and qkv.device.type == "cuda" and qkv.dtype in (torch.float16, torch.bfloat16):
+    head_size = qkv.shape[1] // (3 * num_heads)
+    has_kernel = qkv.dtype in (torch.float16, torch.bfloat16) and head_size % 8 == 0 and head_size <= 256
+    if dropout == 0.0 and qkv.device.type == "cuda" and has_kernel:
         return _attend_varlen(qkv, sequences, num_heads)
     return _attend_each(qkv, sequences.lengths, num_heads, dropout)
 
