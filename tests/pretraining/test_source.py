@@ -80,9 +80,22 @@ def test_the_position_counts_epochs_passed(store):
     source = source_of(store, packs_per_step=1)
     packs = source.num_packs(0)
 
-    assert source.position(0) == {"epoch": 0.0}
+    assert source.position(0) == {"epoch": 0.0, "tokens": 0}
     assert source.position(packs // 2)["epoch"] == pytest.approx((packs // 2) / packs)
     assert source.position(packs)["epoch"] == 1.0
+
+
+def test_the_position_counts_tokens_passed(store):
+    """A run may be as long as a number of tokens: the count must be that of the packs, over epochs, in any order."""
+    source, fresh = source_of(store), source_of(store)
+
+    passed = 0
+    for index in range(source.num_packs(0) + 5):
+        assert source.position(index)["tokens"] == passed
+        passed += sum(batch.num_tokens for batch in source.step(index))
+
+    assert fresh.position(index + 1)["tokens"] == passed
+    assert fresh.position(0)["tokens"] == 0
 
 
 def test_validation_masks_and_order_are_constant(store):

@@ -32,6 +32,7 @@ class _Epoch:
     table: BlockTable
     order: np.ndarray  # [n] int64, block ids in visiting order
     borders: np.ndarray  # [p+1] int64, packs cut out of `order`
+    tokens: np.ndarray  # [p+1] int64, tokens before each pack, specials included
 
 
 class PretrainingSource:
@@ -85,6 +86,7 @@ class PretrainingSource:
         self._table: BlockTable | None = None
         self._epochs: dict[int, _Epoch] = {}
         self._first_packs = [0]  # first pack of epoch e, over all epochs laid end to end
+        self._first_tokens = [0]  # and the tokens before it
         self._epoch(0)
 
     @property
@@ -105,10 +107,11 @@ class PretrainingSource:
         first = index * self.packs_per_step
         return [self._masked(*self._place(pack)) for pack in range(first, first + self.packs_per_step)]
 
-    def position(self, index: int) -> dict[str, float]:
-        """Return where step `index` begins: {"epoch": epochs passed, as a fraction}."""
+    def position(self, index: int) -> dict[str, float | int]:
+        """Return where step `index` begins: epochs passed (as a fraction) and tokens passed."""
         epoch, pack = self._place(index * self.packs_per_step)
-        return {"epoch": epoch + pack / self.num_packs(epoch)}
+        tokens = self._first_tokens[epoch] + int(self._epoch(epoch).tokens[pack])
+        return {"epoch": epoch + pack / self.num_packs(epoch), "tokens": tokens}
 
     def epoch_batches(self, epoch: int = 0) -> Iterator[Batch]:
         """Give all packs of one epoch, in order: an evaluation."""
@@ -142,6 +145,7 @@ class PretrainingSource:
                 while len(self._epochs) > _KEPT_EPOCHS:
                     self._epochs.pop(next(iter(self._epochs)))
                 if epoch == len(self._first_packs) - 1:
+                    self._first_tokens.append(self._first_tokens[-1] + int(laid.tokens[-1]))
                     self._first_packs.append(self._first_packs[-1] + len(laid.borders) - 1)
             return laid
 
@@ -164,4 +168,5 @@ class PretrainingSource:
             num_targets=num_targets,
             max_targets=self._max_targets,
         )
-        return _Epoch(table=table, order=order, borders=borders)
+        tokens = np.concatenate([[0], np.cumsum(table.packed_lengths[order], dtype=np.int64)])[borders]
+        return _Epoch(table=table, order=order, borders=borders, tokens=tokens)
