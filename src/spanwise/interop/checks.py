@@ -48,18 +48,18 @@ def check_shapes(translated: Translated, config: EncoderConfig, key_map: KeyMap,
 
 def _head_shapes(head: str, tensors: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, tuple[int, ...]]:
     D, V = config.hidden_size, config.vocab_size
-    square = {"weight": (D, D), "bias": (D,)}
-    norm = {"weight": (D,), "bias": (D,)}
+    square: dict[str, tuple[int, ...]] = {"weight": (D, D), "bias": (D,)}
+    norm: dict[str, tuple[int, ...]] = {"weight": (D,), "bias": (D,)}
     if head == "mlm":
         parts: dict[str, dict[str, tuple[int, ...]]] = {"dense": square, "norm": norm}
     elif head == "sbo":
         positions = tensors["positions.weight"]
         num_positions, P = positions.shape if positions.ndim == 2 else (15, 200)
-        first = {"weight": (D, 2 * D + P), "bias": (D,)}
+        first: dict[str, tuple[int, ...]] = {"weight": (D, 2 * D + P), "bias": (D,)}
         parts = {"linear1": first, "norm1": norm, "linear2": square, "norm2": norm}
         parts["positions"] = {"weight": (num_positions, P)}
     else:
-        pair = {"weight": (2, D), "bias": (2,)}
+        pair: dict[str, tuple[int, ...]] = {"weight": (2, D), "bias": (2,)}
         return pair if head == "nsp" else {f"linear.{kind}": shape for kind, shape in pair.items()}
     return {"bias": (V,)} | {f"{part}.{kind}": shape for part, kinds in parts.items() for kind, shape in kinds.items()}
 

@@ -117,7 +117,7 @@ class KeyMap:
 
     @staticmethod
     def _give(lines: tuple[Line, ...], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        given = {}
+        given: dict[str, Tensor] = {}
         for line in lines:
             parts = tensors[line.ours].chunk(len(line.theirs))
             given |= {name: part.contiguous() for name, part in zip(line.theirs, parts, strict=True)}

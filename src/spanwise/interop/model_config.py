@@ -7,7 +7,7 @@ that could make a loader run code has no effect here.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.nn.config import EncoderConfig
@@ -28,7 +28,7 @@ NUMBERS: dict[str, tuple[str, bool]] = {
     "initializer_range": ("initializer_range", False),
 }
 FRACTIONS = frozenset({"norm_eps", "hidden_dropout", "attention_dropout", "initializer_range"})
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Literal["gelu", "gelu_tanh"]] = {
     "gelu": "gelu",
     "gelu_python": "gelu",
     "gelu_tanh": "gelu_tanh",

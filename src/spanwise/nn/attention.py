@@ -130,7 +130,9 @@ def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int) -> Tensor:
     T, D = qkv.shape[0], qkv.shape[1] // 3
     q_THK, k_THK, v_THK = qkv.view(T, 3, num_heads, D // num_heads).unbind(1)
     borders, longest = sequences.cu_seqlens, sequences.max_length
-    return varlen_attn(q_THK, k_THK, v_THK, borders, borders, longest, longest).reshape(T, D)
+    out_THK = varlen_attn(q_THK, k_THK, v_THK, borders, borders, longest, longest)
+    assert isinstance(out_THK, Tensor)  # a tuple only where log-sum-exps are asked for
+    return out_THK.reshape(T, D)
 
 
 def _attend_each(qkv: Tensor, lengths: tuple[int, ...], num_heads: int, dropout: float) -> Tensor:

@@ -45,7 +45,9 @@ class Encoder(nn.Module):
     @property
     def word_embedding(self) -> nn.Parameter:
         """The table [Vp, D] that vocabulary heads are tied to."""
-        return self.embeddings.word.weight
+        table = self.embeddings.word.weight
+        assert isinstance(table, nn.Parameter)
+        return table
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences) -> Tensor:
         """Encode one pack.

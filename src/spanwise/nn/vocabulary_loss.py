@@ -129,8 +129,12 @@ class _Gradients:
 
     def scaled(self, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of rows, weight and bias times the gradient of the sum; gives up its own buffers."""
-        grads = (self.rows_ND, self.weight_VD, self.bias_V)
-        return tuple(grad.mul_(factor).to(dtype) for grad, dtype in zip(grads, self.types, strict=True))
+        rows_type, weight_type, bias_type = self.types
+        return (
+            self.rows_ND.mul_(factor).to(rows_type),
+            self.weight_VD.mul_(factor).to(weight_type),
+            self.bias_V.mul_(factor).to(bias_type),
+        )
 
 
 def _finish_block(
