@@ -38,9 +38,9 @@ def test_a_batch_has_the_replaced_ids_and_the_targets_of_every_objective(store):
     assert batch.ids == (4, 1, 30)
     assert batch.counts == {"mlm": len(masked.hidden.position), "sbo": len(masked.hidden.position)}
     assert batch.num_tokens == table.packed_lengths[ROWS].sum() == len(batch.input_ids) - batch.num_padding
-    changed = np.flatnonzero(batch.input_ids.numpy() != masked.pack.input_ids)
+    changed = np.flatnonzero(batch.input_ids.numpy()[: batch.num_tokens] != masked.pack.input_ids)
     assert set(changed) <= set(masked.hidden.position) and len(changed)
-    expected = Sequences.from_lengths(table.packed_lengths[ROWS])
+    expected = Sequences.from_lengths([*table.packed_lengths[ROWS], batch.num_padding])
     assert batch.sequences.lengths == expected.lengths
     for name in ("cu_seqlens", "positions"):
         found, wanted = getattr(batch.sequences, name), getattr(expected, name)

@@ -26,8 +26,8 @@ from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
 ROW_MULTIPLE = 64
-"""Tokens of a batch are a multiple of this. Libraries compile a matrix product for every number of rows it is asked for,
-and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike (docs/log.md)."""
+"""Tokens of a batch are a multiple of this. oneDNN compiles a matrix product for every number of rows that it is asked
+for, and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +95,14 @@ class Collator:
         targets = {
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }
+        num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         return Batch(
-            input_ids=torch.from_numpy(masked.input_ids),
-            token_type_ids=torch.from_numpy(pack.token_type_ids),
-            sequences=_sequences(pack.borders),
+            input_ids=torch.from_numpy(_lengthened(masked.input_ids, num_filler, self.store.vocabulary.pad_id)),
+            token_type_ids=torch.from_numpy(_lengthened(pack.token_type_ids, num_filler, 0)),
+            sequences=_sequences(_with_filler(pack.borders, num_filler, self.format.max_length)),
             targets=targets,
             counts={name: target.count for name, target in targets.items()},
+            num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
         )
 
@@ -115,6 +117,16 @@ def check_needs(format: InputFormat, objectives: Mapping[str, Objective]) -> Non
             raise ConfigError(
                 f"objective '{name}' asks for '{min(missing)}'; format {type(format).__name__} gives none."
             )
+
+
+def _lengthened(values_T: np.ndarray, count: int, value: int) -> np.ndarray:
+    return np.concatenate([values_T, np.full(count, value, dtype=values_T.dtype)])
+
+
+def _with_filler(borders: np.ndarray, count: int, longest: int) -> np.ndarray:
+    """Borders with sequences of filler at the end, none longer than the encoder has positions for."""
+    ends = [min(first + longest, count) for first in range(0, count, longest)]
+    return np.concatenate([borders, borders[-1] + np.array(ends, dtype=borders.dtype)])
 
 
 def _sequences(borders: np.ndarray) -> Sequences:
