@@ -8,7 +8,7 @@ mkdir -p "$out"
 [ -d "$out/tokenizer" ] || spanwise learn-tokenizer "$data/text/en/wiki-small.txt.xz" --kind wordpiece --vocab-size 4000 --out "$out/tokenizer"
 [ -d "$out/store" ] || spanwise prepare "$data/text/en/wiki-small.txt.xz" --tokenizer "$out/tokenizer" --out "$out/store"
 [ -d "$out/valid" ] || spanwise prepare "$data/text/en/wiki-valid.txt.xz" --tokenizer "$out/tokenizer" --out "$out/valid"
-export OMP_NUM_THREADS=1 ONEDNN_PRIMITIVE_CACHE_CAPACITY=8192
+export OMP_NUM_THREADS=1
 for seed in 0 1 2; do
   for arm in mlm_sbo mlm; do
     spanwise pretrain "$here/arms.py:$arm" --data "$out/store" --valid "$out/valid" --out "$out/$arm-$seed" \
