@@ -1,10 +1,20 @@
+import math
+from dataclasses import replace
+
+import pytest
 import torch
 from test_system import small
 
 from spanwise import recipes
 from spanwise.data.batch import Batch
+from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.model import PretrainingModel
+from spanwise.pretraining.objectives.masked_lm import MaskedLMTargets
+from spanwise.pretraining.objectives.span_boundary import SpanBoundaryTargets
 from spanwise.pretraining.system import build_model, training_source
+from spanwise.training.optim import build_optimizer, decay_groups
+from spanwise.training.step import Updater
+from spanwise.training.timing import SectionTimer
 
 
 def test_the_decoder_is_the_word_table_and_counts_once():
@@ -45,3 +55,72 @@ def test_a_pack_without_targets_gives_zero_and_zero_gradients(tiny_store):
 def test_loss_weights_are_the_recipes():
     model = build_model(small(recipes.spanbert_base()), 100)
     assert isinstance(model, PretrainingModel) and model.loss_weights == {"mlm": 1.0, "sbo": 1.0}
+
+
+def test_fresh_heads_cost_ln_v_at_the_published_vocabulary():
+    """Section 9: V = 28,996 gives MLM and SBO about 10.27 each."""
+    model = build_model(small(recipes.spanbert_base()), 28_996).eval()
+    rows = torch.arange(1, 61)
+    targets = {
+        "mlm": MaskedLMTargets(positions=rows, ids=rows * 481, sequence=torch.zeros_like(rows)),
+        "sbo": SpanBoundaryTargets(
+            left=rows - 1, right=rows + 1, position_index=torch.zeros_like(rows), ids=rows * 481, positions=rows
+        ),
+    }
+    batch = Batch(
+        input_ids=torch.arange(62) * 467,
+        token_type_ids=torch.zeros(62, dtype=torch.int64),
+        sequences=Sequences.from_lengths([62]),
+        targets=targets,
+    )
+    with torch.no_grad():
+        means = {name: float(loss.sum) / 60 for name, loss in model(batch).items()}
+    assert means == {name: pytest.approx(math.log(28_996), abs=0.05) for name in ("mlm", "sbo")}
+
+
+def first_gradient_norm(vocab_size, packs):
+    recipe = small(recipes.spanbert_base())
+    recipe = replace(recipe, encoder=replace(recipe.encoder, hidden_dropout=0.0))
+    model, device = build_model(recipe, vocab_size), torch.device("cpu")
+    updater = Updater(
+        model=model,
+        optimizer=build_optimizer(model, recipe.training),
+        device=device,
+        precision="fp32",
+        seed=0,
+        max_grad_norm=1.0,
+        timer=SectionTimer(device),
+    )
+    return updater.update(1, packs, 0.0)[1]
+
+
+def test_the_first_gradient_is_neither_tiny_nor_changed_by_doubling_the_batch(tiny_store):
+    """7B-1: the released code divides twice and gets norms of 0.01, which no clip and no epsilon fit."""
+    recipe = small(recipes.spanbert_base())
+    size = tiny_store.vocabulary.size
+    packs = [batch for index in range(4) for batch in training_source(recipe, tiny_store).step(index)]
+    norm = first_gradient_norm(size, packs)
+    assert 0.3 < norm < 10
+    assert first_gradient_norm(size, packs * 2) == pytest.approx(norm, rel=1e-4)
+
+
+def test_decay_reaches_the_matrices_and_tables_alone_and_each_parameter_once():
+    """7B-3: the released code decays biases and LayerNorm too."""
+    model = build_model(small(recipes.spanbert_base()), 100)
+    decayed, plain = decay_groups(model)
+    assert not any(name.endswith("bias") or "norm" in name for name in decayed)
+    assert all(name.endswith("bias") or "norm" in name for name in plain)
+    assert sorted(decayed + plain) == sorted(name for name, _ in model.named_parameters())
+    assert sum(name.endswith("word.weight") for name in decayed) == 1
+
+
+def test_no_number_is_read_back_while_a_pack_is_computed(tiny_store):
+    """7A-17: a device would have to be waited for at each of them."""
+    recipe = small()
+    model = build_model(recipe, tiny_store.vocabulary.size)
+    batch = training_source(recipe, tiny_store).step(0)[0]
+    with torch.profiler.profile() as profile:
+        sum(loss.sum for loss in model(batch).values()).backward()
+    names = {event.name for event in profile.events()}
+    assert "aten::mm" in names
+    assert not names & {"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"}

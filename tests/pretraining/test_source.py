@@ -149,3 +149,18 @@ def test_batches_are_real_tensors_of_the_right_types(store):
 
     assert batch.input_ids.dtype == batch.token_type_ids.dtype == torch.int64
     assert batch.counts["mlm"] == batch.targets["mlm"].count > 0
+
+
+def test_no_tokenizer_is_asked_while_batches_are_made(store, monkeypatch):
+    """7A-15: what masking knows of words lies in one table over the vocabulary."""
+    from spanwise.text.tokenizers import Tokenizer
+
+    source = source_of(store)
+
+    def refuse(*arguments):
+        raise AssertionError("a tokenizer was asked")
+
+    for name in ("load", "encode", "encode_batch", "encode_flat", "tokens", "token_to_id", "starts_word_table"):
+        monkeypatch.setattr(Tokenizer, name, refuse)
+
+    assert source.step(0)[0].counts["sbo"] > 0

@@ -71,6 +71,46 @@ def test_packs_with_different_counts_equal_one_big_pack():
     assert sums_big.means()["next"] == pytest.approx(sums_small.means()["next"], rel=1e-5)
 
 
+def test_the_gradient_is_that_of_the_weighted_sum_of_mean_losses():
+    """Section 9: MLM mean + SBO mean. Each name is divided by its own count of the whole step, never by another."""
+    packs = ToySource(packs=3).step(0)
+    model = ToyModel(dropout=0.0)
+    losses = [model(pack) for pack in packs]
+    means = {
+        name: sum(loss[name].sum for loss in losses) / sum(pack.counts[name] for pack in packs)
+        for name in model.loss_weights
+    }
+    expected = torch.autograd.grad(means["next"] + 0.5 * means["same"], list(model.parameters()))
+
+    _, norm = updater(model, max_grad_norm=0.0).update(1, packs, 1e-2)
+
+    for (name, parameter), gradient in zip(model.named_parameters(), expected, strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, atol=1e-6, rtol=1e-5, msg=name)
+    assert norm == pytest.approx(float(torch.cat([gradient.flatten() for gradient in expected]).norm()), rel=1e-5)
+
+
+def test_every_precision_has_the_same_optimizer_and_the_same_clip():
+    """7C-1: bf16 changes products alone; parameters, moments, hyperparameters and clipping are those of fp32."""
+    packs = ToySource().step(0)
+    models = {"fp32": ToyModel(dropout=0.0), "bf16": ToyModel(dropout=0.0)}
+    updaters = {name: updater(model, max_grad_norm=0.01) for name, model in models.items()}
+    updaters["bf16"].precision = "bf16"
+
+    norms = {name: each.update(1, packs, 1e-2)[1] for name, each in updaters.items()}
+
+    groups = [
+        [{key: value for key, value in group.items() if key != "params"} for group in each.optimizer.param_groups]
+        for each in updaters.values()
+    ]
+    assert groups[0] == groups[1]
+    assert norms["bf16"] == pytest.approx(norms["fp32"], rel=0.02) and norms["bf16"] != norms["fp32"]
+    for each in updaters.values():
+        clipped = torch.cat([p.grad.flatten() for p in each.model.parameters()]).norm()
+        assert float(clipped) == pytest.approx(0.01, rel=1e-3)
+        for parameter, state in each.optimizer.state.items():
+            assert parameter.dtype == state["exp_avg"].dtype == state["exp_avg_sq"].dtype == torch.float32
+
+
 def test_a_step_doubled_is_the_same_step():
     packs = ToySource(packs=1).step(0)
     one, two = ToyModel(dropout=0.0), ToyModel(dropout=0.0)

@@ -15,6 +15,13 @@ def test_fifteen_percent_of_n_rounded_up(n, budget):
     assert budgets(0.15, np.array([n])).tolist() == [budget]
 
 
+def test_up_to_512_tokens_the_exact_budget_is_that_of_floating_point():
+    """Section 9: so parity with the released code holds although it rounds binary fractions."""
+    n = np.arange(1, 513)
+
+    np.testing.assert_array_equal(budgets(0.15, n), np.ceil(n * 0.15))
+
+
 def test_a_ratio_is_the_decimal_that_was_written():
     assert budgets(0.1, np.array([3, 30, 300])).tolist() == [1, 3, 30]
     assert budgets(0.7, np.arange(0, 101, 10)).tolist() == [7 * i for i in range(11)]
