@@ -22,10 +22,9 @@ def mlm_sbo() -> PretrainingRecipe:
         training=replace(
             tiny.training,
             optimizer="muon",
-            learning_rate=8e-3,
-            max_tokens=None,
-            max_steps=7_400,  # at about 4,060 real tokens a step: 30 M tokens
-            eval_every=3_700,
+            learning_rate=4e-3,
+            max_tokens=30_000_000,
+            eval_every=1_500,
             save_every=500,
             log_every=50,
             threads=1,
