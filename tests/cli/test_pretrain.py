@@ -33,6 +33,27 @@ def test_text_alone_is_enough_and_the_answer_can_be_json(world, tiny, tmp_path, 
     assert (tmp_path / "run" / "tokenizer" / "tokenizer.json").is_file()
 
 
+def test_a_length_given_takes_the_place_of_the_recipes_own(world, tiny, tmp_path, capfd):
+    """Tokens among them: the recipes for one machine are counted in tokens."""
+    for name, value, steps in [("max_tokens", 1000, 5), ("max_steps", 2, 2), ("num_epochs", 0.01, 1)]:
+        out = tmp_path / name
+        data = ["--data", str(world.folder / "store"), "--out", str(out), "--json"]
+        assert main(["pretrain", "spanbert-tiny", *data, *tiny, "--set", f"training.{name}={value}"]) == 0
+        record = json.loads(capfd.readouterr().out)
+        assert record["steps"] == steps, name
+    recipe = json.loads((tmp_path / "max_steps" / "recipe.json").read_text())
+    assert recipe["training"]["max_tokens"] is None
+
+
+def test_a_refused_call_is_corrected_and_given_again(world, tiny, tmp_path, capsys):
+    out = tmp_path / "run"
+    call = ["pretrain", "spanbert-tiny", "--data", str(world.folder / "store"), "--out", str(out), *tiny, *LENGTH]
+    assert main([*call, "--set", "training.warmup_steps=50"]) == 2
+    assert "leaves no step" in capsys.readouterr().err
+    assert main([*call, "--set", "training.warmup_steps=1"]) == 0
+    assert json.loads((out / "recipe.json").read_text())["training"]["warmup_steps"] == 1
+
+
 def test_a_run_folder_that_is_done_is_not_written_over(world, run, tiny, capsys):
     before = (run / "metrics.jsonl").read_bytes()
     arguments = ["pretrain", "spanbert-tiny", "--data", str(world.folder / "store"), "--out", str(run), *tiny, *LENGTH]

@@ -38,3 +38,11 @@ def test_a_damaged_recipe_does_not_spoil_the_report(tmp_path, write_run):
     (path / "recipe.json").write_text("{")
 
     assert read_run(path).recipe == {}
+
+
+def test_a_run_that_has_logged_nothing_yet_is_told_from_a_wrong_folder(tmp_path):
+    with pytest.raises(DataError, match="as named by --out"):
+        read_run(tmp_path)
+    (tmp_path / "plan.jsonl").write_text("")
+    with pytest.raises(DataError, match="logged no step yet"):
+        read_run(tmp_path)

@@ -94,6 +94,16 @@ def test_a_budget_is_met_with_the_schedule_finished(tmp_path, seconds_a_step):
     assert plan.learning_rate(step) == pytest.approx(0.0, abs=1e-9)
 
 
+def test_a_slow_evaluation_leaves_time_for_training():
+    clock = BudgetClock(used=30.0)
+    clock.evaluation, clock.saving = 30.0, 1.0
+    clock.add_step(0.1)
+
+    assert clock.steps_left(60.0) == pytest.approx(200, abs=1)
+    clock.used += 20.0
+    assert clock.steps_left(60.0) == 0
+
+
 def test_recorded_lines_are_obeyed_and_not_added_to_while_steps_are_done_again(tmp_path):
     options = TrainingOptions(budget=60)
     plan = Plan.open(tmp_path / "plan.jsonl", options, ToySource())

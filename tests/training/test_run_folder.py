@@ -45,3 +45,13 @@ def test_a_file_in_its_place_is_refused(tmp_path):
     (tmp_path / "run").write_text("x")
     with pytest.raises(ConfigError, match="is a file"), claim_run_folder(tmp_path / "run"):
         pass
+
+
+def test_records_of_a_refused_call_do_not_stand_in_the_way(tmp_path):
+    """A mistyped value is corrected and the same command given again, without --resume."""
+    with claim_run_folder(tmp_path):
+        (tmp_path / "recipe.json").write_text("{}")
+    with claim_run_folder(tmp_path) as run:
+        run.path.joinpath("tokenizer").mkdir()
+    with pytest.raises(ConfigError, match="add --resume"), claim_run_folder(tmp_path):
+        pass

@@ -113,7 +113,7 @@ def _describe(error: Exception) -> str | None:
             return f"{(error.strerror or 'wrong kind of path').lower()}:{path}. Check the path."
         return None
     if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "can't allocate memory" in str(error):
-        return "memory ran out. Take a smaller pack (--set packing.max_tokens=...) or a smaller model, or free memory."
+        return "memory ran out. Take a smaller pack (--set batch.max_tokens=...) or a smaller model, or free memory."
     return None
 
 

@@ -43,6 +43,7 @@ from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
+from spanwise.training.plan import LENGTHS, with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 
 TOKENIZER_FOLDER = "tokenizer"
@@ -101,7 +102,7 @@ def pretrain(
         ready = make_ready(
             recipe, folder, data=data, text=text, valid=valid, tokenizer=tokenizer, init=init, corpus=corpus, log=log
         )
-        if not (folder.path / RECIPE_NAME).exists():  # a refused resume must leave the first record
+        if not folder.plan.exists():  # a refused resume must leave the first record
             write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
             write_text_atomic(folder.path / MASKS_NAME, _json(mask_record(ready.source.masked_step(0))))
         return train(
@@ -124,10 +125,10 @@ def settled(
     recipe: PretrainingRecipe, *, overrides: Sequence[str] = (), budget: float | None = None
 ) -> PretrainingRecipe:
     """The recipe with its changes, checked without opening a file. Raises: ConfigError."""
-    recipe = override(recipe, overrides)
+    recipe = override(recipe, with_one_length(overrides))
     if budget is not None:
-        lengths = {"max_steps": None, "max_tokens": None, "num_epochs": None}
-        recipe = replace(recipe, training=replace(recipe.training, budget=float(budget), **lengths))
+        lengths = {**dict.fromkeys(LENGTHS), "budget": float(budget)}
+        recipe = replace(recipe, training=replace(recipe.training, **lengths))
     check(recipe)
     _ = recipe.training.length  # raises where a run has none
     return recipe

@@ -10,6 +10,7 @@ from typing import Any
 
 from spanwise.errors import DataError
 from spanwise.runtime.progress import METRICS_NAME, read_metrics
+from spanwise.training.plan import PLAN_NAME
 
 MASKS_NAME = "masks.json"
 RECIPE_NAME = "recipe.json"
@@ -68,6 +69,8 @@ def read_run(folder: str | Path, name: str | None = None) -> RunRecord:
     """Read a run folder. Raises: DataError where it holds no log."""
     path = Path(folder)
     if not (path / METRICS_NAME).is_file():
+        if (path / PLAN_NAME).is_file():
+            raise DataError(f"the run in {path} has logged no step yet; ask again later, or go on with it (--resume).")
         raise DataError(f"{path} holds no {METRICS_NAME}; give the folder of a run, as named by --out.")
     records = read_metrics(path / METRICS_NAME)
     return RunRecord(

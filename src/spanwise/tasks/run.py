@@ -36,6 +36,7 @@ from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training
+from spanwise.training.plan import with_one_length
 from spanwise.training.run_folder import claim_run_folder
 
 
@@ -84,7 +85,7 @@ def finetune(
     already has is trained on; otherwise it starts fresh.
     Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
     """
-    recipe = _overridden(recipe or task_recipe(task_name), overrides)
+    recipe = override(recipe or task_recipe(task_name), with_one_length(overrides))
     task = recipe.task
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
         checkpoint = read_folder(model)
@@ -111,7 +112,7 @@ def finetune(
             "reset_weights": reset_weights,
         }
         asked = {"task": task_name, "model": str(model), "train": str(train), "dev": None if dev is None else str(dev)}
-        if not (folder.path / "recipe.json").exists():  # a refused resume must leave the first record
+        if not folder.plan.exists():  # a refused resume must leave the first record
             write_text_atomic(folder.path / "recipe.json", _json({**asked, **identity}))
 
         def save_model(target: Path) -> None:
@@ -186,14 +187,6 @@ def predict(
     unlabelled = loaded.task.read(input, purpose="predict")
     predictions = _predict(loaded.model, unlabelled, loaded.tokenizer, precision)
     return _write_predictions(Path(output), loaded.task, predictions)
-
-
-def _overridden(recipe: FinetuningRecipe, overrides: Sequence[str]) -> FinetuningRecipe:
-    """The recipe with its overrides; a length that is set (steps, tokens, epochs, budget) takes the recipe's place."""
-    lengths = [f"training.{name}" for name in ("max_steps", "max_tokens", "num_epochs", "budget")]
-    given = {assignment.partition("=")[0].strip() for assignment in overrides}
-    replaced = [f"{path}=null" for path in lengths if given & set(lengths) and path not in given]
-    return override(recipe, [*replaced, *overrides])
 
 
 def _build(

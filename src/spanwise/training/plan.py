@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -20,6 +21,7 @@ from spanwise.runtime.files import append_line
 from spanwise.training.schedule import PlanLine, Shape, learning_rate
 
 PLAN_NAME = "plan.jsonl"
+LENGTHS = ("max_steps", "max_tokens", "num_epochs", "budget")  # of a run: one of them is set
 _FIRST_GUESS_SECONDS = 0.005  # a step, before any was timed: short, so that the rate can only be too low at first
 _FIRST_CHECKS = (2, 5, 10, 20, 50)
 _RESERVE_SHARE = 0.02  # of a budget, until evaluation and saving have been timed
@@ -55,7 +57,7 @@ class TrainingOptions:
             raise ConfigError(
                 f"training.warmup_steps {self.warmup_steps} is neither a number of steps nor a share below 1."
             )
-        lengths = {name: getattr(self, name) for name in ("max_steps", "max_tokens", "num_epochs", "budget")}
+        lengths = {name: getattr(self, name) for name in LENGTHS}
         given = [name for name, value in lengths.items() if value is not None]
         if len(given) > 1:
             raise ConfigError(
@@ -65,13 +67,21 @@ class TrainingOptions:
     @property
     def length(self) -> tuple[str, float]:
         """The one length that is set, as (name, value). Raises: ConfigError where none is."""
-        for name in ("max_steps", "max_tokens", "num_epochs", "budget"):
+        for name in LENGTHS:
             if getattr(self, name) is not None:
                 return name, getattr(self, name)
         raise ConfigError(
             "the run has no length; set one of training.max_steps, training.max_tokens, training.num_epochs, "
             "or training.budget in seconds."
         )
+
+
+def with_one_length(overrides: Sequence[str]) -> list[str]:
+    """The overrides of a recipe, where a length among them takes the place of the recipe's own."""
+    paths = [f"training.{name}" for name in LENGTHS]
+    given = {assignment.partition("=")[0].strip() for assignment in overrides}
+    replaced = [f"{path}=null" for path in paths if given & set(paths) and path not in given]
+    return [*replaced, *overrides]
 
 
 # Values that never change a number that is trained: they may differ when a run goes on.
@@ -216,11 +226,11 @@ class BudgetClock:
 
     def steps_left(self, budget: float) -> int:
         """Whole steps that still fit, with time set aside for the last evaluation, checkpoint and model folder: at most
-        a third of what is left, so that a slow evaluation can't end the training."""
+        a third of what the first evaluation leaves, so that a slow one can't end the training."""
         at_end = 0.0 if self._eval_every == 0 else self.evaluation
         at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
-        left = max(0.0, budget - self.used)
-        return math.floor((left - min(at_end, left / 3)) / self.step_seconds())
+        at_end = min(at_end, max(0.0, budget - self.evaluation) / 3)
+        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()))
 
 
 def read_plan(path: Path) -> list[PlanLine]:
@@ -250,10 +260,12 @@ def read_plan(path: Path) -> list[PlanLine]:
 
 __all__ = [
     "HARMLESS_OPTIONS",
+    "LENGTHS",
     "PLAN_NAME",
     "BudgetClock",
     "Plan",
     "TrainingOptions",
     "count_steps",
     "read_plan",
+    "with_one_length",
 ]

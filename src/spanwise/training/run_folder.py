@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -57,6 +57,11 @@ class RunFolder:
             return "finished"
         return "begun" if self.marker.exists() else "new"
 
+    def holds_work(self, names: Iterable[str]) -> bool:
+        """Whether something that took time is there: a plan, a log, or any folder. Records of a call that was refused
+        before its first step are not."""
+        return bool({PLAN_NAME, METRICS_NAME} & set(names)) or any((self.path / name).is_dir() for name in names)
+
 
 @contextlib.contextmanager
 def claim_run_folder(folder: str | Path, *, resume: bool = False) -> Iterator[RunFolder]:
@@ -91,7 +96,7 @@ def _check(run: RunFolder, resume: bool) -> None:
             f"{run.path} is not empty ({', '.join(sorted(found)[:3])}) and holds no run of ours; "
             "give a new folder, or empty this one."
         )
-    if resume or found == [MARKER_NAME]:
+    if resume or not run.holds_work(found):
         return
     if run.state == "finished":
         raise ConfigError(f"{run.path} holds a finished run; its model is in {run.final}. Give a new folder.")
