@@ -5,6 +5,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import pytest
 
+from spanwise import recipes
 from spanwise.config import override, part
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
@@ -100,6 +101,30 @@ def test_a_value_is_changed_and_the_recipe_itself_is_not(assignment, read):
 def test_wrong_assignments_are_refused_with_the_cure(assignment, said):
     with pytest.raises(ConfigError, match=said):
         override(RECIPE, [assignment])
+
+
+def test_values_that_are_only_right_together_are_set_together_in_any_order():
+    recipe = recipes.spanbert_tiny()
+    pairs = ["masking.lengths=poisson", "masking.mean_words=3", "encoder.num_heads=3", "encoder.hidden_size=96"]
+    shares = ["replacement.mask=0.7", "replacement.random=0.2"]
+    for order in (1, -1):
+        changed = override(recipe, [*pairs, *shares][::order])
+        assert (changed.masking.lengths, changed.masking.mean_words) == ("poisson", 3.0)
+        assert (changed.encoder.hidden_size, changed.encoder.num_heads) == (96, 3)
+        assert (changed.replacement.mask, changed.replacement.random) == (0.7, 0.2)
+    with pytest.raises(ConfigError, match=r"needs masking\.mean_words"):
+        override(recipe, ["masking.lengths=poisson"])
+
+
+def test_of_two_values_for_one_path_the_later_one_holds():
+    assert override(RECIPE, ["masking.p=0.3", "masking.p=0.4", "name=12"]).masking.p == 0.4
+
+
+@pytest.mark.parametrize("assignments", [["masking.p=0.3", "masking.p.x=2"], ["masking.p=0.3", "masking=runs"]])
+def test_a_part_and_its_own_values_are_not_set_at_once(assignments):
+    for order in (1, -1):
+        with pytest.raises(ConfigError, match=r"masking"):
+            override(RECIPE, assignments[::order])
 
 
 def test_two_lengths_of_a_run_contradict_each_other():

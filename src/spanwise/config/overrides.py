@@ -10,20 +10,33 @@ from spanwise.config.plain_yaml import load_plain
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
 
+Changes = dict[str, "str | Changes"]  # values as text by field, and the changes of inner parts
+
 
 def override(recipe: Any, assignments: Iterable[str]) -> Any:
-    """A copy of `recipe` with each `a.b=value` applied in order; the recipe itself is unchanged.
+    """A copy of `recipe` with each `a.b=value` applied; the recipe itself is unchanged.
 
     A value is read as a YAML scalar or list (`0.3`, `1e-4`, `true`, `null`, `[1, 2]`, `text`) and checked against the
-    type of its field.
+    type of its field. The values of one part are set together, because some are only right together
+    (`masking.lengths=poisson` with `masking.mean_words=3`); of two values for one path the later one holds.
     Raises: ConfigError for an unknown path (with the nearest name), a path that is a part, or a wrong value.
     """
+    changes: Changes = {}
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
         if not equals or not path.strip():
             raise ConfigError(f"{assignment!r} is not of the form path=value, such as masking.p=0.3.")
-        recipe = _set(recipe, path.strip().split("."), text.strip(), "", recipe)
-    return recipe
+        *owners, name = path.strip().split(".")
+        here = changes
+        for owner in owners:
+            inner = here.setdefault(owner, {})
+            if isinstance(inner, str):
+                raise ConfigError(f"{path.strip()} and {owner}={inner} contradict each other; leave one of them out.")
+            here = inner
+        if isinstance(here.get(name), dict):
+            raise ConfigError(f"{path.strip()} is a part whose values are set too; set those alone.")
+        here[name] = text.strip()
+    return _changed(recipe, changes, "", recipe) if changes else recipe
 
 
 def paths_of(value: Any, prefix: str = "") -> list[str]:
@@ -37,38 +50,57 @@ def paths_of(value: Any, prefix: str = "") -> list[str]:
     return [path for name, held in inner for path in paths_of(held, f"{prefix}.{name}" if prefix else name)]
 
 
-def _set(owner: Any, steps: list[str], text: str, path: str, root: Any) -> Any:
-    """`owner` with the value at `steps` replaced; `path` is where `owner` stands in `root`."""
-    name, rest = steps[0], steps[1:]
-    here = f"{path}.{name}" if path else name
+def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
+    """`owner` with its changes made; `path` is where `owner` stands in `root`."""
     names = field_names(type(owner)) if is_part(owner) else list(owner) if isinstance(owner, Mapping) else []
     if not names:
-        raise ConfigError(f"{path} is a single value; {'.'.join([path, *steps])} does not exist.")
-    if name not in names:
-        raise ConfigError(_unknown(".".join([path, *steps]).lstrip("."), here, names, path, root))
-    held = getattr(owner, name) if is_part(owner) else owner[name]
-    if rest:
-        changed = _set(held, rest, text, here, root)
-    elif is_part(held) or isinstance(held, Mapping):
-        raise ConfigError(
-            f"{here} is a part with values of its own; set those: {', '.join(paths_of(held, here)) or '(it has none)'}."
-        )
-    else:
-        changed = _parse(text, here)
+        raise ConfigError(f"{path} is a single value; {_first_path(changes, path)} does not exist.")
+    values: dict[str, Any] = {}
+    texts: dict[str, Any] = {}  # the same, with numbers left as they were written where the field may hold text
+    for name, change in changes.items():
+        here = f"{path}.{name}" if path else name
+        if name not in names:
+            raise ConfigError(_unknown(_first_path({name: change}, path), here, names, path, root))
+        held = getattr(owner, name) if is_part(owner) else owner[name]
+        if isinstance(change, dict):
+            values[name] = texts[name] = _changed(held, change, here, root)
+        elif is_part(held) or isinstance(held, Mapping):
+            raise ConfigError(
+                f"{here} is a part with values of its own; set those: "
+                f"{', '.join(paths_of(held, here)) or '(it has none)'}."
+            )
+        elif is_part(owner):
+            values[name], texts[name] = _readings(change, here, get_type_hints(type(owner)).get(name, Any))
+        else:
+            values[name] = _like(held, _parse(change, here), here)
     if not is_part(owner):
-        return {**owner, name: changed if rest else _like(held, changed, here)}
+        return {**owner, **values}
     fields = {field: getattr(owner, field) for field in field_names(type(owner))}
-    if rest:
-        return make_part(type(owner), {**fields, name: changed}, path)
-    hint = get_type_hints(type(owner)).get(name, Any)
-    if isinstance(changed, bool) and hint is not bool and bool not in get_args(hint):
-        changed = text  # else `true` would pass as the number 1
     try:
-        return make_part(type(owner), {**fields, name: changed}, path)
+        return make_part(type(owner), {**fields, **values}, path)
     except ConfigError:
-        if changed == text or not isinstance(changed, bool | int | float) or str not in (hint, *_leaves(hint)):
+        if texts == values:
             raise
-        return make_part(type(owner), {**fields, name: text}, path)
+        return make_part(type(owner), {**fields, **texts}, path)
+
+
+def _readings(text: str, path: str, hint: Any) -> tuple[Any, Any]:
+    """What a text says as a value of a field, and what to take where the field turns out to hold text."""
+    value = _parse(text, path)
+    if isinstance(value, bool) and hint is not bool and bool not in get_args(hint):
+        value = text  # else `true` would pass as the number 1
+    may_be_text = isinstance(value, bool | int | float) and str in (hint, *_leaves(hint))
+    return value, text if may_be_text else value
+
+
+def _first_path(changes: Changes, path: str) -> str:
+    """The whole path of the first value that is to be set."""
+    steps = [path] if path else []
+    inner: str | Changes = changes
+    while isinstance(inner, dict):
+        name, inner = next(iter(inner.items()))
+        steps.append(name)
+    return ".".join(steps)
 
 
 def _leaves(hint: Any) -> list[Any]:
