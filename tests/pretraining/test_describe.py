@@ -44,6 +44,7 @@ def test_flops_count_every_head_at_its_share_of_targets():
 
 def test_the_data_path_names_every_part():
     path = " ".join(describe_recipe(spanbert_base())["data_path"])
+    assert "SingleSegment(max_length=512)" in path  # its values, and nothing of the class
     for part in (
         "wordpiece",
         "SingleSegment",

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from spanwise.config import to_record
+from spanwise.config.parts import field_names
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.lm_head import TiedDecoder
@@ -93,5 +94,5 @@ def _weights_met(head: nn.Module, vocab_size: int) -> int:
 
 def _shown(part: Any) -> str:
     """Return a part as it is written in Python, with every value that is set."""
-    names = [name for name in getattr(type(part), "__dataclass_fields__", {}) if getattr(part, name) is not None]
+    names = [name for name in field_names(type(part)) if getattr(part, name) is not None]
     return f"{type(part).__name__}({', '.join(f'{name}={getattr(part, name)!r}' for name in names)})"
