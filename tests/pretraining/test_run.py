@@ -120,6 +120,15 @@ def test_a_run_goes_on_from_another_runs_folder_with_its_heads(tiny_store, tmp_p
     assert second.first_evaluation == pytest.approx(first.evaluation, rel=1e-5)
 
 
+def test_a_run_that_goes_on_records_the_shape_it_trains_and_not_the_recipes(tiny_store, tmp_path):
+    first = pretrain(tiny_recipe(max_steps=2), data=tiny_store.path, out=tmp_path / "first")
+    other = ["encoder.num_layers=3", "encoder.intermediate_size=96", "encoder.hidden_dropout=0.25"]
+    pretrain(tiny_recipe(max_steps=2), data=tiny_store.path, out=tmp_path / "second", init=first.final, overrides=other)
+    recorded = json.loads((tmp_path / "second" / "recipe.json").read_text())["encoder"]
+    begun = json.loads((tmp_path / "first" / "recipe.json").read_text())["encoder"]
+    assert recorded == {**begun, "hidden_dropout": 0.25}
+
+
 def test_data_and_text_exclude_each_other(tiny_text, tiny_store, tmp_path):
     for values in ({}, {"data": tiny_store.path, "text": tiny_text}):
         with pytest.raises(ConfigError, match="either data"):

@@ -46,6 +46,7 @@ def test_a_given_checkpoint_decides_the_shape_and_the_control_has_the_weights_tr
 
     assert (given.encoder.num_layers, given.encoder.hidden_size) == (1, 32)
     assert given.training.learning_rate < quickstart_recipe(None).training.learning_rate
+    assert given.encoder.hidden_dropout == given.encoder.attention_dropout == 0.0  # as its differences say
     for name, tensor in start.encoder.state_dict().items():
         torch.testing.assert_close(columns.control.encoder.state_dict()[name], tensor)
 

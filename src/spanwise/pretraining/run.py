@@ -32,6 +32,7 @@ from spanwise.pretraining.system import (
     check,
     check_inputs,
     continue_model,
+    shaped_like,
     training_source,
     validation_source,
 )
@@ -148,6 +149,8 @@ def make_ready(
 ) -> Ready:
     """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
     checkpoint = read_folder(init) if init is not None else None
+    if checkpoint is not None:
+        recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
     store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, log)
     validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, log)

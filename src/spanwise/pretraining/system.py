@@ -7,14 +7,16 @@ from typing import Literal
 
 from torch import nn
 
+from spanwise.config.parts import field_names
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
+from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.pretraining.collate import check_needs
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
@@ -71,6 +73,13 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
     initialize(encoder, encoder.config, recipe.training.seed, prefix="encoder")
     recipe.initial.apply(encoder)
     return _with_heads(recipe, encoder)
+
+
+def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:
+    """The recipe as it goes on from given weights: their shape, with its own dropout; none of them starts fresh."""
+    dropout = {name: getattr(recipe.encoder, name) for name in ("hidden_dropout", "attention_dropout")}
+    shape = {name: getattr(config, name) for name in field_names(EncoderShape)}
+    return replace(recipe, encoder=EncoderShape(**{**shape, **dropout}), initial=InitialWeights())
 
 
 def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[PretrainingModel, tuple[str, ...]]:

@@ -17,9 +17,15 @@ from spanwise.pretraining.comparison import Comparison, baseline_scores, compare
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.measure import ALL_MASKED, TokenScores, facts_of, fill_sequence, score_hidden
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
+from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
-from spanwise.pretraining.system import build_model, continue_model, training_source, validation_source
+from spanwise.pretraining.system import (
+    build_model,
+    continue_model,
+    shaped_like,
+    training_source,
+    validation_source,
+)
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import spanbert_quickstart
 from spanwise.reporting.spans import Piece, join_pieces, make_pieces
@@ -34,12 +40,10 @@ def quickstart_recipe(checkpoint: Checkpoint | None) -> PretrainingRecipe:
     recipe = spanbert_quickstart()
     if checkpoint is None:
         return recipe
-    config = checkpoint.config
-    shape = EncoderShape(**{name: getattr(config, name) for name in EncoderShape.__dataclass_fields__})
-    length = min(recipe.format.max_length, config.max_positions)
+    recipe = shaped_like(recipe, checkpoint.config)
+    length = min(recipe.format.max_length, checkpoint.config.max_positions)
     return replace(
         recipe,
-        encoder=shape,
         format=replace(recipe.format, max_length=length),
         # weights that are trained already are moved gently
         training=replace(recipe.training, learning_rate=min(recipe.training.learning_rate, 2e-4)),
