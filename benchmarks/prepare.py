@@ -65,7 +65,8 @@ def main() -> None:
     for name, row in zip(("first file", "all files"), rows, strict=True):
         print(
             f"{name:10}  {row['characters'] / 1e6:7.1f} M characters  {row['tokens'] / 1e6:6.2f} M tokens  "
-            f"{row['seconds']:6.1f} s  {row['tokens_per_second'] / 1e3:7.0f} k tokens/s  peak {row['peak_mib']:5.0f} MiB"
+            f"{row['seconds']:6.1f} s  {row['tokens_per_second'] / 1e3:7.0f} k tokens/s  "
+            f"peak {row['peak_mib']:5.0f} MiB"
         )
     print(f"memory of all over first: {growth:.2f} (goal: at most 1.25)")
 
