@@ -1,5 +1,6 @@
 """A shard is mapped only when its size is right, and every chunk is checked before use, once."""
 
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -76,3 +77,24 @@ def test_counting_ids_refuses_those_outside_the_vocabulary(make):
 def test_ids_are_a_plain_read_only_array(make):
     shard = make[0]()
     assert type(shard.ids) is np.ndarray and not shard.ids.flags.writeable
+
+
+def test_a_shard_is_mapped_and_never_held_in_memory(tmp_path):
+    """7B-8: opening, checking and reading 32 MB allocate next to nothing."""
+    path, sums = tmp_path / "00000.bin", []
+    with path.open("wb") as file:
+        for number in range(32):
+            chunk = np.full(shards.CHUNK_BYTES // 2, number, dtype="<u2").tobytes()
+            sums.append(zlib.crc32(chunk))
+            file.write(chunk)
+    num_tokens = path.stat().st_size // 2
+    index = Index(np.dtype("<u2"), np.array([num_tokens], np.int32), np.array([0, 1]))
+
+    tracemalloc.start()
+    shard = Shard(path, index, np.array(sums, dtype=np.uint32))
+    shard.check_all()
+    found = int(shard.ids[-1])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found == 31 and peak < 2 * shards.CHUNK_BYTES

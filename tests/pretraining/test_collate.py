@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, models
+from toy_packs import packs_of
+from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
@@ -112,3 +118,37 @@ def test_what_an_objective_misses_is_named_before_any_file_is_opened():
 def test_a_number_of_maskings_below_1_is_refused(store):
     with pytest.raises(ConfigError, match="num_maskings"):
         collator_of(store, num_maskings=0)
+
+
+def test_masking_is_many_times_faster_than_the_collator_most_people_use(vocabulary):
+    """7A-15: benchmarks/masking.py measures a factor above 100; a loop in Python over spans or tokens has 1 or less."""
+    pieces = [f"[{n}]" if n < 5 else f"w{n}" if vocabulary.starts_word[n] else f"##w{n}" for n in range(200)]
+    wordpiece = Tokenizer(models.WordPiece({piece: n for n, piece in enumerate(pieces)}, unk_token="[1]"))
+    names = dict(pad_token="[0]", unk_token="[1]", cls_token="[2]", sep_token="[3]", mask_token="[4]")
+    peer = DataCollatorForLanguageModeling(PreTrainedTokenizerFast(tokenizer_object=wordpiece, **names))
+    pack = packs_of(32, 510)
+    rows = pack.input_ids.reshape(32, 512).tolist()
+    collator = Collator(
+        SimpleNamespace(vocabulary=vocabulary),
+        format=SingleSegment(),
+        masking=GeometricSpans(),
+        replacement=Replacement(),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
+        seed=0,
+    )
+
+    def ours(epoch):
+        masked = collator.mask(pack, epoch)
+        return [part.targets(pack, masked.spans, masked.hidden).count for part in collator.objectives.values()]
+
+    def theirs(epoch):
+        return peer([{"input_ids": row, "special_tokens_mask": [1, *[0] * 510, 1]} for row in rows])
+
+    seconds = {ours: [], theirs: []}
+    for turn in range(6):
+        for call, times in seconds.items():
+            began = time.perf_counter()
+            call(turn)
+            times.append(time.perf_counter() - began)
+
+    assert min(seconds[theirs]) > 10 * min(seconds[ours])
