@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import models, pre_tokenizers, trainers
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.text.tokenizer_files import wordpiece_backend
@@ -102,8 +104,6 @@ def test_the_hash_changes_with_anything_that_changes_ids():
 
 
 def test_truncation_and_padding_of_other_peoples_files_are_switched_off(tokenizer, tmp_path):
-    import tokenizers
-
     tokenizer.save(tmp_path)
     other = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     other.enable_truncation(4)
@@ -124,3 +124,35 @@ def test_a_vocabulary_without_a_special_token_is_refused():
     backend = wordpiece_backend({"[UNK]": 0, "[CLS]": 1, "a": 2}, lowercase=False, strip_accents=False)
     with pytest.raises(CheckpointError, match=r"has no \[PAD\], \[SEP\], \[MASK\]"):
         Tokenizer(backend)
+
+
+def trained_backend(kind):
+    """A small tokenizer of another kind than BERT's, by the library's own trainers."""
+    text = ["Denver is the capital of Colorado , and the US Mint is there ."] * 20
+    if kind == "byte-level BPE":
+        backend = tokenizers.Tokenizer(models.BPE(unk_token="[UNK]"))
+        backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+        trainer = trainers.BpeTrainer(
+            vocab_size=275, special_tokens=SPECIALS, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+        )
+    elif kind == "SentencePiece":
+        backend = tokenizers.Tokenizer(models.Unigram())
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace()])
+        trainer = trainers.UnigramTrainer(vocab_size=60, special_tokens=SPECIALS, unk_token="[UNK]")
+    else:
+        backend = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]", continuing_subword_prefix="@@"))
+        backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        trainer = trainers.WordPieceTrainer(vocab_size=50, special_tokens=SPECIALS, continuing_subword_prefix="@@")
+    backend.train_from_iterator(text, trainer)
+    return backend
+
+
+@pytest.mark.parametrize("kind", ["byte-level BPE", "SentencePiece", "WordPiece with @@"])
+def test_words_of_other_kinds_of_tokenizers_are_words_too(kind):
+    """7A-12: `##` is BERT's mark; told by it alone, every piece of other tokenizers would be a word."""
+    tokenizer = Tokenizer(trained_backend(kind))
+    found = tokenizer.encode("Denver is the capitals, there.")
+    words = [found.offsets[found.word_ids == word] for word in range(found.word_ids.max() + 1)]
+    texts = ["Denver is the capitals, there."[part.min() : part.max()].strip() for part in words]
+    assert [text for text in texts if text] == ["Denver", "is", "the", "capitals", ",", "there", "."]
+    assert len(found.ids) > len(words)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from spanwise.text.words import starts_word_table, word_ids
+from spanwise.text.words import WordMarks, starts_word_table, word_ids
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "play", "##ing", ",", "##,", "韓"]
 
@@ -25,3 +25,14 @@ def test_a_continuation_without_a_beginning_opens_the_first_word():
 
 def test_no_tokens_give_no_words():
     assert word_ids(np.array([], dtype=np.int32), table()).tolist() == []
+
+
+def test_marks_of_beginnings_and_other_continuations_are_read_too():
+    """7A-12."""
+    marked = WordMarks(starts=("\u2581",))
+    assert [marked.starts_word(piece) for piece in ("\u2581play", "ing", ".", "\u2581", "(", "s")] == [
+        True, False, True, True, True, False,
+    ]  # fmt: skip
+    other = WordMarks(continuation="@@")
+    assert [other.starts_word(piece) for piece in ("play", "@@ing", "##ing")] == [True, False, True]
+    assert WordMarks(continuation="").starts_word("##ing")

@@ -21,10 +21,12 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 
 from spanwise.errors import CheckpointError
 from spanwise.runtime.files import MANIFEST_NAME, read_manifest
+from spanwise.text.words import WordMarks
 
 SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
 SPECIAL_PIECES = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}  # BERT's, the first five ids of a learned one
 _RESERVED = re.compile(r"\[unused\d+\]")
+_BYTE_LEVEL_BLANKS = ("\u0120", "\u010a", "\u0109", "\u010d")  # how byte-level BPE writes blank, line feed, tab, return
 _UNLIMITED = 1_000_000  # `transformers` writes about 1e30 where it knows no longest length
 
 
@@ -76,6 +78,28 @@ def wordpiece_backend(
 def has_upper_case(pieces: Iterable[str]) -> bool:
     """Whether a vocabulary keeps case: some piece, `[...]` ones aside, is not its own lower case."""
     return any(piece != piece.lower() for piece in pieces if not (piece.startswith("[") and piece.endswith("]")))
+
+
+def word_marks(backend: tokenizers.Tokenizer) -> WordMarks:
+    """How a tokenizer's pieces show where words start; in kinds that show nothing each token is a word."""
+    record = json.loads(backend.to_str())
+    prefix = record["model"].get("continuing_subword_prefix")
+    if prefix or record["model"].get("type") == "WordPiece":
+        return WordMarks(continuation=prefix or "")
+    kinds = {part["type"]: part for part in _steps(record["pre_tokenizer"])}
+    if "ByteLevel" in kinds:
+        return WordMarks(starts=_BYTE_LEVEL_BLANKS)
+    if "Metaspace" in kinds:
+        return WordMarks(starts=(kinds["Metaspace"]["replacement"],))
+    return WordMarks(continuation="")
+
+
+def _steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """A pre-tokenizer as the list of its steps."""
+    if record is None:
+        return []
+    inner = record.get("pretokenizers")
+    return [record] if inner is None else [step for part in inner for step in _steps(part)]
 
 
 def read_backend(folder: Path) -> FoundTokenizer:

@@ -25,6 +25,7 @@ from spanwise.text.tokenizer_files import (
     is_reserved,
     read_backend,
     special_pieces,
+    word_marks,
     write_tokenizer,
 )
 from spanwise.text.words import starts_word_table, word_ids
@@ -70,7 +71,9 @@ class Tokenizer:
             | {number for number, piece in enumerate(self._pieces) if not piece or is_reserved(piece)}
             | set(ids.values())
         )
-        self._starts_word = starts_word_table(self._pieces, special_ids=self.special_ids, unk_id=self.unk_id)
+        self._starts_word = starts_word_table(
+            self._pieces, special_ids=self.special_ids, unk_id=self.unk_id, marks=word_marks(backend)
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokenizer:
