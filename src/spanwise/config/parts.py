@@ -16,20 +16,20 @@ from spanwise.runtime.suggest import did_you_mean
 _SETTINGS = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 _ANY_TYPE = pydantic.ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
 
-C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))
-def part(name: str) -> Callable[[C], C]:
+def part(name: str) -> Callable[[type[T]], type[T]]:
     """Make a class a part: keyword-only, frozen, its values checked, unknown names refused.
 
     The class gets `part_name = name`; a `__post_init__` of its own may raise ConfigError for what types cannot say.
     Raises (when such a part is made): ConfigError naming the field, what came, what was expected, the nearest name.
     """
 
-    def decorate(cls: C) -> C:
-        checked = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_SETTINGS)(cls)
-        checked.part_name = name
+    def decorate(cls: type[T]) -> type[T]:
+        checked: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_SETTINGS)(cls)
+        checked.part_name = name  # Any: a class that is changed here has no type that says so
         make = checked.__init__
 
         @functools.wraps(make)
@@ -87,10 +87,10 @@ def make_part(cls: type, values: dict[str, Any], path: str = "") -> Any:
         raise ConfigError(f"{owner}: {error}.") from error
 
 
-def _construct(cls: type, values: dict[str, Any]) -> Any:
+def _construct(cls: type[Any], values: dict[str, Any]) -> Any:
     """Call pydantic's own constructor, not the wrapper, so that the error still carries its location."""
-    made = cls.__new__(cls)
-    inner = getattr(cls.__init__, "__wrapped__", cls.__init__)
+    made = object.__new__(cls)
+    inner: Callable[..., None] = getattr(cls.__init__, "__wrapped__", cls.__init__)
     inner(made, **values)
     return made
 

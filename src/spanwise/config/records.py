@@ -22,7 +22,7 @@ ABSENT = "(not set)"  # stands in a difference for a path that one side has not
 def class_name(cls: type) -> str:
     """How a record names a class: its literal name where it is one of ours, `module:Class` where it is a user's."""
     if cls.__module__.split(".")[0] == "spanwise" and "part_name" in vars(cls):
-        return cls.part_name  # type: ignore[attr-defined]
+        return vars(cls)["part_name"]
     return f"{cls.__module__}:{cls.__qualname__}"
 
 

@@ -25,6 +25,10 @@ LARGEST_CACHE_CHARACTERS = 1 << 23
 class CachedEncoder:
     """As `Tokenizer.encode_flat`, with a bounded memory of words. Not for use by two threads at once."""
 
+    _ids: np.ndarray  # of all words, end to end
+    _starts: np.ndarray  # of each word in _ids
+    _lengths: np.ndarray
+
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._forget()
@@ -65,5 +69,5 @@ class CachedEncoder:
         self._numbers: dict[str, int] = {}
         self._num_characters = 0
         self._ids = np.empty(0, dtype=np.int32)
-        self._starts = np.empty(0, dtype=np.int64)  # of each word in _ids
+        self._starts = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int64)

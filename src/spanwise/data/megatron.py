@@ -19,7 +19,7 @@ from spanwise.errors import DataError
 
 MAGIC = b"MMIDIDX\x00\x00"
 VERSION = 1
-DTYPE_CODES = {4: np.dtype("<i4"), 8: np.dtype("<u2")}
+DTYPE_CODES: dict[int, np.dtype] = {4: np.dtype("<i4"), 8: np.dtype("<u2")}
 _OTHER_DTYPES = {1: "uint8", 2: "int8", 3: "int16", 5: "int64", 6: "float64", 7: "float32"}
 _HEADER = struct.Struct("<9sQBQQ")
 _LARGEST_UINT16_VOCABULARY = 65_500  # Megatron's own rule, so that its tools agree with the files

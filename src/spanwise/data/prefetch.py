@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Prefetcher(Generic[T]):
             self._ready.popleft()
             self._front += 1
             self._changed.notify_all()
-        return item  # type: ignore[return-value]
+        return cast(T, item)  # made without an error: what `make` gave, None included
 
     def _work(self) -> None:
         while True:

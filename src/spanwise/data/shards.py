@@ -39,8 +39,8 @@ class Shard:
             raise DataError(f"{path} has {size:,} bytes, its index says {self.num_bytes:,}; it is damaged.")
         # The plain view: slicing np.memmap itself costs seven times as much.
         self.ids = np.memmap(path, dtype=index.dtype, mode="r").view(np.ndarray) if size else np.empty(0, index.dtype)
-        self._checksums = checksums
-        self._checked = np.zeros(0 if checksums is None else len(checksums), dtype=bool)
+        self._checksums = np.empty(0, dtype=np.uint32) if checksums is None else checksums
+        self._checked = np.zeros(len(self._checksums), dtype=bool)
         self.is_checked = not len(self._checked)
 
     def check_ranges(self, starts: np.ndarray, ends: np.ndarray) -> None:
@@ -84,7 +84,7 @@ class Shard:
 
     def _check(self, chunk: int) -> None:
         first = chunk * CHUNK_BYTES // self.ids.itemsize
-        found = zlib.crc32(self.ids[first : first + CHUNK_BYTES // self.ids.itemsize])
+        found = zlib.crc32(self.ids[first : first + CHUNK_BYTES // self.ids.itemsize].data)
         if found != self._checksums[chunk]:
             raise DataError(
                 f"{self.path} is damaged: bytes {chunk * CHUNK_BYTES:,} to {(chunk + 1) * CHUNK_BYTES:,} differ from "

@@ -189,7 +189,7 @@ class _OpenShard:
         self.num_bytes = 0
 
     def add(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        content = memoryview(ids).cast("B")
+        content = ids.data.cast("B")
         self.file.write(content)
         self._lengths.frombytes(lengths.astype(np.intc).tobytes())
         while len(content):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor, nn
@@ -59,6 +59,12 @@ def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None) -
     return encoder
 
 
+@overload
+def build_head(checkpoint: Checkpoint, name: Literal["mlm"], encoder: Encoder) -> MaskedLMHead | None: ...
+@overload
+def build_head(checkpoint: Checkpoint, name: Literal["sbo"], encoder: Encoder) -> SpanBoundaryHead | None: ...
+@overload
+def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module | None: ...
 def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module | None:
     """The head `name` ("mlm", "sbo", "nsp" or "qa") with its weights, tied to `encoder`; None where there is none."""
     tensors = checkpoint.heads.get(name)

@@ -208,14 +208,17 @@ def _pair(item: Any) -> tuple[str, str]:
         raise QuestionError(
             f"expected a dictionary with 'question' and 'context', got {type(item).__name__} {str(item)[:60]!r}."
         )
-    for name, value in values.items():
-        if value is None:
-            raise QuestionError(f"{name!r} is missing or None; give a text.")
-        if not isinstance(value, str):
-            raise QuestionError(f"{name!r} is a {type(value).__name__}; a string was expected.")
-        if not value:
-            raise QuestionError(f"{name!r} is empty; give a text.")
-    return values["question"], values["context"]
+    return _checked_text("question", values["question"]), _checked_text("context", values["context"])
+
+
+def _checked_text(name: str, value: Any) -> str:
+    if value is None:
+        raise QuestionError(f"{name!r} is missing or None; give a text.")
+    if not isinstance(value, str):
+        raise QuestionError(f"{name!r} is a {type(value).__name__}; a string was expected.")
+    if not value:
+        raise QuestionError(f"{name!r} is empty; give a text.")
+    return value
 
 
 def _as_data(pairs: list[tuple[str, str]]) -> SquadData:

@@ -27,6 +27,7 @@ from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.model import PretrainingModel
 
 CHUNK_ROWS = 512  # rows of V logits held at once
+TokenHead = MaskedLMHead | SpanBoundaryHead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +58,10 @@ def facts_of(masked: Sequence[Masked]) -> HiddenTokens:
     return describe_hidden((m.pack, m.spans, m.hidden) for m in masked)
 
 
-def find_heads(model: PretrainingModel) -> dict[str, nn.Module]:
+def find_heads(model: PretrainingModel) -> dict[str, TokenHead]:
     """The heads that guess tokens: "mlm" and "sbo", as far as the model has them."""
-    kinds = {"mlm": MaskedLMHead, "sbo": SpanBoundaryHead}
-    found: dict[str, nn.Module] = {}
+    kinds: dict[str, type[TokenHead]] = {"mlm": MaskedLMHead, "sbo": SpanBoundaryHead}
+    found: dict[str, TokenHead] = {}
     for name, kind in kinds.items():
         for module in model.heads.modules():
             if isinstance(module, kind):
@@ -105,7 +106,7 @@ class evaluating:
 
 
 def head_rows(
-    model: PretrainingModel, masked: Sequence[Masked], heads: Mapping[str, nn.Module]
+    model: PretrainingModel, masked: Sequence[Masked], heads: Mapping[str, TokenHead]
 ) -> Iterator[tuple[Masked, str, Tensor, np.ndarray]]:
     """Encode each pack once and give (pack, head name, transformed rows of the asked tokens, asked [N])."""
     device = next(model.parameters()).device
@@ -113,7 +114,7 @@ def head_rows(
         hidden_TD = model.hidden(to_batch(one).to(device))
         position = torch.from_numpy(one.hidden.position).to(device)
         for name, head in heads.items():
-            if name == "mlm":
+            if isinstance(head, MaskedLMHead):
                 yield one, name, head.transform(hidden_TD[position]), np.ones(len(position), dtype=bool)
                 continue
             start_N, end_N = one.spans.start[one.hidden.span], one.spans.end[one.hidden.span]
@@ -126,7 +127,7 @@ def head_rows(
 
 
 def guess(
-    model: PretrainingModel, head: nn.Module, rows_ND: Tensor, target: np.ndarray
+    model: PretrainingModel, head: TokenHead, rows_ND: Tensor, target: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Losses in nats and hits of transformed rows [N, D] against target ids [N]."""
     losses = np.empty(len(target), dtype=np.float64)
@@ -140,7 +141,7 @@ def guess(
     return losses, correct
 
 
-def log_chances(model: PretrainingModel, head: nn.Module, rows_ND: Tensor) -> Tensor:
+def log_chances(model: PretrainingModel, head: TokenHead, rows_ND: Tensor) -> Tensor:
     """Log P of all V tokens for transformed rows [N, D]; returns [N, V]."""
     return vocabulary_logits(rows_ND, head.weight, head.bias, model.encoder.config.vocab_size).log_softmax(-1)
 

@@ -14,9 +14,11 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from spanwise.errors import DataError
 from spanwise.nn.encoder import Encoder
@@ -76,7 +78,8 @@ def pseudo_log_likelihoods(
             loss = vocabulary_loss(
                 rows_CD, head.weight, head.bias, torch.from_numpy(targets), encoder.config.vocab_size, per_row=True
             )
-            np.add.at(scores, rows, -loss.losses.double().numpy())
+            losses_C = cast(Tensor, loss.losses)  # asked for with per_row
+            np.add.at(scores, rows, -losses_C.double().numpy())
     encoder.train(was_training), head.train(was_training)
     return scores
 
@@ -111,7 +114,9 @@ def _packs(
             if copies and total + len(whole) > max_tokens:
                 yield _joined(rows, copies, masked, tokenizer.mask_id)
                 rows, copies, masked, total = [], [], [], 0
-            rows.append(row), copies.append(whole), masked.append(place)
+            rows.append(row)
+            copies.append(whole)
+            masked.append(place)
             total += len(whole)
     if copies:
         yield _joined(rows, copies, masked, tokenizer.mask_id)

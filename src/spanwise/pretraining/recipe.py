@@ -43,10 +43,7 @@ class EncoderShape:
 
     def config(self, vocab_size: int) -> EncoderConfig:
         """The encoder's values for a vocabulary of V real ids. Raises: ConfigError."""
-        return EncoderConfig(
-            vocab_size=vocab_size,
-            **{name: getattr(self, name) for name in self.__dataclass_fields__},  # type: ignore[attr-defined]
-        )
+        return EncoderConfig(vocab_size=vocab_size, **vars(self))
 
 
 @part("initial_weights")

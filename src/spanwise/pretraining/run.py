@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
@@ -128,7 +128,7 @@ def settled(
     """The recipe with its changes, checked without opening a file. Raises: ConfigError."""
     recipe = override(recipe, with_one_length(overrides))
     if budget is not None:
-        lengths = {**dict.fromkeys(LENGTHS), "budget": float(budget)}
+        lengths: dict[str, Any] = {**dict.fromkeys(LENGTHS), "budget": float(budget)}
         recipe = replace(recipe, training=replace(recipe.training, **lengths))
     check(recipe)
     _ = recipe.training.length  # raises where a run has none
@@ -240,7 +240,7 @@ def _tokenizer(
         wanted = recipe.tokenizer
         log.say(f"Learning a {wanted.kind} vocabulary of up to {wanted.vocab_size:,} pieces.")
         learn_tokenizer(
-            text,  # type: ignore[arg-type]
+            cast(Paths, text),  # `pretrain` takes data or text
             vocab_size=wanted.vocab_size,
             kind=wanted.kind,
             cased=wanted.cased,
@@ -257,7 +257,7 @@ def _store(
     if data is not None:
         return TokenStore.open(data, words)
     if not own.exists():
-        report = prepare(text, words, own, corpus)  # type: ignore[arg-type]
+        report = prepare(cast(Paths, text), words, own, corpus)  # without data there is text
         log.say(
             f"Prepared {report.num_tokens:,} tokens of {report.num_documents:,} documents in {report.seconds:.1f} s "
             f"([UNK] {report.unknown_share:.2%})."

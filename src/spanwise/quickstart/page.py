@@ -22,6 +22,7 @@ from spanwise.reporting.page import (
     Table,
     Tile,
     Tiles,
+    Tone,
 )
 from spanwise.reporting.spans import Run
 
@@ -164,8 +165,9 @@ def measure_table(measures: list[dict[str, Any]], words: dict[str, str], note: s
 
 
 def gain_cell(difference: dict[str, Any], digits: int, words: dict[str, str]) -> Cell:
-    verdict = difference["verdict"]
-    tone = {"above": "good", "not": "muted", "below": "bad"}[verdict.split()[0]]
+    verdict: str = difference["verdict"]
+    tones: dict[str, Tone] = {"above": "good", "not": "muted", "below": "bad"}
+    tone = tones[verdict.split()[0]]
     interval = ""
     if difference["low"] is not None:
         interval = f"[{signed(difference['low'], digits)}, {signed(difference['high'], digits)}]\n"

@@ -67,11 +67,12 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def _with_private_cache(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     folder = private_cache_folder()
     if folder is not None:
-        before, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(folder)
+        settings = vars(numba_config)  # a module that fills itself at run time
+        before, settings["CACHE_DIR"] = settings["CACHE_DIR"], str(folder)
         try:
             return numba.njit(cache=True, **options)(function)
         except RuntimeError:
             pass
         finally:
-            numba_config.CACHE_DIR = before
+            settings["CACHE_DIR"] = before
     return numba.njit(**options)(function)

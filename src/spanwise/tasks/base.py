@@ -26,7 +26,8 @@ from spanwise.text.tokenizers import Tokenizer
 class Features(Protocol):
     """Examples as integers, and how to lay a choice of them into a pack."""
 
-    lengths_W: np.ndarray
+    @property
+    def lengths_W(self) -> np.ndarray: ...
 
     def __len__(self) -> int: ...
 

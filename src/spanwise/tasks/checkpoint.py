@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from spanwise.config import from_record, to_record
 from spanwise.errors import CheckpointError
@@ -51,7 +51,8 @@ def load_task_model(
         )
     task = stored_task(checkpoint, recipe.task)
     encoder = build_encoder(checkpoint)
-    model = TaskModel(task, encoder, build_head(checkpoint, head_name, encoder))
+    head = cast(nn.Module, build_head(checkpoint, head_name, encoder))  # it is there: asked above
+    model = TaskModel(task, encoder, head)
     model.to(choose_device(device)).eval()
     return LoadedTask(task=task, model=model, tokenizer=open_tokenizer(checkpoint, tokenizer), folder=checkpoint.folder)
 

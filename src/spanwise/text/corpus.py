@@ -147,7 +147,8 @@ def _read_file(file: Path, options: CorpusOptions) -> Iterator[Document]:
 
 def _documents_of_lines(source: str, lines: Iterable[Line], options: CorpusOptions) -> Iterator[Document]:
     """Group lines into documents. A part is given away only when more text follows it, so each document has an end."""
-    begin, sentences, size = 0, [], 0
+    sentences: list[str] = []
+    begin = size = 0
     line_is_blank = True
     for line in lines:
         found = _sentences(line.text, options)

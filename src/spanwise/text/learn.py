@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import zstandard
 from tokenizers import trainers
@@ -78,12 +78,15 @@ def _sentences(
 ) -> Iterator[str]:
     if isinstance(source, str | Path):
         source = [source]
-    items = iter(source)
+    items: Iterator[Document | str | Path] = iter(source)
     first = next(items, None)
     if first is None:
         raise DataError("No text was given to learn a vocabulary from.")
     items = chain([first], items)
-    documents = items if isinstance(first, Document) else read_documents(list(items), options)  # type: ignore[arg-type]
+    if isinstance(first, Document):  # a source is of one kind: the first item tells which
+        documents = cast(Iterator[Document], items)
+    else:
+        documents = read_documents(cast(list[str | Path], list(items)), options)
     for document in documents:
         yield from document.sentences
 
@@ -148,7 +151,8 @@ def _alphabet(characters: Counter[str], backend, largest: int) -> list[str]:
             if not normal.isspace():
                 counts[normal] += count
     wanted = CHARACTER_COVERAGE * counts.total()
-    kept, covered = [], 0
+    kept: list[str] = []
+    covered = 0
     for character, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if covered >= wanted or len(kept) >= largest:
             break

@@ -70,7 +70,7 @@ class _ZstdStream(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
     """Open a file for reading bytes, unpacked by its name's ending (.gz, .xz, .zst, .bz2).
 
     Raises: DataError naming the file where it is missing, unreadable, truncated or not what its ending says.
@@ -78,7 +78,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
     try:
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(open(path, "rb"))
-            opened: BinaryIO = raw
+            opened: io.BufferedIOBase = raw
             match path.suffix.lower():
                 case ".gz":
                     opened = stack.enter_context(gzip.GzipFile(fileobj=raw))

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
 from spanwise.runtime.files import atomic_folder, remove_folder, require_free_space, verify_folder
+from spanwise.training.optim import Optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS
 
 TRAINING_FOLDER = "training"
@@ -49,7 +50,7 @@ def save_checkpoint(
     folder: Path,
     step: int,
     model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    optimizer: Optimizer,
     state: Mapping[str, Any],
     save_model: Callable[[Path], None],
     *,
@@ -75,7 +76,7 @@ def save_checkpoint(
     return target
 
 
-def training_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def training_tensors(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
     """Every tensor that training changes, on the host, under flat names. Tied weights appear once."""
     tensors: dict[str, Tensor] = {}
     names = {parameter: name for name, parameter in model.named_parameters()}
@@ -129,7 +130,7 @@ def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, 
     return None
 
 
-def load_tensors(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer) -> None:
     """Copy a checkpoint's tensors into the model and the optimizer, all or nothing.
 
     Raises: CheckpointError for a missing or unexpected name, another shape or another type.
@@ -142,7 +143,7 @@ def load_tensors(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer)
     parameters = dict(model.named_parameters())
     kept = model.state_dict(keep_vars=True)
     buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept}
-    expected = {f"parameter/{name}": value for name, value in parameters.items()}
+    expected: dict[str, Tensor] = {f"parameter/{name}": value for name, value in parameters.items()}
     expected |= {f"buffer/{name}": value for name, value in buffers.items()}
     for name, value in expected.items():
         if name not in tensors:

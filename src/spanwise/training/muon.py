@@ -9,14 +9,14 @@ Differs: neither is in the papers this project follows; AdamW stays the default.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
-def linear_matrices(model: nn.Module) -> set[nn.Parameter]:
+def linear_matrices(model: nn.Module) -> set[Tensor]:
     """The weights that Muon is for: those of linear layers. Tables of embeddings are looked up, not multiplied."""
     return {
         module.weight for module in model.modules() if isinstance(module, nn.Linear) and module.weight.requires_grad
@@ -28,7 +28,7 @@ class MuonWithAdamW:
 
     def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
         self.parts = (muon, adamw)
-        self.state = _JoinedState(self.parts)
+        self.state: MutableMapping[Tensor, Any] = _JoinedState(self.parts)
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -43,25 +43,25 @@ class MuonWithAdamW:
             part.step()
 
 
-class _JoinedState(MutableMapping):
+class _JoinedState(MutableMapping[Tensor, dict[str, Any]]):
     """State by parameter, kept by whichever optimizer owns it."""
 
     def __init__(self, parts: tuple[torch.optim.Optimizer, ...]) -> None:
         self._owner = {p: part for part in parts for group in part.param_groups for p in group["params"]}
 
-    def __getitem__(self, parameter: nn.Parameter) -> dict[str, Any]:
+    def __getitem__(self, parameter: Tensor) -> dict[str, Any]:
         state = self._owner[parameter].state
         if parameter not in state:
             raise KeyError(parameter)
         return state[parameter]
 
-    def __setitem__(self, parameter: nn.Parameter, value: dict[str, Any]) -> None:
+    def __setitem__(self, parameter: Tensor, value: dict[str, Any]) -> None:
         self._owner[parameter].state[parameter] = value
 
-    def __delitem__(self, parameter: nn.Parameter) -> None:
+    def __delitem__(self, parameter: Tensor) -> None:
         del self._owner[parameter].state[parameter]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         return (parameter for parameter, owner in self._owner.items() if parameter in owner.state)
 
     def __len__(self) -> int:

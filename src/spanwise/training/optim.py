@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,20 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.training.muon import MuonWithAdamW, linear_matrices
 from spanwise.training.plan import TrainingOptions
+
+
+class Optimizer(Protocol):
+    """What the loop asks of an optimizer; those of torch answer it, and pairs of them."""
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]: ...
+
+    @property
+    def state(self) -> MutableMapping[Tensor, Any]: ...
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> object: ...
 
 
 def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:
@@ -22,7 +37,7 @@ def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:
     return decayed, [name for name, parameter in named if parameter.dim() < 2]
 
 
-def build_optimizer(model: nn.Module, options: TrainingOptions) -> torch.optim.AdamW | MuonWithAdamW:
+def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
     """AdamW over fp32 parameters, fused where torch offers it: the same arithmetic in every precision.
 
     Raises: ConfigError for a model without trainable parameters or with parameters that are not fp32.

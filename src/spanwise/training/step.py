@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -19,9 +19,11 @@ from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import autocast
 from spanwise.runtime.seed import seed_device
 from spanwise.training.evaluate import loss_sum, num_correct
-from spanwise.training.optim import clip_gradients, gradient_norm
+from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
+
+Number = TypeVar("Number", int, float)
 
 
 class Model(Protocol):
@@ -44,13 +46,9 @@ class StepSums:
     num_padding: int = 0
 
     def add(self, other: StepSums) -> None:
-        for mine, theirs in (
-            (self.losses, other.losses),
-            (self.correct, other.correct),
-            (self.counts, other.counts),
-        ):
-            for name, value in theirs.items():
-                mine[name] = mine.get(name, 0) + value
+        _add(self.losses, other.losses)
+        _add(self.correct, other.correct)
+        _add(self.counts, other.counts)
         self.num_tokens += other.num_tokens
         self.num_padding += other.num_padding
 
@@ -62,12 +60,17 @@ class StepSums:
         return {name: value / self.counts[name] for name, value in self.correct.items() if self.counts.get(name)}
 
 
+def _add(mine: dict[str, Number], theirs: Mapping[str, Number]) -> None:
+    for name, value in theirs.items():
+        mine[name] = mine.get(name, 0) + value
+
+
 @dataclass
 class Updater:
     """Applies one step to a model."""
 
     model: nn.Module
-    optimizer: torch.optim.Optimizer
+    optimizer: Optimizer
     device: torch.device
     precision: Literal["fp32", "bf16"]
     seed: int

@@ -136,7 +136,7 @@ def _draw(
         drawings.append({"spans": ranges, "tokens": originals, "seen": seen})
         if not json:
             inner = [(start - 1, end - 1) for start, end in ranges]
-            _print_drawing(make_pieces(originals[1:-1], pack.starts_word[1:-1], inner, seen[1:-1]))
+            _print_drawing(make_pieces(originals[1:-1], pack.starts_word[1:-1].tolist(), inner, seen[1:-1]))
     if json:
         print_json({"recipe": recipe.name, "text": text, "drawings": drawings})
     else:

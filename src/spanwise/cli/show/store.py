@@ -28,45 +28,42 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
     counts = opened.vocabulary.unigram_counts
     top = np.argsort(-counts, kind="stable")[:10]
     lengths = opened.sentence_lengths
+    spread = {
+        "mean": float(np.mean(lengths)) if len(lengths) else 0.0,
+        "median": float(np.median(lengths)) if len(lengths) else 0.0,
+        "longest": int(lengths.max(initial=0)),
+    }
+    vocabulary_used = float(np.count_nonzero(counts) / max(1, opened.vocabulary.size))
+    unknown_share = float(counts[opened.vocabulary.unk_id] / max(1, opened.num_tokens))
+    most_frequent = list(zip(words.tokens(top), counts[top].tolist(), strict=True))
     record = {
         "path": str(store),
         "num_documents": opened.num_documents,
         "num_sentences": opened.num_sentences,
         "num_tokens": opened.num_tokens,
-        "tokens_per_sentence": {
-            "mean": float(np.mean(lengths)) if len(lengths) else 0.0,
-            "median": float(np.median(lengths)) if len(lengths) else 0.0,
-            "longest": int(lengths.max(initial=0)),
-        },
+        "tokens_per_sentence": spread,
         "vocab_size": opened.vocabulary.size,
-        "vocabulary_used": float(np.count_nonzero(counts) / max(1, opened.vocabulary.size)),
-        "unknown_share": float(counts[opened.vocabulary.unk_id] / max(1, opened.num_tokens)),
+        "vocabulary_used": vocabulary_used,
+        "unknown_share": unknown_share,
         "tokenizer_sha256": opened.tokenizer_sha256,
         "sha256": opened.sha256,
-        "most_frequent": [
-            {"token": token, "count": int(count)}
-            for token, count in zip(words.tokens(top), counts[top].tolist(), strict=True)
-        ],
+        "most_frequent": [{"token": token, "count": count} for token, count in most_frequent],
     }
     if json:
         print_json(record)
         return
-    spread = record["tokens_per_sentence"]
     print_pairs(
         [
             ("Documents", opened.num_documents),
             ("Sentences", opened.num_sentences),
             ("Tokens", opened.num_tokens),
             ("A sentence", f"{spread['mean']:.1f} tokens, median {spread['median']:g}, longest {spread['longest']:,}"),
-            ("Vocabulary", f"{opened.vocabulary.size:,} pieces, {record['vocabulary_used']:.1%} of them seen"),
-            ("Unknown", f"{record['unknown_share']:.3%} of all tokens"),
+            ("Vocabulary", f"{opened.vocabulary.size:,} pieces, {vocabulary_used:.1%} of them seen"),
+            ("Unknown", f"{unknown_share:.3%} of all tokens"),
             ("Content", f"{opened.sha256[:16]}, tokenizer {opened.tokenizer_sha256[:16]}"),
         ]
     )
     print_table(
         ["token", "count", "share"],
-        [
-            [row["token"], row["count"], f"{row['count'] / max(1, opened.num_tokens):.2%}"]
-            for row in record["most_frequent"]
-        ],
+        [[token, count, f"{count / max(1, opened.num_tokens):.2%}"] for token, count in most_frequent],
     )

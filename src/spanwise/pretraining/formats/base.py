@@ -37,9 +37,11 @@ class BlockTable:
 class InputFormat(Protocol):
     """A recipe part: blocks are a pure function of (store, seed, epoch)."""
 
-    max_length: int
     gives: ClassVar[frozenset[str]]  # what objectives may ask of it: "pair_label"
     changes_with_epoch: ClassVar[bool]  # False: one table serves all epochs
+
+    @property
+    def max_length(self) -> int: ...
 
     def blocks(self, store: TokenStore, seed: int, epoch: int) -> BlockTable: ...
 

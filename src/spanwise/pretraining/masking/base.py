@@ -18,7 +18,8 @@ from spanwise.runtime.compiled import njit
 class MaskingScheme(Protocol):
     """Chooses what is hidden; what is then put there is the replacement's business."""
 
-    ratio: float
+    @property
+    def ratio(self) -> float: ...
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; sequence s is decided by keys[s] (uint64 [S]) and its own tokens alone.

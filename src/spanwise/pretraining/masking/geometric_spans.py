@@ -73,9 +73,9 @@ class GeometricSpans:
         num_lengths = self.max_words - self.min_words + 1
         if self.lengths == "geometric":
             return laws.geometric(self.p, num_lengths)
-        if self.lengths == "poisson":
+        if self.mean_words is not None:  # lengths="poisson", as checked above
             return laws.poisson(self.mean_words, self.min_words, self.max_words)
-        if self.lengths == "explicit":
+        if self.probabilities is not None:  # lengths="explicit"
             return laws.explicit(self.probabilities, num_lengths)
         return laws.uniform(num_lengths)
 

@@ -29,7 +29,9 @@ class Objective(Protocol):
 
     name: ClassVar[str]  # its key in a recipe, a batch and a log
     needs: ClassVar[frozenset[str]]  # of "spans" (a masking gives them), "pair_label" (some formats do)
-    weight: float
+
+    @property
+    def weight(self) -> float: ...
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> Any: ...
 

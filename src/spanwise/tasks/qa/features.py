@@ -134,7 +134,7 @@ def make_windows(
                     continue
         start = len(question_ids[number]) + 2
         capacity = max_length - start - 1
-        stride = doc_stride if doc_stride is not None else capacity - overlap
+        stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
         windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
         numbers += [number] * len(windows)
         ranges.append(windows)

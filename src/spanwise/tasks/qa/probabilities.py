@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanwise.tasks.qa.features import QuestionWindows
+from spanwise.text.tokenizers import Encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _best_spans(chances_n2: np.ndarray, num_spans: int, max_tokens: int) -> list
     return list(zip(starts.tolist(), (starts + extra).tolist(), flat[chosen].tolist(), strict=True))
 
 
-def _characters(passage: object, first: int, last: int, align_to_words: bool) -> tuple[int, int]:
+def _characters(passage: Encoding, first: int, last: int, align_to_words: bool) -> tuple[int, int]:
     """Half-open characters of the tokens `first` to `last`, grown to whole words where asked."""
     if align_to_words:
         words = passage.word_ids

@@ -10,9 +10,10 @@ import gzip
 import json
 import lzma
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 from spanwise.errors import ConfigError, DataError
 
@@ -78,9 +79,9 @@ def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError 
 def read_json(path: str | Path) -> Any:
     """One JSON value of a plain, `.gz` or `.xz` file; NaN, Infinity and repeated keys are errors."""
     path = Path(path)
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    openers: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".xz": lzma.open}
     try:
-        with opener(path, "rt", encoding="utf-8-sig") as file:
+        with openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig") as file:
             text = file.read()
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file.") from error

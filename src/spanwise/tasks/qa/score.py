@@ -124,7 +124,7 @@ def best_threshold(
     Starts from "nothing is answerable" and admits one question after another in the order of their odds; an odds
     value is admitted with all before it. Ties keep the order of `null_odds`, as in the official script.
     """
-    current = best = sum(1 for has_answer in answerable.values() if not has_answer)
+    current = best = float(sum(not has_answer for has_answer in answerable.values()))
     threshold = 0.0
     for id in sorted(null_odds, key=lambda id: null_odds[id]):
         if id not in scores:
