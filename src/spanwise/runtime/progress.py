@@ -11,9 +11,9 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import IO, Any, Literal
 
 from spanwise.runtime.files import explained_disk_errors, write_text_atomic
 
@@ -31,7 +31,7 @@ class RunLog:
         self,
         folder: str | Path | None,
         *,
-        stream: TextIO | None = None,
+        stream: IO[str] | None = None,
         display: Literal["auto", "live", "plain"] = "auto",
         tensorboard: Literal["off", "on"] = "off",
     ) -> None:
@@ -39,7 +39,7 @@ class RunLog:
         self._stream = stream
         live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
         self._live = _LiveLine(stream) if live and stream is not None else None
-        self._file: TextIO | None = None
+        self._file: IO[str] | None = None
         self._writer = _tensorboard_writer(self.path.parent) if tensorboard == "on" and self.path else None
         if tensorboard == "on" and self.path and self._writer is None:
             self.say("TensorBoard is not installed: pip install 'spanwise[tensorboard]'. metrics.jsonl has everything.")
@@ -69,16 +69,16 @@ class RunLog:
     def show(self, record: Mapping[str, Any]) -> None:
         """Tell the person where training stands, from a record of the training loop."""
         if self._live is not None:
-            self._quietly(lambda: self._live and self._live.update(record))
+            self._quietly(self._live.update, record)
         else:
             self.say(training_line(record))
 
     def say(self, text: str) -> None:
         """One line for the person."""
         if self._live is not None:
-            self._quietly(lambda: self._live and self._live.print(text))
+            self._quietly(self._live.print, text)
         elif self._stream is not None:
-            self._quietly(lambda: self._stream and (self._stream.write(text + "\n"), self._stream.flush()))
+            self._quietly(_write_line, self._stream, text)
 
     def close(self) -> None:
         """End the live line and close the files; the log can still be written to afterwards."""
@@ -99,9 +99,9 @@ class RunLog:
             self._file.close()
             self._file = None
 
-    def _quietly(self, write: Any) -> None:
+    def _quietly(self, write: Callable[..., None], *values: object) -> None:
         try:
-            write()
+            write(*values)
         except (BrokenPipeError, ValueError, OSError):  # the reader has gone; training matters more
             live, self._live, self._stream = self._live, None, None
             if live is not None:
@@ -112,7 +112,7 @@ class RunLog:
 class _LiveLine:
     """One bar at the bottom of a terminal."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: IO[str]) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -208,7 +208,12 @@ def _tensorboard_writer(folder: Path) -> Any:
     return SummaryWriter(str(folder / "tensorboard"))
 
 
-def _is_terminal(stream: TextIO) -> bool:
+def _write_line(stream: IO[str], text: str) -> None:
+    stream.write(text + "\n")
+    stream.flush()
+
+
+def _is_terminal(stream: IO[str]) -> bool:
     try:
         return stream.isatty() and os.environ.get("TERM") != "dumb"
     except (ValueError, AttributeError):
