@@ -11,6 +11,7 @@ from spanwise.data import token_store
 from spanwise.data.store_writer import TokenStoreWriter
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import DataError
+from spanwise.runtime.files import atomic_folder
 from spanwise.text.corpus import Document
 from spanwise.text.learn import learn_tokenizer
 
@@ -95,6 +96,13 @@ def test_another_tokenizer_is_refused_and_both_hashes_named(store_folder, tokeni
     assert TokenStore.open(store_folder, tokenizer).tokenizer().sha256 == tokenizer.sha256
     with pytest.raises(DataError, match=f"(?s){tokenizer.sha256}.*{other.sha256}"):
         TokenStore.open(store_folder, other)
+
+
+def test_another_folder_of_ours_is_not_taken_for_a_damaged_store(tokenizer, tmp_path):
+    with atomic_folder(tmp_path / "tokenizer") as folder:
+        tokenizer.save(folder)
+    with pytest.raises(DataError, match="is no token store: it holds .*tokenizer"):
+        TokenStore.open(tmp_path / "tokenizer")
 
 
 def test_the_hash_tells_equal_stores_from_different_ones(store, write_store, tokenizer, documents, tmp_path):

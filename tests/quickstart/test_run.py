@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import time
 
 import pytest
@@ -129,3 +130,13 @@ def test_there_are_three_commands_to_try_next_for_both_kinds_of_text(tmp_path):
     for own in (True, False):
         commands = next_commands(tmp_path, tmp_path / "m", tmp_path / "q", own)
         assert len(commands) == 3 and all(command and words for command, words in commands)
+
+
+def test_the_commands_to_try_next_can_be_pasted_where_paths_have_spaces(tmp_path):
+    folder = tmp_path / "my results"
+    model = folder / "pretraining" / "final"
+    for own in (True, False):
+        words = [shlex.split(command) for command, _ in next_commands(folder, model, folder / "qa", own)]
+        assert words[1][-2:] == ["--model", str(model)] and words[2][-3] == str(folder / "qa")
+    own_text = shlex.split(next_commands(folder, model, folder / "qa", True)[0][0])
+    assert str(folder / "store") in own_text and own_text[-1] == f"{folder}-longer"

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -89,4 +90,4 @@ def finetune(
     if result.scores:
         print_scores(result.scores)
     say(f"Model: {result.final}")
-    say(f"Next: spanwise predict {task} --model {result.final} --input FILE --output predictions.json")
+    say(f"Next: spanwise predict {task} --model {quote(str(result.final))} --input FILE --output predictions.json")

@@ -1,6 +1,7 @@
 """`spanwise init`: a recipe's values as a commented YAML, to edit."""
 
 from pathlib import Path
+from shlex import quote
 
 from spanwise.cli.console import say
 from spanwise.errors import ConfigError
@@ -27,4 +28,4 @@ def init(recipe: str, /, *, out: Path | None = None) -> None:
     if out.exists():
         raise ConfigError(f"{out} exists already. Choose another file, or remove it first.")
     write_text_atomic(out, text)
-    say(f"Wrote {out}. Next: spanwise pretrain {recipe} --config {out} --text FILES --out RUN")
+    say(f"Wrote {out}. Next: spanwise pretrain {recipe} --config {quote(str(out))} --text FILES --out RUN")

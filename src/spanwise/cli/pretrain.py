@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -108,8 +109,9 @@ def pretrain(
         print_json(training_record(result))
         return
     say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
-    say(f"Next: spanwise show masks --text '...' --span 1:3 --model {result.final}")
-    say(f"      spanwise finetune qa --model {result.final} --train FILE --dev FILE --out RUN")
+    final = quote(str(result.final))
+    say(f"Next: spanwise show masks --text '...' --span 1:3 --model {final}")
+    say(f"      spanwise finetune qa --model {final} --train FILE --dev FILE --out RUN")
 
 
 def training_record(result) -> dict:

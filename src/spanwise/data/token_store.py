@@ -172,6 +172,9 @@ class TokenStore:
 
 def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
     files = read_manifest(path, DataError)
+    if STORE_NAME not in files:
+        found = ", ".join(sorted(files)[:3]) or "no files"
+        raise DataError(f"{path} is no token store: it holds {found}. Make one with `spanwise prepare`.")
     for name, expected in files.items():
         size = _size(path / name)
         if size != expected["size"]:

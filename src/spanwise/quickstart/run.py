@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from shlex import quote
 from typing import Any, Literal
 
 import torch
@@ -365,7 +366,7 @@ def program() -> str:
     if shutil.which("spanwise"):
         return "spanwise"
     beside = Path(sys.executable).with_name("spanwise")
-    return str(beside) if beside.exists() else f"{sys.executable} -m spanwise"
+    return quote(str(beside)) if beside.exists() else f"{quote(sys.executable)} -m spanwise"
 
 
 def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> list[list[str]]:
@@ -373,8 +374,8 @@ def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> 
     call = program()
     if own_text:
         first = [
-            f"{call} pretrain spanbert-tiny --data {folder / 'store'} --valid {folder / 'valid-store'} "
-            f"--budget 1h --out {folder}-longer",
+            f"{call} pretrain spanbert-tiny --data {quote(str(folder / 'store'))} "
+            f"--valid {quote(str(folder / 'valid-store'))} --budget 1h --out {quote(f'{folder}-longer')}",
             "Pre-train on your text for an hour:",
         ]
     else:
@@ -383,11 +384,11 @@ def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> 
     return [
         first,
         [
-            f"{call} show masks --text {sentence!r} --span 5:7 --model {model}",
+            f"{call} show masks --text {quote(sentence)} --span 5:7 --model {quote(str(model))}",
             "What it makes of a hidden span, word by word:",
         ],
         [
-            f"{call} evaluate qa --model {qa_model} --data YOUR_QUESTIONS.json",
+            f"{call} evaluate qa --model {quote(str(qa_model))} --data YOUR_QUESTIONS.json",
             "Score it on your own questions in the SQuAD format:",
         ],
     ]

@@ -321,6 +321,7 @@ _DISK_CAUSES = {
     errno.EACCES: "the folder may not be written",
     errno.EPERM: "the folder may not be written",
     errno.ENAMETOOLONG: "the name is too long",
+    errno.EISDIR: "a folder stands where a file is needed",
     errno.ENOTDIR: "a file stands where a folder is needed",
 }
 

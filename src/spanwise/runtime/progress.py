@@ -137,7 +137,8 @@ class _LiveLine:
         )
 
     def print(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        # lines end between words; a path or a name stays whole, so that it can be copied
+        self._console.print(text, markup=False, highlight=False, overflow="ignore", crop=False)
 
     def stop(self) -> None:
         self._bar.stop()
