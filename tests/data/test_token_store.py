@@ -101,7 +101,7 @@ def test_another_tokenizer_is_refused_and_both_hashes_named(store_folder, tokeni
 def test_another_folder_of_ours_is_not_taken_for_a_damaged_store(tokenizer, tmp_path):
     with atomic_folder(tmp_path / "tokenizer") as folder:
         tokenizer.save(folder)
-    with pytest.raises(DataError, match="is no token store: it holds .*tokenizer"):
+    with pytest.raises(DataError, match=r"is no token store: it holds .*tokenizer"):
         TokenStore.open(tmp_path / "tokenizer")
 
 

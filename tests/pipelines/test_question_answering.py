@@ -230,3 +230,22 @@ def test_a_model_without_a_question_answering_head_is_refused(oracle, vocabulary
 def test_other_frameworks_are_refused(classic_folder, vocabulary_folder):
     with pytest.raises(ConfigError, match="PyTorch"):
         spanwise.pipeline("question-answering", model=classic_folder, tokenizer=vocabulary_folder, framework="tf")
+
+
+def test_old_options_that_change_no_answer_are_taken(classic_folder, vocabulary_folder, qa, text):
+    where = {"model": str(classic_folder), "tokenizer": (str(vocabulary_folder), {"use_fast": False}), "device": -1}
+    old = spanwise.pipeline("question-answering", **where, batch_size=8, num_workers=2, torch_dtype=torch.float32)
+    asked = {"question": QUESTIONS[0], "context": text}
+
+    assert old(**asked, batch_size=4, num_workers=0, padding="longest") == qa(**asked)
+    assert spanwise.pipeline("question-answering", **where, torch_dtype="float16").precision == "auto"
+    with pytest.raises(ValueError, match="float32 or bfloat16"):
+        spanwise.pipeline("question-answering", **where, dtype="int8")
+
+
+def test_objects_of_transformers_are_taken_as_the_old_pipeline_took_them(oracle, hf_tokenizer, qa, text):
+    mine = spanwise.pipeline("question-answering", model=oracle, tokenizer=hf_tokenizer, device="cpu")
+
+    assert mine(QUESTIONS[1], text) == qa(QUESTIONS[1], text)
+    with pytest.raises(ConfigError, match="model is a dict; give the folder"):
+        spanwise.pipeline("question-answering", model={})

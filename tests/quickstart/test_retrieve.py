@@ -1,5 +1,7 @@
 """A question finds the paragraph that shares its rare words."""
 
+import unicodedata
+
 from spanwise.quickstart.retrieve import nearest_paragraphs
 
 PARAGRAPHS = [
@@ -21,3 +23,16 @@ def test_paragraphs_without_a_common_word_are_left_out():
 
 def test_at_most_top_paragraphs_are_given():
     assert len(nearest_paragraphs("the a", PARAGRAPHS, top=2)) == 2
+
+
+def test_korean_particles_do_not_hide_a_word():
+    paragraphs = [
+        "부산항은 1876년에 열렸다.",
+        "고려여객(高麗旅客)은 자회사이다.",
+        "京都は千年の都であった。",
+    ]
+
+    for form in ("NFC", "NFD"):
+        assert nearest_paragraphs(unicodedata.normalize(form, "고려여객이 무엇인가?"), paragraphs)[0] == 1
+    assert nearest_paragraphs("千年の都はどこか", paragraphs)[0] == 2
+    assert nearest_paragraphs("바다?", paragraphs) == []

@@ -7,7 +7,9 @@ Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import tempfile
 import types
 import warnings
 from collections.abc import Iterable, Iterator
@@ -24,6 +26,8 @@ from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.qa.probabilities import scored_answers
 from spanwise.tasks.qa.reader import Question, SquadData
 from spanwise.text.tokenizers import Tokenizer
+
+_HARMLESS = frozenset({"padding", "batch_size", "num_workers"})  # of old code; how windows are packed is our matter
 
 
 class QuestionError(DataError, ValueError):
@@ -59,29 +63,35 @@ class AnswerOptions:
 class QuestionAnsweringPipeline:
     """`qa(question=..., context=...)` -> `{"score", "start", "end", "answer"}`.
 
-    `model` is a folder (or hub id) of a fine-tuned model, `tokenizer` another folder or a `Tokenizer`. The options of a
-    call (see `AnswerOptions`) can be given here as new defaults. `device` is a torch name, or a number as in
-    transformers (-1 is the CPU). `framework`, `use_fast` and `batch_size` are taken for old code and change nothing.
+    `model` is a folder (or hub id) of a fine-tuned model, `tokenizer` another folder or a `Tokenizer`; objects of
+    transformers are read through their `save_pretrained`. The options of a call (see `AnswerOptions`) can be given here
+    as new defaults. `device` is a torch name, or a number as in transformers (-1 is the CPU). For old code,
+    `torch_dtype` and `dtype` choose the precision where `precision` does not; `framework`, `use_fast`, `batch_size` and
+    `num_workers` change nothing.
     """
 
     def __init__(
         self,
-        model: str | Path,
-        tokenizer: str | Path | Tokenizer | None = None,
+        model: Any,
+        tokenizer: Any = None,
         *,
         device: str | int | None = None,
-        precision: Precision = "fp32",
+        precision: Precision | None = None,
         framework: str = "pt",
         use_fast: bool = True,
-        batch_size: int = 1,
+        torch_dtype: Any = None,
+        dtype: Any = None,
         **options: Any,
     ) -> None:
         if framework != "pt":
             raise OptionError(f"framework {framework!r} is not here; models run in PyTorch ('pt').")
         if isinstance(device, int):
             device = "cpu" if device < 0 else f"cuda:{device}"
-        loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=device)
-        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+        with contextlib.ExitStack() as stack:
+            model, tokenizer = _readable("model", model, stack), _readable("tokenizer", tokenizer, stack)
+            loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=device)
+        self.model, self.tokenizer = loaded.model, loaded.tokenizer
+        self.precision = precision or _precision_of(dtype if dtype is not None else torch_dtype)
         self._defaults = _option_values(options)
         AnswerOptions(**self._defaults)
 
@@ -153,9 +163,35 @@ class QuestionAnsweringPipeline:
         return results
 
 
+def _readable(name: str, given: Any, stack: contextlib.ExitStack) -> Any:
+    """A folder, hub id or `Tokenizer` as it came; an object of transformers as a folder that lasts as long as `stack`.
+
+    Raises: OptionError for anything else.
+    """
+    if isinstance(given, tuple) and given:  # (name, options) of the old pipeline's tokenizer
+        given = given[0]
+    if given is None or isinstance(given, str | Path | Tokenizer):
+        return given
+    if not hasattr(given, "save_pretrained"):
+        raise OptionError(f"{name} is a {type(given).__name__}; give the folder it was saved to, or a hub id.")
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="spanwise-"))
+    given.save_pretrained(folder)
+    return folder
+
+
+def _precision_of(dtype: Any) -> Precision:
+    """The precision that an old `torch_dtype` asks for; halves are bf16 where the machine has it."""
+    name = str(dtype).removeprefix("torch.")
+    if name in ("None", "auto", "float32", "float64"):
+        return "fp32"
+    if name in ("float16", "bfloat16"):
+        return "auto"
+    raise OptionError(f"dtype {name!r} is not here; use float32 or bfloat16.")
+
+
 def _option_values(given: dict[str, Any]) -> dict[str, Any]:
-    """Known options that are set; the old names `topk` and `padding` are understood."""
-    given = {name: value for name, value in given.items() if value is not None and name != "padding"}
+    """Known options that are set; old names are understood, and those that never changed an answer are passed over."""
+    given = {name: value for name, value in given.items() if value is not None and name not in _HARMLESS}
     if "topk" in given:
         warnings.warn("topk is the old name of top_k.", UserWarning, stacklevel=3)
         topk = given.pop("topk")

@@ -5,12 +5,16 @@ Source: Robertson and Zaragoza 2009 (BM25), with k1 = 1.2 and b = 0.75.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 K1, B = 1.2, 0.75
+# Thai to Khmer, kana, Han and Hangul; a question about 서울은 means the paragraph that says 서울이
+_NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 
 
 def nearest_paragraphs(question: str, paragraphs: Sequence[str], top: int = 3) -> list[int]:
@@ -32,4 +36,11 @@ def nearest_paragraphs(question: str, paragraphs: Sequence[str], top: int = 3) -
 
 
 def words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
+    """Lower-case words; of scripts whose words carry particles or no blanks between them, pairs of characters."""
+    found = []
+    for word in re.findall(r"\w+", unicodedata.normalize("NFC", text).lower()):
+        if _NO_BLANKS.search(word) and len(word) > 1:
+            found += [first + second for first, second in itertools.pairwise(word)]
+        else:
+            found.append(word)
+    return found
