@@ -27,7 +27,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.baselines import NeighbourBaseline
 from spanwise.pretraining.comparison import baseline_scores
-from spanwise.pretraining.measure import ALL_MASKED, facts_of, score_hidden
+from spanwise.pretraining.measure import facts_of, score_hidden
 from spanwise.pretraining.minimal_pairs import judge_minimal_pairs, read_minimal_pairs
 from spanwise.pretraining.system import build_model, continue_model, validation_source
 from spanwise.runtime.files import write_text_atomic
@@ -49,7 +49,7 @@ def model_of(arm: str, seed: int, out: Path, store: TokenStore):
 
 def language_measures(model, store: TokenStore, valid: TokenStore, pairs) -> dict:
     """Loss and accuracy of hidden tokens, by distance from the visible ones, and BLiMP."""
-    source = validation_source(replace(arms.mlm_sbo(), replacement=ALL_MASKED), valid)
+    source = validation_source(arms.mlm_sbo(), valid)
     packs = [masked for index in range(PACKS) for masked in source.masked_step(index)]
     facts, found = facts_of(packs), {}
     columns = score_hidden(model, packs)

@@ -5,12 +5,11 @@ import dataclasses
 import torch
 
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.system import build_model
+from spanwise.pretraining.system import build_model, validation_source
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.quickstart.learning import (
     make_columns,
     masked_paragraph,
-    measured_source,
     quickstart_recipe,
     save_control,
 )
@@ -61,7 +60,7 @@ def save_model(model, prepared, folder):
 def test_measured_packs_hide_every_token_behind_mask_and_never_change(tmp_path):
     prepared, recipe = prepare(tmp_path), tiny_recipe()
 
-    once, again = (list(measured_source(recipe, prepared).epoch_masked()) for _ in range(2))
+    once, again = (list(validation_source(recipe, prepared.valid).epoch_masked()) for _ in range(2))
 
     for one, other in zip(once, again, strict=True):
         assert (one.input_ids[one.hidden.position] == prepared.tokenizer.mask_id).all()

@@ -23,7 +23,6 @@ from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.hidden_tokens import HiddenTokens, describe_hidden
-from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.model import PretrainingModel
 
 CHUNK_ROWS = 512  # rows of V logits held at once
@@ -37,10 +36,6 @@ class TokenScores:
     losses: np.ndarray  # [N] float64 nats; NaN where the head is not asked
     correct: np.ndarray  # [N] bool
     asked: np.ndarray  # [N] bool: all for MLM; SBO leaves out places beyond its position table
-
-
-# Hidden tokens of a measure are always [MASK]: a token left as it is would be scored for copying.
-ALL_MASKED = Replacement(mask=1.0, random=0.0, keep=0.0)
 
 
 def to_batch(one: Masked) -> Batch:

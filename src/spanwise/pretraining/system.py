@@ -15,6 +15,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.pretraining.collate import check_needs
+from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
@@ -109,7 +110,12 @@ def training_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraining
 
 
 def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
-    """The packs a run is measured on: every block once, in stored order, always with the same masks."""
+    """The packs a run is measured on: every block once, in stored order, always with the same masks.
+
+    Every hidden token is shown as [MASK]. Differs: the released code measures under its training replacement, where
+    the tenth of the tokens that stay visible makes the loss some 0.5 nats lower than what is really guessed.
+    """
+    recipe = replace(recipe, replacement=ALL_MASKED)
     return _source(recipe, store, recipe.training.seed + VALIDATION_PURPOSE, 1, 1, "stored")
 
 

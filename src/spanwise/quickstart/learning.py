@@ -15,10 +15,9 @@ from spanwise.pretraining.baselines import NeighbourBaseline
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.comparison import Comparison, baseline_scores, compare
 from spanwise.pretraining.mask_record import mask_record
-from spanwise.pretraining.measure import ALL_MASKED, TokenScores, facts_of, fill_sequence, score_hidden
+from spanwise.pretraining.measure import TokenScores, facts_of, fill_sequence, score_hidden
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.system import (
     build_model,
     continue_model,
@@ -89,11 +88,6 @@ def pieces_of(one: Masked, sequence: int, prepared: Prepared) -> list[Piece]:
     )
 
 
-def measured_source(recipe: PretrainingRecipe, prepared: Prepared) -> PretrainingSource:
-    """The validation packs with the same spans as in training's evaluation, every hidden token behind [MASK]."""
-    return validation_source(replace(recipe, replacement=ALL_MASKED), prepared.valid)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """The models that stand side by side. Heads that a given checkpoint did not bring are not measured."""
@@ -129,7 +123,7 @@ def measure_columns(
     Returns the comparison, the record of the masks, the filled sentence and the number of hidden tokens.
     """
     began = time.perf_counter()
-    packs = list(measured_source(recipe, prepared).epoch_masked())
+    packs = list(validation_source(recipe, prepared.valid).epoch_masked())
     models = {"control": columns.control, "trained": columns.trained}
     if columns.init is not None and columns.init_heads:
         models["init"] = columns.init

@@ -35,6 +35,7 @@ TIMED_QUESTIONS = 48
 MOST_EPOCHS = 4
 HANDFUL = 24  # unseen questions among which the most confident answers are shown
 SHOWN_ANSWERS = 3
+SMALL = 128  # hidden sizes up to this train no faster on two threads, and much slower where other work shares the cores
 
 
 def question_recipe(hidden_size: int, max_positions: int, steps: int, *, is_given: bool) -> FinetuningRecipe:
@@ -43,7 +44,14 @@ def question_recipe(hidden_size: int, max_positions: int, steps: int, *, is_give
     length = min(MAX_LENGTH, max_positions)
     return FinetuningRecipe(
         task=QuestionAnswering(max_length=length, doc_stride=length // 2, max_question_tokens=min(64, length // 3)),
-        training=TrainingOptions(learning_rate=rate, warmup_steps=0.1, max_steps=steps, log_every=10, keep=1),
+        training=TrainingOptions(
+            learning_rate=rate,
+            warmup_steps=0.1,
+            max_steps=steps,
+            log_every=10,
+            keep=1,
+            threads=1 if hidden_size <= SMALL else None,
+        ),
         batch_size=BATCH_SIZE,
         hidden_dropout=0.1,
     )

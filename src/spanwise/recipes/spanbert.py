@@ -95,7 +95,7 @@ def spanbert_quickstart() -> PretrainingRecipe:
         format=SingleSegment(max_length=128),
         batch=PackedBatch(tokens_per_step=2_048, max_tokens=2_048),
         training=replace(
-            tiny.training, learning_rate=4e-3, max_tokens=None, budget=240.0, eval_every=800, log_every=20
+            tiny.training, learning_rate=4e-3, max_tokens=None, budget=240.0, eval_every=800, log_every=20, threads=1
         ),
         differences=(*tiny.differences, "No dropout: the text is seen about once.", "Sequences of 128 tokens."),
     )

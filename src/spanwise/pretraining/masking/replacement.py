@@ -89,6 +89,10 @@ class Replacement:
         )
 
 
+ALL_MASKED = Replacement(mask=1.0, random=0.0, keep=0.0)
+"""For measuring: a hidden token that is left as it is would be scored for copying."""
+
+
 @njit
 def _replace(
     input_ids_T, borders, sequence_M, start_M, end_M, keys_S, mask_id, mask_below, random_below, by_span,
