@@ -2,7 +2,6 @@
 
 import io
 import json
-import shlex
 import time
 
 import pytest
@@ -10,7 +9,7 @@ from rich.console import Console
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.quickstart.page import build_page
-from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, next_commands, quickstart, rewrite_report
+from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, quickstart, rewrite_report
 from spanwise.reporting.page import render
 
 BUDGET = 12.0
@@ -124,19 +123,3 @@ def test_the_default_folder_is_numbered_where_the_name_is_taken(tmp_path, monkey
     assert str(free_folder()) == "quickstart-out"
     (tmp_path / "quickstart-out" / "result.json").write_text("{}")
     assert str(free_folder()) == "quickstart-out-2"
-
-
-def test_there_are_three_commands_to_try_next_for_both_kinds_of_text(tmp_path):
-    for own in (True, False):
-        commands = next_commands(tmp_path, tmp_path / "m", tmp_path / "q", own)
-        assert len(commands) == 3 and all(command and words for command, words in commands)
-
-
-def test_the_commands_to_try_next_can_be_pasted_where_paths_have_spaces(tmp_path):
-    folder = tmp_path / "my results"
-    model = folder / "pretraining" / "final"
-    for own in (True, False):
-        words = [shlex.split(command) for command, _ in next_commands(folder, model, folder / "qa", own)]
-        assert words[1][-2:] == ["--model", str(model)] and words[2][-3] == str(folder / "qa")
-    own_text = shlex.split(next_commands(folder, model, folder / "qa", True)[0][0])
-    assert str(folder / "store") in own_text and own_text[-1] == f"{folder}-longer"

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from shlex import quote
 from typing import Any, Literal
 
 import torch
@@ -27,6 +24,7 @@ from spanwise.pretraining.run import pretrain
 from spanwise.quickstart import learning, questions
 from spanwise.quickstart.bundle import BundledCorpus, open_bundle
 from spanwise.quickstart.clock import StageClock, share
+from spanwise.quickstart.commands import next_commands, resume_command
 from spanwise.quickstart.page import build_page
 from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts_in import CorpusReader, Prepared, learn_vocabulary, parts_of, prepare_stores
@@ -181,6 +179,7 @@ class _Job:
     def pretrain(self, recipe: PretrainingRecipe, prepared: Prepared, init: str | Path | None, seconds: float) -> Path:
         self.terminal.heading(3, "Pre-train: MLM and the span boundary objective", seconds)
         out = self.folder / "pretraining"
+        seconds = max(1, round(seconds))  # as the command that goes on with it says
         with self.clock.stage("pretrain"), RunLog(out, stream=self.terminal.console.file) as log:
             result = pretrain(
                 recipe,
@@ -190,8 +189,7 @@ class _Job:
                 init=init,
                 budget=seconds,
                 log=log,
-                resume_command=f"{program()} pretrain {recipe.name} --data {prepared.train.path} "
-                f"--valid {prepared.valid.path} --out {out} --budget {seconds:.0f}s --resume",
+                resume_command=resume_command(recipe, prepared, out, seconds, init),
             )
         run = read_run(out)
         train_tokens, valid_tokens = run.curve("mlm")[0], run.evaluation_curve("mlm_loss")[0]
@@ -359,36 +357,3 @@ def processor_name() -> str:
         lines = []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
-
-
-def program() -> str:
-    """How this program is called: by name where the shell finds it, else by its path."""
-    if shutil.which("spanwise"):
-        return "spanwise"
-    beside = Path(sys.executable).with_name("spanwise")
-    return quote(str(beside)) if beside.exists() else f"{quote(sys.executable)} -m spanwise"
-
-
-def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> list[list[str]]:
-    """The three things to try next."""
-    call = program()
-    if own_text:
-        first = [
-            f"{call} pretrain spanbert-tiny --data {quote(str(folder / 'store'))} "
-            f"--valid {quote(str(folder / 'valid-store'))} --budget 1h --out {quote(f'{folder}-longer')}",
-            "Pre-train on your text for an hour:",
-        ]
-    else:
-        first = [f"{call} quickstart YOUR_TEXTS/*.txt --budget 30min", "The same on your own text, for longer:"]
-    sentence = "The bridge was built in 1890 by the city of Boston ."
-    return [
-        first,
-        [
-            f"{call} show masks --text {quote(sentence)} --span 5:7 --model {quote(str(model))}",
-            "What it makes of a hidden span, word by word:",
-        ],
-        [
-            f"{call} evaluate qa --model {quote(str(qa_model))} --data YOUR_QUESTIONS.json",
-            "Score it on your own questions in the SQuAD format:",
-        ],
-    ]

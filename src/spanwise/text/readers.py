@@ -232,4 +232,5 @@ def _row_text(row: object, field: str, where: str, errors: OnInvalid) -> str:
 
 def _no_such_field(where: str, field: str, names: list[str]) -> str:
     found = ", ".join(map(repr, names[:12])) or "nothing"
-    return f"{where} has no field {field!r}; it has {found}. Name it with text_field.{did_you_mean(field, names)}"
+    hint = did_you_mean(field, names)
+    return f"{where} has no field {field!r}; it has {found}. Name it with text_field (--text-field).{hint}"

@@ -1,0 +1,59 @@
+"""Commands that a person can paste: how to go on with a quickstart that was stopped, and what to try after it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from shlex import quote
+
+from spanwise.config import difference
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.quickstart.texts_in import Prepared
+from spanwise.recipes import spanbert_quickstart
+
+
+def program() -> str:
+    """How this program is called: by name where the shell finds it, else by its path."""
+    if shutil.which("spanwise"):
+        return "spanwise"
+    beside = Path(sys.executable).with_name("spanwise")
+    return quote(str(beside)) if beside.exists() else f"{quote(sys.executable)} -m spanwise"
+
+
+def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> list[list[str]]:
+    """The three things to try next."""
+    call = program()
+    if own_text:
+        first = [
+            f"{call} pretrain spanbert-tiny --data {quote(str(folder / 'store'))} "
+            f"--valid {quote(str(folder / 'valid-store'))} --budget 1h --out {quote(f'{folder}-longer')}",
+            "Pre-train on your text for an hour:",
+        ]
+    else:
+        first = [f"{call} quickstart YOUR_TEXTS/*.txt --budget 30min", "The same on your own text, for longer:"]
+    sentence = "The bridge was built in 1890 by the city of Boston ."
+    return [
+        first,
+        [
+            f"{call} show masks --text {quote(sentence)} --span 5:7 --model {quote(str(model))}",
+            "What it makes of a hidden span, word by word:",
+        ],
+        [
+            f"{call} evaluate qa --model {quote(str(qa_model))} --data YOUR_QUESTIONS.json",
+            "Score it on your own questions in the SQuAD format:",
+        ],
+    ]
+
+
+def resume_command(
+    recipe: PretrainingRecipe, prepared: Prepared, out: Path, seconds: int, init: str | Path | None
+) -> str:
+    """The command that goes on with the pre-training; it names every value that the quickstart changed."""
+    words = ["pretrain", recipe.name, "--data", str(prepared.train.path), "--valid", str(prepared.valid.path)]
+    words += ["--out", str(out), "--budget", f"{seconds}s", *([] if init is None else ["--init", str(init)])]
+    for path, _, value in difference(spanbert_quickstart(), recipe):
+        words += ["--set", f"{path}={json.dumps(value)}"]
+    return f"{program()} {shlex.join(words)} --resume"
