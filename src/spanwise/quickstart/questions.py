@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.huggingface import read_folder
@@ -105,6 +106,8 @@ def plan_finetuning(
 
 def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Any) -> float:
     """Seconds of one forward and backward, after a first one that is not counted."""
+    if recipe.training.threads is not None:
+        torch.set_num_threads(recipe.training.threads)  # as the training will
     encoder = build_encoder(checkpoint)
     model = TaskModel(recipe.task, encoder, recipe.task.build_head(checkpoint.config))
     source = EpochBatches(features, batch_size=BATCH_SIZE, pack_tokens=recipe.pack_tokens, seed=0)

@@ -119,8 +119,10 @@ class _Job:
         starts = {"trained": final, "control": control}
         if init is not None:
             starts["init"] = Path(read_folder(init).folder)
-        qa_finals = self.finetune(starts, share(left, "finetune", columns_asked), is_given=init is not None)
-        self.ask(qa_finals, share(left, "score", columns_asked), reader, question)
+        scoring = share(left, "score", columns_asked)
+        a_column = max(share(left, "finetune", columns_asked), (self.clock.left - scoring) / len(starts))
+        qa_finals = self.finetune(starts, a_column, is_given=init is not None)
+        self.ask(qa_finals, scoring, reader, question)
         self.record["commands"] = next_commands(self.folder, final, qa_finals["trained"], bool(texts))
         report = self.write(recipe)
         self.terminal.commands(self.record["commands"])
