@@ -31,3 +31,9 @@ def mlm_sbo() -> PretrainingRecipe:
         initial=InitialWeights(),
         differences=(),
     )
+
+
+def mlm_sbo_gently() -> PretrainingRecipe:
+    """The same at 2e-4, the most that `spanwise quickstart --init` takes."""
+    recipe = mlm_sbo()
+    return replace(recipe, name="minilm-mlm-sbo-gently", training=replace(recipe.training, learning_rate=2e-4))

@@ -14,13 +14,18 @@ xz -dc "$data/text/en/wiki-valid.txt.xz" | sed -n 1,600p > "$out/valid.txt"
 
 [ -d "$out/store" ] || spanwise prepare "$data/text/en/wiki-small.txt.xz" --tokenizer "$minilm" --out "$out/store"
 [ -d "$out/valid" ] || spanwise prepare "$out/valid.txt" --tokenizer "$minilm" --out "$out/valid"
-[ -d "$out/trained-on/final" ] ||
-  spanwise pretrain "$here/recipe.py:mlm_sbo" --init "$minilm" --data "$out/store" --valid "$out/valid" \
-    --out "$out/trained-on" --resume
+train_on() { # RECIPE ARM
+  [ -d "$out/$2/final" ] ||
+    spanwise pretrain "$here/recipe.py:$1" --init "$minilm" --data "$out/store" --valid "$out/valid" \
+      --out "$out/$2" --resume
+}
+train_on mlm_sbo trained-on
+train_on mlm_sbo_gently trained-on-gently
+[ -f "$out/held_out.json" ] || python "$here/held_out.py" "$minilm" "$out"
 
-for arm in as-it-came trained-on random-weights; do
+for arm in as-it-came trained-on random-weights trained-on-gently; do
   model=$minilm from=
-  [ "$arm" != trained-on ] || model=$out/$arm/final
+  [ ! -d "$out/$arm/final" ] || model=$out/$arm/final
   [ "$arm" != random-weights ] || from=--reset-weights
   [ -d "$out/qa-$arm/final" ] ||
     spanwise finetune qa --model "$model" --train "$data/qa/squadshifts/new_wiki_v1.0.json.xz" --out "$out/qa-$arm" \

@@ -14,11 +14,13 @@ from spanwise.tasks.qa.reader import read_predictions, read_squad
 from spanwise.tasks.qa.score import raw_scores, score
 from spanwise.training.statistics import clustered_mean, paired_difference
 
+ARMS = ("as-it-came", "trained-on", "trained-on-gently", "random-weights")
+
 dev, out = Path(sys.argv[1]), Path(sys.argv[2])
 data = read_squad(dev, purpose="score")
 articles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
 arms, rows = {}, {}
-for name in ("as-it-came", "trained-on", "random-weights"):
+for name in ARMS:
     folder = out / f"qa-{name}"
     if not (folder / "predictions.json").exists():
         continue
@@ -37,17 +39,9 @@ for other in [name for name in arms if name != "as-it-came"]:
     for key in ("exact", "f1"):
         gain = paired_difference(rows[other, key], rows["as-it-came", key], articles)
         differences[f"{other} - as-it-came, {key}"] = {"value": gain.value, "low": gain.low, "high": gain.high}
-lines = read_metrics(out / "trained-on" / "metrics.jsonl")
-evaluations = [line for line in lines if "evaluation" in line]
-trained = [line for line in lines if "loss" in line][-1]
 result = {
     "equal": json.loads((out / "equal.json").read_text()),
-    "trained_on": {
-        "steps": trained["step"],
-        "epochs": trained["epoch"],
-        "before": evaluations[0]["evaluation"],
-        "after": evaluations[-1]["evaluation"],
-    },
+    "held_out": json.loads((out / "held_out.json").read_text()),
     "squad_dev": arms,
     "differences": differences,
 }
