@@ -96,6 +96,8 @@ class SpanBoundary:
             spans.sequence,
             spans.start,
             spans.end,
+            hidden.position,
+            hidden.span,
             hidden.original_ids,
             self.num_positions,
             self.edges == "special",
@@ -110,26 +112,26 @@ class SpanBoundary:
 
 
 @njit
-def _targets(borders, maskable_T, sequence_M, start_M, end_M, ids_N, num_positions, special_edges, share_last):
+def _targets(
+    borders, maskable_T, sequence_M, start_M, end_M, position_N, span_N, ids_N, num_positions, special_edges, share_last
+):
     left_N = np.empty(len(ids_N), dtype=np.int64)
     right_N = np.empty(len(ids_N), dtype=np.int64)
     index_N = np.empty(len(ids_N), dtype=np.int64)
     target_N = np.empty(len(ids_N), dtype=np.int64)
-    position_N = np.empty(len(ids_N), dtype=np.int64)
-    n, row = 0, 0
-    for m in range(len(start_M)):
-        start, end, s = start_M[m], end_M[m], sequence_M[m]
-        left, right, length = start - 1, end, end - start
-        usable = left >= borders[s] and right < borders[s + 1]
-        if usable and not special_edges:
-            usable = maskable_T[left] and maskable_T[right]
-        num_rows = length if share_last else min(length, num_positions)
-        for i in range(num_rows if usable else 0):
-            left_N[n] = left
-            right_N[n] = right
-            index_N[n] = min(i, num_positions - 1)
-            target_N[n] = ids_N[row + i]
-            position_N[n] = start + i
-            n += 1
-        row += length
-    return left_N[:n], right_N[:n], index_N[:n], target_N[:n], position_N[:n]
+    kept_N = np.empty(len(ids_N), dtype=np.int64)
+    last_token = len(maskable_T) - 1
+    n = 0
+    for i in range(len(ids_N)):  # one loop without branches: where spans end can't be predicted
+        m, t = span_N[i], position_N[i]
+        s, left, right = sequence_M[m], start_M[m] - 1, end_M[m]
+        inside = (left >= borders[s]) & (right < borders[s + 1])
+        real = maskable_T[max(left, 0)] & maskable_T[min(right, last_token)]
+        index = t - start_M[m]
+        left_N[n] = left
+        right_N[n] = right
+        index_N[n] = min(index, num_positions - 1)
+        target_N[n] = ids_N[i]
+        kept_N[n] = t
+        n += inside & (special_edges | real) & (share_last | (index < num_positions))
+    return left_N[:n], right_N[:n], index_N[:n], target_N[:n], kept_N[:n]
