@@ -22,7 +22,7 @@ def load_plain(text: str) -> Any:
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(f"the YAML text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
     try:
-        return yaml.load(text, Loader=_PlainLoader)
+        return yaml.load(text, Loader=_PlainLoader)  # a SafeLoader that refuses even more: plain values only
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"the YAML text cannot be read: {error}") from error
     except RecursionError as error:

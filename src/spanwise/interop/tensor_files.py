@@ -107,6 +107,7 @@ def _shards(index: Path) -> list[Path]:
 
 def _read_pickled(path: Path) -> dict[str, Tensor]:
     try:
+        # the format of older folders; weights_only reads tensors and plain containers and runs no code
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = next(
