@@ -35,6 +35,13 @@ def test_counts_are_those_of_the_model_that_is_built():
     assert found["total"] == padded - (1_024 - 1_001) * (128 + 2)  # word rows, and a bias of each of the two heads
 
 
+def test_the_data_path_says_whether_masks_come_again():
+    dynamic = "\n".join(describe_recipe(spanbert_base())["data_path"])
+    static = "\n".join(describe_recipe(replace(spanbert_base(), num_maskings=10))["data_path"])
+    assert "new at every epoch (dynamic)" in dynamic
+    assert "the same 10 maskings again and again (static)" in static
+
+
 def test_flops_count_every_head_at_its_share_of_targets():
     recipe = spanbert_base()
     config = recipe.encoder.config(28_996)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -106,6 +109,27 @@ def test_validation_masks_and_order_are_constant(store):
 
     assert epochs[0] == epochs[1] == epochs[2]
     assert [i for batch in epochs[0] for i in batch[0]] == list(range(source.table.num_blocks))
+
+
+class Shifting(SingleSegment):
+    """Leaves out one block more at every epoch, as a format with random partners gives other blocks each time."""
+
+    changes_with_epoch: ClassVar[bool] = True
+
+    def blocks(self, store, seed=0, epoch=0):
+        table = super().blocks(store, seed, epoch)
+        return replace(table, starts=table.starts[epoch:], lengths=table.lengths[epoch:])
+
+
+def test_static_masking_repeats_the_sequences_of_a_format_that_changes_too(store):
+    """BERT's ten copies were of the sequences with their masks, not of masks alone."""
+    static = source_of(store, format=Shifting(max_length=48), num_maskings=2, order="stored")
+    dynamic = source_of(store, format=Shifting(max_length=48), order="stored")
+
+    shown = [[content([batch])[0] for batch in static.epoch_batches(epoch)] for epoch in range(4)]
+
+    assert shown[0] == shown[2] and shown[1] == shown[3] and shown[0] != shown[1]
+    assert [content([batch])[0] for batch in dynamic.epoch_batches(2)] != shown[0]
 
 
 def test_shards_change_nothing(documents, write_store, store):

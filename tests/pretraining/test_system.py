@@ -67,6 +67,43 @@ def test_training_masks_change_with_the_epoch_and_validation_masks_never(tiny_st
     assert len(blocks) == 8 * small().batch.packs_per_step
 
 
+def masks_of_epochs(recipe, store, num_epochs):
+    """What is hidden in each block, an epoch each, whatever the order of blocks."""
+    source = training_source(recipe, store)
+    return [
+        {
+            number: tuple(one.input_ids[one.pack.borders[s] : one.pack.borders[s + 1]].tolist())
+            for one in source.epoch_masked(epoch)
+            for s, number in enumerate(one.pack.block_ids.tolist())
+        }
+        for epoch in range(num_epochs)
+    ]
+
+
+def test_static_masks_come_again_after_k_epochs_and_dynamic_ones_never(tiny_store):
+    """BERT's ten copies against RoBERTa's new masks at each presentation."""
+    static = masks_of_epochs(replace(small(), num_maskings=2), tiny_store, 5)
+    dynamic = masks_of_epochs(small(), tiny_store, 5)
+
+    assert static[0] == static[2] == static[4] and static[1] == static[3]
+    assert static[0] == dynamic[0] and static[1] == dynamic[1]  # the k maskings are the first k dynamic ones
+    for later in range(1, 5):
+        changed = [dynamic[0][block] != dynamic[later][block] for block in dynamic[0]]
+        assert sum(changed) > 0.9 * len(changed)
+
+
+def test_static_masks_still_meet_in_other_packs(tiny_store):
+    source = training_source(replace(small(), num_maskings=1), tiny_store)
+    packs = [{tuple(one.pack.block_ids.tolist()) for one in source.epoch_masked(epoch)} for epoch in (0, 1)]
+    assert len(packs[0] & packs[1]) <= 0.2 * len(packs[0])
+
+
+def test_validation_of_a_static_recipe_has_one_masking(tiny_store):
+    validation = validation_source(replace(small(), num_maskings=7), tiny_store)
+    packs = validation.num_packs(0)
+    assert torch.equal(validation.step(0)[0].input_ids, validation.step(packs)[0].input_ids)
+
+
 def test_going_on_fills_known_heads_and_names_fresh_ones(tiny_store, tmp_path):
     recipe = small()
     model = build_model(recipe, tiny_store.vocabulary.size)

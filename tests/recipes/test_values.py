@@ -85,6 +85,7 @@ CHANGES = {
 }
 ELSEWHERE = {
     "name",
+    "num_maskings",  # shows in later epochs alone: tests/pretraining/test_system.py
     "tokenizer.kind",  # learned where no store is given: tests/pretraining/test_run.py
     "tokenizer.vocab_size",
     "tokenizer.cased",

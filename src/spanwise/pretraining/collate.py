@@ -74,6 +74,10 @@ class Collator:
         self.max_targets = max_targets
         self._random_ids = replacement.random_ids(store.vocabulary)
 
+    def repeated(self, epoch: int) -> int:
+        """Return the epoch whose sequences and masks this epoch shows."""
+        return epoch if self.num_maskings is None else epoch % self.num_maskings
+
     def masked(self, table: BlockTable, rows: np.ndarray, epoch: int) -> Masked:
         """Return the pack of the blocks `rows` [S], masked as this epoch masks them."""
         pack = self.format.assemble(self.store, table, rows)
@@ -81,8 +85,7 @@ class Collator:
 
     def mask(self, pack: Pack, epoch: int) -> Masked:
         """Choose spans and replace them; the pack itself stays as it is."""
-        if self.num_maskings is not None:
-            epoch %= self.num_maskings
+        epoch = self.repeated(epoch)
         select_keys_S = keys_for(self.seed, "masking", epoch, pack.block_ids)
         replace_keys_S = keys_for(self.seed, "replacement", epoch, pack.block_ids)
         spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets)

@@ -69,10 +69,17 @@ def data_path(recipe: PretrainingRecipe, vocab_size: int) -> list[str]:
     return [
         f"text -> {learned.kind}, {case}, {vocab_size:,} pieces -> token store",
         f"-> {_shown(recipe.format)}",
-        f"-> {_shown(recipe.masking)} -> {_shown(recipe.replacement)}",
+        f"-> {_shown(recipe.masking)}, {_repetition(recipe.num_maskings)}",
+        f"-> {_shown(recipe.replacement)}",
         f"-> encoder of {shape.num_layers} layers x {shape.hidden_size}, {shape.num_heads} heads",
         *(f"-> {name}: {_shown(objective)}" for name, objective in recipe.objectives.items()),
     ]
+
+
+def _repetition(num_maskings: int | None) -> str:
+    if num_maskings is None:
+        return "new at every epoch (dynamic)"
+    return f"the same {num_maskings} maskings again and again (static)"
 
 
 def count_parameters(module: nn.Module, vocab_size: int) -> int:

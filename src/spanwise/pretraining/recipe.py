@@ -94,6 +94,7 @@ class PretrainingRecipe:
     batch: PackedBatch
     training: TrainingOptions
     initial: InitialWeights = InitialWeights()
+    num_maskings: Annotated[int, Field(ge=1)] | None = None  # k: the same k maskings again and again; None: always new
     differences: tuple[str, ...] = ()  # where we knowingly leave the paper, a sentence each
 
     def __post_init__(self) -> None:

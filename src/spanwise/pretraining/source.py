@@ -39,6 +39,7 @@ class PretrainingSource:
     """A `BatchSource`: `step(index)` is a pure function of (store, recipe parts, seed, index).
 
     A pack closes at the first of its capacities: `max_tokens` (specials included), `max_sequences`, `max_targets`.
+    With `num_maskings` = k an epoch shows the sequences and masks of k epochs before, in other packs (static masking).
     With `order="stored"` every epoch visits the blocks as they are stored (validation).
 
     Raises: ConfigError for capacities that no block fits; DataError for a store without text.
@@ -153,7 +154,7 @@ class PretrainingSource:
         collator = self.collator
         table = self._table
         if table is None or collator.format.changes_with_epoch:
-            table = self._table = collator.format.blocks(collator.store, collator.seed, epoch)
+            table = self._table = collator.format.blocks(collator.store, collator.seed, collator.repeated(epoch))
         n = table.num_blocks
         if n == 0:
             raise DataError("the token store holds no text; prepare a corpus that does.")

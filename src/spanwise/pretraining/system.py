@@ -106,7 +106,7 @@ def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[P
 
 def training_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
     """The packs a run trains on."""
-    return _source(recipe, store, recipe.training.seed, recipe.batch.packs_per_step, None, "shuffled")
+    return _source(recipe, store, recipe.training.seed, recipe.batch.packs_per_step, recipe.num_maskings, "shuffled")
 
 
 def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:

@@ -13,7 +13,7 @@ from pathlib import Path
 from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
+from spanwise.pretraining.masking import GeometricSpans, NGrams, Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.text.corpus import Document
@@ -32,7 +32,8 @@ def compile_loops() -> None:
         prepare_documents(documents, tokenizer, Path(folder) / "store")
         store = TokenStore.open(Path(folder) / "store")
         geometric = GeometricSpans()
-        for masking in (geometric, replace(geometric, start="tokens", end="budget"), WholeWords(), SubwordTokens()):
+        released = replace(geometric, start="tokens", end="budget")
+        for masking in (geometric, released, WholeWords(), SubwordTokens(), NGrams()):
             source = PretrainingSource(
                 store,
                 format=SingleSegment(max_length=16),

@@ -22,6 +22,18 @@ def test_up_to_512_tokens_the_exact_budget_is_that_of_floating_point():
     np.testing.assert_array_equal(budgets(0.15, n), np.ceil(n * 0.15))
 
 
+@pytest.mark.parametrize("num_special", [2, 3])
+def test_googles_count_is_the_same_or_one_token_less(num_special):
+    """Sections 6.1, 6.3, 6.4: max(1, round(.15 length)), specials counted; so no recipe needs a rounding of its own."""
+    n = np.arange(1, 511)
+
+    theirs = np.maximum(1, np.round(0.15 * (n + num_special)))
+
+    assert set((budgets(0.15, n) - theirs).tolist()) == {0.0, 1.0}
+    assert budgets(0.15, np.array([510, 509])).tolist() == [77, 77]  # as theirs at the longest length
+    assert (budgets(0.15, n) - theirs).mean() < 0.2
+
+
 def test_a_ratio_is_the_decimal_that_was_written():
     assert budgets(0.1, np.array([3, 30, 300])).tolist() == [1, 3, 30]
     assert budgets(0.7, np.arange(0, 101, 10)).tolist() == [7 * i for i in range(11)]

@@ -10,6 +10,7 @@ from toy_packs import hidden_of, packs_of
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.runtime.seed import keys_for
 
 MASK = 4
@@ -55,6 +56,27 @@ def test_per_token_the_kinds_are_drawn_for_each_token(masked, vocabulary):
 
     assert is_mask[hidden].mean() == pytest.approx(0.8, abs=0.005)
     assert (is_mask[:-1] & is_mask[1:])[pairs].mean() == pytest.approx(0.64, abs=0.01)
+
+
+def test_mask_only_leaves_no_trace_of_a_hidden_token(masked, vocabulary):
+    """The option for those who train without random and kept tokens; every hidden token is [MASK]."""
+    pack, spans = masked
+    hidden = hidden_of(pack, spans)
+
+    for replacement in (Replacement(mask=1.0, random=0.0, keep=0.0), ALL_MASKED):
+        ids = apply(replacement, masked, vocabulary)
+        assert (ids[hidden] == MASK).all() and (ids[~hidden] == pack.input_ids[~hidden]).all()
+
+
+def test_electras_replacement_keeps_15_percent_and_makes_nothing_up(masked, vocabulary):
+    """Section 6.4: 85 % [MASK], 15 % stay, per token; the generator samples for all of them."""
+    pack, spans = masked
+    hidden = hidden_of(pack, spans)
+
+    ids = apply(Replacement(mask=0.85, random=0.0, keep=0.15, unit="token"), masked, vocabulary)
+
+    assert (ids[hidden] == MASK).mean() == pytest.approx(0.85, abs=0.003)
+    assert ((ids == MASK) | (ids == pack.input_ids)).all()
 
 
 @pytest.mark.parametrize("law", ["unigram", "uniform"])
