@@ -13,25 +13,29 @@ def make_qkv(num_tokens, dtype=torch.float32, seed=0):
     return torch.randn(num_tokens, 3 * H * K, generator=generator).to(dtype).requires_grad_()
 
 
-def plain_attention(qkv, lengths):
+def plain_attention(qkv, lengths, causal=False):
     outs = []
     for part in qkv.split(lengths):
         q, k, v = part.view(len(part), 3, H, K).permute(1, 2, 0, 3).unbind(0)
-        p = torch.softmax(q @ k.transpose(1, 2) / K**0.5, -1)
+        scores = q @ k.transpose(1, 2) / K**0.5
+        if causal:
+            scores = scores.masked_fill(torch.ones(len(part), len(part)).triu(1).bool(), float("-inf"))
+        p = torch.softmax(scores, -1)
         outs.append((p @ v).transpose(0, 1).reshape(len(part), H * K))
     return torch.cat(outs)
 
 
+@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("lengths", [[1], [5, 1, 9], [16, 32, 16], [33, 2, 40, 15]])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-6), (torch.bfloat16, 3e-2)])
-def test_values_and_gradients_equal_plain_attention_inside_each_sequence(lengths, dtype, tolerance):
+def test_values_and_gradients_equal_plain_attention_inside_each_sequence(lengths, dtype, tolerance, causal):
     sequences = Sequences.from_lengths(lengths)
     qkv = make_qkv(sequences.num_tokens, dtype)
     exact = qkv.detach().float().requires_grad_()
     weights = torch.randn(sequences.num_tokens, H * K, generator=torch.Generator().manual_seed(1))
-    out = attend(qkv, sequences, H)
+    out = attend(qkv, sequences, H, causal=causal)
     out.backward(weights.to(dtype))
-    expected = plain_attention(exact, lengths)
+    expected = plain_attention(exact, lengths, causal)
     expected.backward(weights)
     assert out.dtype == dtype
     torch.testing.assert_close(out.float(), expected.detach(), atol=tolerance, rtol=tolerance)
@@ -49,6 +53,20 @@ def test_a_sequence_never_sees_its_neighbours(dtype):
     assert torch.equal(attend(qkv, sequences, H)[7:27], attend(changed, sequences, H)[7:27])
 
 
+@pytest.mark.parametrize("dropout", [0.0, 1e-9])  # the second takes the path of dropped probabilities
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_causal_attention_never_sees_what_comes_later(dtype, dropout):
+    sequences = Sequences.from_lengths([7, 20, 3])
+    qkv = make_qkv(30, dtype).detach()
+    changed = qkv.clone()
+    changed[15:27] += 5.0
+    before, after = (attend(x, sequences, H, dropout, causal=True) for x in (qkv, changed))
+    assert torch.equal(before[:15], after[:15]) and torch.equal(before[27:], after[27:])
+    assert not torch.equal(before[15:27], after[15:27])
+    exact = plain_attention(qkv.float(), [7, 20, 3], causal=True)
+    torch.testing.assert_close(before.float(), exact, atol=2e-2 if dtype == torch.bfloat16 else 2e-6, rtol=0)
+
+
 def test_gradients_of_one_sequence_are_zero_for_the_others():
     sequences = Sequences.from_lengths([7, 20, 3])
     qkv = make_qkv(30, torch.bfloat16)
@@ -61,6 +79,7 @@ def test_gradients_agree_with_finite_differences():
     sequences = Sequences.from_lengths([3, 4])
     qkv = torch.randn(7, 3 * H * K, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: attend(x, sequences, H), qkv)
+    assert torch.autograd.gradcheck(lambda x: attend(x, sequences, H, causal=True), qkv)
 
 
 def test_dropout_of_probabilities_keeps_the_expected_value_and_stays_inside_sequences():

@@ -24,8 +24,18 @@ def test_at_most_twenty_fields_each_documented_with_the_systems_that_differ():
         ({"hidden_size": 30}, "does not divide"),
         ({"hidden_dropout": 1.0}, "hidden_dropout"),
         ({"attention_dropout": -0.1}, "attention_dropout"),
+        ({"num_token_types": -1}, "num_token_types"),
+        ({"position_offset": -1}, "position_offset"),
+        ({"embedding_size": 0}, "embedding_size"),
+        ({"sharing": "some"}, "sharing"),
     ],
 )
 def test_senseless_values_are_refused_by_name(changes, named):
     with pytest.raises(ConfigError, match=named):
         toy_config(**changes)
+
+
+@pytest.mark.parametrize(("size", "width", "is_factorised"), [(None, 32, False), (32, 32, False), (8, 8, True)])
+def test_embeddings_are_factorised_where_their_width_is_not_that_of_the_layers(size, width, is_factorised):
+    config = toy_config(embedding_size=size)
+    assert config.embedding_width == width and config.is_factorised == is_factorised

@@ -1,10 +1,15 @@
+import copy
+
 import pytest
 import torch
 from tests.nn.toy import hugging_face_twin, toy_config, toy_encoder
 
 from spanwise.errors import DataError
 from spanwise.nn.encoder import Encoder, Pooler
+from spanwise.nn.init import initialize
+from spanwise.nn.layer import FeedForward, SelfAttention
 from spanwise.nn.sequences import Sequences
+from spanwise.training.optim import decay_groups
 
 LENGTHS = [7, 1, 12, 5]
 
@@ -107,3 +112,70 @@ def test_the_pooler_exists_where_the_configuration_has_one():
     assert isinstance(pooler, Pooler)
     first = torch.randn(2, 32)
     torch.testing.assert_close(pooler(first), torch.tanh(pooler.dense(first)))
+
+
+@pytest.mark.parametrize(
+    ("sharing", "num_attentions", "num_feed_forwards"),
+    [("none", 3, 3), ("all", 1, 1), ("attention", 1, 3), ("feed_forward", 3, 1)],
+)
+def test_a_shared_sub_layer_exists_once_and_is_visited_as_often_as_any(sharing, num_attentions, num_feed_forwards):
+    encoder = toy_encoder(sharing=sharing)
+    visits = []
+    for part in encoder.modules():  # each module once, however often it stands in the order of visits
+        if isinstance(part, SelfAttention | FeedForward):
+            part.register_forward_hook(lambda module, *_: visits.append(module))
+    ids, types = make_ids(9)
+    encoder(ids, types, Sequences.from_lengths([9]))
+    kinds = [type(module).__name__ for module in visits]
+    assert kinds == ["SelfAttention", "FeedForward"] * 3  # the work of a step does not depend on what is shared
+    distinct = {id(module): type(module).__name__ for module in visits}
+    assert list(distinct.values()).count("SelfAttention") == num_attentions
+    assert list(distinct.values()).count("FeedForward") == num_feed_forwards
+    size = {"attention": 4 * (32 * 32 + 32) + 64, "feed_forward": 2 * 32 * 64 + 64 + 32 + 64}
+    in_layers = sum(parameter.numel() for parameter in encoder.layers.parameters())
+    assert in_layers == num_attentions * size["attention"] + num_feed_forwards * size["feed_forward"]
+
+
+@pytest.mark.parametrize("sharing", ["all", "attention", "feed_forward"])
+def test_the_gradient_of_a_shared_sub_layer_is_the_sum_over_its_visits(sharing):
+    shared = toy_encoder(sharing=sharing)
+    apart = toy_encoder()
+    with torch.no_grad():
+        own = dict(shared.named_parameters(remove_duplicate=False))
+        for name, parameter in apart.named_parameters():
+            parameter.copy_(own[name])
+    ids, types = make_ids(sum(LENGTHS))
+    for encoder in (shared, apart):
+        (encoder(ids, types, Sequences.from_lengths(LENGTHS)) ** 3).sum().backward()
+    summed = {}
+    for name, parameter in apart.named_parameters():
+        summed[id(own[name])] = summed.get(id(own[name]), 0) + parameter.grad
+    for name, parameter in shared.named_parameters():
+        torch.testing.assert_close(parameter.grad, summed[id(parameter)], atol=1e-3, rtol=1e-3, msg=name)
+
+
+def test_sharing_survives_copies_and_starts_from_the_weights_of_the_first_visit():
+    shared, apart = Encoder(toy_config(sharing="all")), Encoder(toy_config())
+    for encoder in (shared, apart):
+        initialize(encoder, encoder.config, seed=3)
+    names = {name for name, _ in shared.named_parameters()}
+    assert all(name.startswith(("embeddings.", "layers.0.")) for name in names)
+    for name, parameter in shared.named_parameters():
+        assert torch.equal(parameter, apart.get_parameter(name))
+    again = copy.deepcopy(shared).to(torch.float64)
+    assert again.layers[0].attention is again.layers[2].attention
+    assert {name for name, _ in again.named_parameters()} == names
+
+
+def test_weight_decay_meets_a_shared_sub_layer_once():
+    decayed, plain = decay_groups(toy_encoder(sharing="all"))
+    assert len(set(decayed)) == len(decayed) == 3 + 4
+    assert "layers.0.attention.qkv.weight" in decayed and "layers.0.attention.qkv.bias" in plain
+
+
+def test_a_causal_encoder_gives_every_prefix_what_it_gives_the_whole():
+    encoder = toy_encoder(causal=True, embedding_norm=False, num_token_types=0)
+    ids, types = make_ids(12)
+    whole = encoder(ids, types, Sequences.from_lengths([12]))
+    prefix = encoder(ids[:5], types[:5], Sequences.from_lengths([5]))
+    torch.testing.assert_close(whole[:5], prefix, atol=2e-6, rtol=0)

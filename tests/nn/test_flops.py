@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from spanwise.nn.config import EncoderConfig
@@ -15,6 +17,19 @@ def test_parts_of_base_size_have_their_known_sizes():
     assert layer_parameters(BASE) == 84_934_656
     assert masked_lm_head_parameters(BASE) == 768 * 768 + 28_996 * 768
     assert span_boundary_head_parameters(BASE) == 1_736 * 768 + 768 * 768 + 28_996 * 768
+
+
+def test_factorised_embeddings_add_their_product_and_make_heads_narrower():
+    narrow = replace(BASE, embedding_size=128, sharing="all")
+    assert layer_parameters(narrow) == layer_parameters(BASE) + 128 * 768
+    assert masked_lm_head_parameters(narrow) == 768 * 128 + 28_996 * 128
+    assert span_boundary_head_parameters(narrow) == 1_736 * 768 + 768 * 128 + 28_996 * 128
+
+
+def test_sharing_saves_no_operation_and_causal_attention_half_of_its_own():
+    both_sides = training_flops_per_token(BASE, 512)
+    assert training_flops_per_token(replace(BASE, sharing="all"), 512) == both_sides
+    assert both_sides - training_flops_per_token(replace(BASE, causal=True), 512) == 12 * 4 * 256 * 768 * 3
 
 
 def test_base_at_512_costs_587_megaflops_a_token_and_sbo_adds_four_percent():

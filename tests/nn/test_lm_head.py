@@ -58,3 +58,11 @@ def test_the_tie_survives_what_happens_to_models(change):
 def test_the_bias_has_one_row_a_padded_word_row():
     _, head = make_head()
     assert toy_config().vocab_size == 99 and head.bias.shape == (128,)
+
+
+def test_with_factorised_embeddings_the_head_ends_in_the_width_of_the_table():
+    encoder = toy_encoder(embedding_size=8)
+    head = MaskedLMHead(encoder.config, encoder.word_embedding)
+    rows = head.transform(torch.randn(5, 32))
+    assert rows.shape == (5, 8)
+    assert vocabulary_logits(rows, head.weight, head.bias, 99).shape == (5, 99)

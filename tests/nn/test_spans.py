@@ -84,3 +84,10 @@ def test_a_position_beyond_the_table_is_an_error_and_not_another_row():
     _, head = make_head()
     with pytest.raises(IndexError):
         head.transform(torch.randn(1, 32), torch.randn(1, 32), torch.tensor([15]))
+
+
+def test_with_factorised_embeddings_the_head_ends_in_the_width_of_the_table():
+    encoder = toy_encoder(embedding_size=8)
+    head = SpanBoundaryHead(encoder.config, encoder.word_embedding)
+    out = head.transform(torch.randn(4, 32), torch.randn(4, 32), torch.arange(4))
+    assert out.shape == (4, 8) and head.linear1.weight.shape == (32, 264) and head.linear2.weight.shape == (8, 32)

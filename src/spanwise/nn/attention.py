@@ -26,19 +26,19 @@ from spanwise.nn.sequences import Sequences
 LENGTH_MULTIPLE = 16
 
 
-def attend(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0.0) -> Tensor:
-    """Let every token attend to all tokens of its own sequence.
+def attend(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0.0, *, causal: bool = False) -> Tensor:
+    """Let every token attend to all tokens of its own sequence, or with `causal` to itself and those before it.
 
     qkv: [T, 3D], queries, keys and values side by side. dropout: chance to drop a probability (0 outside training).
     Returns [T, D] in the type of `qkv`. No host-device synchronisation: lengths are known on the host.
     """
     if dropout == 0.0 and qkv.device.type == "cpu":
-        return _PackedAttention.apply(qkv.contiguous(), sequences.lengths, num_heads)
+        return _PackedAttention.apply(qkv.contiguous(), sequences.lengths, num_heads, causal)
     head_size = qkv.shape[1] // (3 * num_heads)
     has_kernel = qkv.dtype in (torch.float16, torch.bfloat16) and head_size % 8 == 0 and head_size <= 256
     if dropout == 0.0 and qkv.device.type == "cuda" and has_kernel:
-        return _attend_varlen(qkv, sequences, num_heads)
-    return _attend_each(qkv, sequences.lengths, num_heads, dropout)
+        return _attend_varlen(qkv, sequences, num_heads, causal)
+    return _attend_each(qkv, sequences.lengths, num_heads, dropout, causal)
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,12 @@ class _PackedAttention(torch.autograd.Function):
     """softmax(q kᵀ / √K) v for each sequence, with its gradient, as one node.
 
     Rows of neighbours inside a window take no part: their columns get a score of minus infinity and their rows of
-    probabilities are cleared, which makes every gradient that passes there zero.
+    probabilities are cleared, which makes every gradient that passes there zero. Later tokens get minus infinity from
+    the matrix that the product of queries and keys is added to, which costs nothing beside the product.
     """
 
     @staticmethod
-    def forward(ctx, qkv: Tensor, lengths: tuple[int, ...], num_heads: int) -> Tensor:
+    def forward(ctx, qkv: Tensor, lengths: tuple[int, ...], num_heads: int, causal: bool) -> Tensor:
         T, D = qkv.shape[0], qkv.shape[1] // 3
         K = D // num_heads
         qkv_T3HK = qkv.view(T, 3, num_heads, K)
@@ -77,11 +78,15 @@ class _PackedAttention(torch.autograd.Function):
         zero = qkv.new_zeros(())
         multiple = 1 if qkv.dtype == torch.float32 else LENGTH_MULTIPLE
         windows = list(_windows(lengths, T, multiple))
+        longest = max((window.end - window.begin for window in windows), default=0)
+        later_LL = qkv.new_full((longest, longest), float("-inf")).triu_(1) if causal else None
         probabilities = []
         for window in windows:
             first, last = window.first, window.last
             q_HLK, k_HLK, v_HLK = qkv_T3HK[window.begin : window.end].permute(1, 2, 0, 3).unbind(0)
-            p_HLL = torch.baddbmm(zero, q_HLK, k_HLK.transpose(1, 2), beta=0, alpha=K**-0.5)
+            L = window.end - window.begin
+            bias, beta = (zero, 0) if later_LL is None else (later_LL[:L, :L], 1)
+            p_HLL = torch.baddbmm(bias, q_HLK, k_HLK.transpose(1, 2), beta=beta, alpha=K**-0.5)
             for outside in _outside(window):
                 p_HLL[:, :, outside] = float("-inf")
             p_HLL = torch.softmax(p_HLL, -1)
@@ -114,7 +119,7 @@ class _PackedAttention(torch.autograd.Function):
             grads[0].copy_(torch.bmm(grad_scores, k_HLK)[:, first:last])
             grads[1].copy_(torch.bmm(grad_scores.transpose(1, 2), q_HLK)[:, first:last])
             grads[2].copy_(torch.bmm(p_HLL.transpose(1, 2), grad_HLK)[:, first:last])
-        return grad_T3HK.view(T, 3 * D), None, None
+        return grad_T3HK.view(T, 3 * D), None, None, None
 
 
 def _outside(window: _Window) -> list[slice]:
@@ -124,23 +129,24 @@ def _outside(window: _Window) -> list[slice]:
     return [part for part in parts if part.start < part.stop]
 
 
-def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int) -> Tensor:
+def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int, causal: bool) -> Tensor:
     from torch.nn.attention.varlen import varlen_attn  # CUDA builds only
 
     T, D = qkv.shape[0], qkv.shape[1] // 3
     q_THK, k_THK, v_THK = qkv.view(T, 3, num_heads, D // num_heads).unbind(1)
     borders, longest = sequences.cu_seqlens, sequences.max_length
-    out_THK = varlen_attn(q_THK, k_THK, v_THK, borders, borders, longest, longest)
+    seen = (-1, 0) if causal else (-1, -1)  # how many tokens before and after; -1 is all
+    out_THK = varlen_attn(q_THK, k_THK, v_THK, borders, borders, longest, longest, window_size=seen)
     assert isinstance(out_THK, Tensor)  # a tuple only where log-sum-exps are asked for
     return out_THK.reshape(T, D)
 
 
-def _attend_each(qkv: Tensor, lengths: tuple[int, ...], num_heads: int, dropout: float) -> Tensor:
+def _attend_each(qkv: Tensor, lengths: tuple[int, ...], num_heads: int, dropout: float, causal: bool) -> Tensor:
     D = qkv.shape[1] // 3
     outs = []
     for part in qkv.split(lengths):
         qkv_3HLK = part.view(part.shape[0], 3, num_heads, D // num_heads).permute(1, 2, 0, 3)
         q_HLK, k_HLK, v_HLK = qkv_3HLK.unsqueeze(1).unbind(0)
-        out_HLK = F.scaled_dot_product_attention(q_HLK, k_HLK, v_HLK, dropout_p=dropout)[0]
+        out_HLK = F.scaled_dot_product_attention(q_HLK, k_HLK, v_HLK, dropout_p=dropout, is_causal=causal)[0]
         outs.append(out_HLK.transpose(0, 1).reshape(part.shape[0], D))
     return torch.cat(outs)

@@ -7,6 +7,8 @@ from typing import Literal
 
 from spanwise.errors import ConfigError
 
+SHARINGS = ("none", "all", "attention", "feed_forward")  # which sub-layers all layers have in common
+
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
@@ -21,19 +23,41 @@ class EncoderConfig:
     num_heads: int  # [num_attention_heads] base 12, large 16
     intermediate_size: int  # base 3,072, large 4,096
     max_positions: int = 512  # [max_position_embeddings] BERT 512, nano recipes less
-    num_token_types: int = 2  # [type_vocab_size] BERT 2, RoBERTa 1
+    num_token_types: int = 2  # [type_vocab_size] BERT 2, RoBERTa 1, GPT-1 0: no table
     activation: Literal["gelu", "gelu_tanh"] = "gelu"  # SpanBERT erf, Google's BERT and GPT-1 tanh
     norm_eps: float = 1e-12  # [layer_norm_eps] BERT 1e-12, RoBERTa 1e-5
     hidden_dropout: float = 0.1  # [hidden_dropout_prob] BERT 0.1, ALBERT xxlarge 0
     attention_dropout: float = 0.0  # [attention_probs_dropout_prob] BERT papers 0.1, our recipes 0
     initializer_range: float = 0.02  # BERT 0.02; other systems may truncate differently
     pooler: bool = False  # BERT has one, SpanBERT pre-trains none
+    embedding_size: int | None = None  # E: ALBERT 128, ELECTRA small 128; None: as wide as the layers, BERT
+    sharing: Literal["none", "all", "attention", "feed_forward"] = "none"  # ALBERT all, BERT none
+    causal: bool = False  # GPT-1 sees what stands before a token, BERT both sides
+    position_offset: int = 0  # first position's row: RoBERTa 2 (514 rows for 512 positions), BERT 0
+    embedding_norm: bool = True  # BERT normalises its embeddings, GPT-1 does not
+
+    @property
+    def embedding_width(self) -> int:
+        """Columns of the embedding tables: E where the embeddings are factorised, D where they are not."""
+        return self.embedding_size or self.hidden_size
+
+    @property
+    def is_factorised(self) -> bool:
+        """Whether a product E -> D stands between tables and layers. There is none where E is D (ELECTRA base)."""
+        return self.embedding_width != self.hidden_size
 
     def __post_init__(self) -> None:
         positive = ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "max_positions")
         for name in positive:
             if getattr(self, name) < 1:
                 raise ConfigError(f"encoder.{name} must be at least 1, got {getattr(self, name)}.")
+        for name in ("num_token_types", "position_offset"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"encoder.{name} must be at least 0, got {getattr(self, name)}.")
+        if self.embedding_size is not None and self.embedding_size < 1:
+            raise ConfigError(f"encoder.embedding_size must be at least 1, got {self.embedding_size}.")
+        if self.sharing not in SHARINGS:
+            raise ConfigError(f"encoder.sharing must be one of {', '.join(SHARINGS)}, got {self.sharing!r}.")
         if self.hidden_size % self.num_heads:
             raise ConfigError(
                 f"encoder.hidden_size {self.hidden_size} does not divide by encoder.num_heads {self.num_heads}; "

@@ -1,7 +1,8 @@
-"""Token ids to vectors: word + position + token type, LayerNorm, dropout.
+"""Token ids to vectors: word + position + token type, LayerNorm, dropout, and perhaps a product to the layers' width.
 
-Letters: T tokens in the pack, D hidden size, V vocabulary size, Vp = V rounded up to a multiple of 64.
-Source: Devlin et al. 2019 (BERT), section 3, figure 2.
+Letters: T tokens in the pack, E width of the tables, D hidden size, V vocabulary size, Vp = V rounded up to a multiple
+of 64.
+Source: Devlin et al. 2019 (BERT), section 3, figure 2; Lan et al. 2020 (ALBERT), section 3.1, for E < D.
 """
 
 from __future__ import annotations
@@ -25,17 +26,30 @@ def padded_rows(vocab_size: int) -> int:
 
 
 class Embeddings(nn.Module):
-    """The sum of three tables, normalised."""
+    """The sum of the tables, normalised, and where E is not D brought to the layers' width.
+
+    `token_type` is None where the configuration has no token types, `norm` where it has no LayerNorm (GPT-1), and
+    `projection` where E = D. The first `position_offset` rows of `position` are never looked up (RoBERTa).
+    """
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.word = nn.Embedding(padded_rows(config.vocab_size), config.hidden_size)
-        self.position = nn.Embedding(config.max_positions, config.hidden_size)
-        self.token_type = nn.Embedding(config.num_token_types, config.hidden_size)
-        self.norm = LayerNorm(config.hidden_size, eps=config.norm_eps)
+        width = config.embedding_width
+        self.position_offset = config.position_offset
+        self.word = nn.Embedding(padded_rows(config.vocab_size), width)
+        self.position = nn.Embedding(config.max_positions + config.position_offset, width)
+        self.token_type = nn.Embedding(config.num_token_types, width) if config.num_token_types else None
+        self.norm = LayerNorm(width, eps=config.norm_eps) if config.embedding_norm else None
+        self.projection = nn.Linear(width, config.hidden_size) if config.is_factorised else None
         self.dropout = config.hidden_dropout
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences) -> Tensor:
         """input_ids, token_type_ids: [T]. Returns [T, D] float32."""
-        total_TD = self.word(input_ids) + self.position(sequences.positions) + self.token_type(token_type_ids)
-        return dropout(self.norm(total_TD), self.dropout, self.training)
+        rows_T = sequences.positions + self.position_offset if self.position_offset else sequences.positions
+        total_TE = self.word(input_ids) + self.position(rows_T)
+        if self.token_type is not None:
+            total_TE = total_TE + self.token_type(token_type_ids)
+        if self.norm is not None:
+            total_TE = self.norm(total_TE)
+        total_TE = dropout(total_TE, self.dropout, self.training)
+        return total_TE if self.projection is None else self.projection(total_TE).float()

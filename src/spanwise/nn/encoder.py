@@ -1,7 +1,9 @@
 """The packed encoder: ids of S sequences that lie end to end -> one vector a token.
 
-Letters: T tokens in the pack, S sequences, D hidden size.
-Source: Devlin et al. 2019 (BERT), section 3. Equal to Hugging Face's `BertModel` within 1e-5 in float32.
+Letters: T tokens in the pack, S sequences, D hidden size, E width of the embedding tables.
+Source: Devlin et al. 2019 (BERT), section 3; Lan et al. 2020 (ALBERT), section 3.1 (factorised embeddings, sharing).
+Equal to Hugging Face's `BertModel`, `RobertaModel`, `AlbertModel`, `ElectraModel` and `OpenAIGPTModel` within 1e-5 in
+float32.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ class Pooler(nn.Module):
 class Encoder(nn.Module):
     """Embeddings and layers. There is no padding: a sequence attends to itself alone.
 
+    `layers` is the order of visits. A sub-layer that is shared stands in every layer that uses it and exists once: in
+    memory, in `parameters()`, in the optimizer and in files, under the name of its first visit.
+
     `embeddings.word.weight` has its rows padded to a multiple of 64; rows from `config.vocab_size` on are zero,
     get no gradient and are not written to files. `pooler` exists where the configuration has one; `forward` doesn't
     run it.
@@ -39,12 +44,13 @@ class Encoder(nn.Module):
         super().__init__()
         self.config = config
         self.embeddings = Embeddings(config)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_layers))
+        first = EncoderLayer(config)
+        self.layers = nn.ModuleList([first, *(EncoderLayer(config, first) for _ in range(1, config.num_layers))])
         self.pooler = Pooler(config.hidden_size) if config.pooler else None
 
     @property
     def word_embedding(self) -> nn.Parameter:
-        """The table [Vp, D] that vocabulary heads are tied to."""
+        """The table [Vp, E] that vocabulary heads are tied to."""
         table = self.embeddings.word.weight
         assert isinstance(table, nn.Parameter)
         return table

@@ -1,9 +1,10 @@
 """Floating-point operations of training, for FLOP utilisation in the log.
 
-Letters: D hidden size, I intermediate size, V vocabulary size, L tokens a sequence, p share of tokens that are targets.
+Letters: D hidden size, E width of the embedding tables, I intermediate size, V vocabulary size, L tokens a sequence.
 
 A matrix product costs 2 operations a weight and token forward and 4 backward, hence 6. Attention adds two L x L
-products a layer: 2 x 2LD forward, three times that with the backward. Lookups, norms, GELU, softmax and dropout are
+products a layer: 2 x 2LD forward, three times that with the backward; where it is causal, half of that is of use.
+Sharing layers saves memory and no operation. Lookups, norms, GELU, softmax and dropout are
 left out, as is usual, so utilisation is a little understated.
 
 Source: Kaplan et al. 2020, section 2.1; SPEED section 3 of the design gives 587 MFLOP for BERT-base at 512.
@@ -17,21 +18,22 @@ from spanwise.nn.config import EncoderConfig
 
 
 def layer_parameters(config: EncoderConfig) -> int:
-    """Weights of the matrices of all layers: 4 D² + 2 D I a layer."""
+    """Weights that a token meets on its way through all layers: 4 D² + 2 D I a visit, and the product E -> D."""
     D, I = config.hidden_size, config.intermediate_size
-    return config.num_layers * (4 * D * D + 2 * D * I)
+    projection = config.embedding_width * D if config.is_factorised else 0
+    return config.num_layers * (4 * D * D + 2 * D * I) + projection
 
 
 def masked_lm_head_parameters(config: EncoderConfig) -> int:
     """Weights that each masked-LM target meets: the transform and the decoder."""
-    D = config.hidden_size
-    return D * D + config.vocab_size * D
+    D, E = config.hidden_size, config.embedding_width
+    return D * E + config.vocab_size * E
 
 
 def span_boundary_head_parameters(config: EncoderConfig, position_size: int = 200) -> int:
     """Weights that each span boundary target meets: two layers and the decoder."""
-    D = config.hidden_size
-    return (2 * D + position_size) * D + D * D + config.vocab_size * D
+    D, E = config.hidden_size, config.embedding_width
+    return (2 * D + position_size) * D + D * E + config.vocab_size * E
 
 
 def training_flops_per_token(
@@ -39,10 +41,11 @@ def training_flops_per_token(
 ) -> float:
     """Operations of one forward and backward, a real token.
 
-    mean_length: how many tokens a token attends to on average (sum of squared lengths over sum of lengths).
+    mean_length: how many tokens a token's sequence has on average (sum of squared lengths over sum of lengths).
     heads: (targets a token, parameters of the head) of every objective, for instance
     `[(0.15, masked_lm_head_parameters(config))]`.
     """
     matrices = layer_parameters(config) + sum(share * parameters for share, parameters in heads)
-    attention = config.num_layers * 4 * mean_length * config.hidden_size * 3
+    attended = mean_length / 2 if config.causal else mean_length
+    attention = config.num_layers * 4 * attended * config.hidden_size * 3
     return 6.0 * matrices + attention

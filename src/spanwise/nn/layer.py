@@ -27,6 +27,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.num_heads = config.num_heads
         self.dropout = config.attention_dropout
+        self.causal = config.causal
         self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
         self.residual = ResidualNorm(config.hidden_size, config.norm_eps, config.hidden_dropout)
@@ -34,7 +35,7 @@ class SelfAttention(nn.Module):
     def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
         """hidden: [T, D] float32. Returns [T, D] float32."""
         dropout = self.dropout if self.training else 0.0
-        mixed_TD = attend(self.qkv(hidden), sequences, self.num_heads, dropout)
+        mixed_TD = attend(self.qkv(hidden), sequences, self.num_heads, dropout, causal=self.causal)
         return self.residual(self.output(mixed_TD), hidden)
 
 
@@ -54,12 +55,18 @@ class FeedForward(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward: [T, D] -> [T, D]."""
+    """Self-attention, then feed-forward: [T, D] -> [T, D].
 
-    def __init__(self, config: EncoderConfig) -> None:
+    first: the encoder's first layer, whose attention, feed-forward or both this layer uses too where
+    `config.sharing` says so (ALBERT, section 3.1).
+    """
+
+    def __init__(self, config: EncoderConfig, first: EncoderLayer | None = None) -> None:
         super().__init__()
-        self.attention = SelfAttention(config)
-        self.feed_forward = FeedForward(config)
+        shares_attention = first is not None and config.sharing in ("all", "attention")
+        shares_feed_forward = first is not None and config.sharing in ("all", "feed_forward")
+        self.attention = first.attention if first and shares_attention else SelfAttention(config)
+        self.feed_forward = first.feed_forward if first and shares_feed_forward else FeedForward(config)
 
     def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
         return self.feed_forward(self.attention(hidden, sequences))

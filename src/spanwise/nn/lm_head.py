@@ -1,8 +1,8 @@
 """Masked language modelling head: a hidden row -> a row that meets the word table.
 
-Letters: N rows, D hidden size, V vocabulary size, Vp = V rounded up to a multiple of 64.
-Source: Devlin et al. 2019 (BERT), section 3.1; Linear, GELU, LayerNorm, decoder tied to the word embedding with a
-bias of its own.
+Letters: N rows, D hidden size, E width of the word table, V vocabulary size, Vp = V rounded up to a multiple of 64.
+Source: Devlin et al. 2019 (BERT), section 3.1; Linear D -> E, GELU, LayerNorm, decoder tied to the word embedding with
+a bias of its own. E is D but for factorised embeddings (ALBERT, ELECTRA's generator).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TiedDecoder(nn.Module):
 
     @property
     def weight(self) -> nn.Parameter:
-        """The word table [Vp, D], shared with the encoder."""
+        """The word table [Vp, E], shared with the encoder."""
         return self._tied[0]
 
 
@@ -39,9 +39,9 @@ class MaskedLMHead(TiedDecoder):
     def __init__(self, config: EncoderConfig, word_embedding: nn.Parameter) -> None:
         super().__init__(word_embedding)
         self.activation = config.activation
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
-        self.norm = LayerNorm(config.hidden_size, eps=config.norm_eps)
+        self.dense = nn.Linear(config.hidden_size, config.embedding_width)
+        self.norm = LayerNorm(config.embedding_width, eps=config.norm_eps)
 
     def transform(self, rows: Tensor) -> Tensor:
-        """rows: [N, D], hidden states at the N targets alone. Returns [N, D] float32."""
+        """rows: [N, D], hidden states at the N targets alone. Returns [N, E] float32."""
         return self.norm(gelu(self.dense(rows), self.activation))

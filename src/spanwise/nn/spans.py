@@ -1,9 +1,9 @@
 """Span Boundary Objective head: guess a hidden token from the two visible tokens around its span and its place in it.
 
-Letters: N targets, D hidden size, P position size, V vocabulary size.
+Letters: N targets, D hidden size, E width of the word table, P position size, V vocabulary size.
 Source: Joshi et al. 2020 (SpanBERT), section 3.2; shapes and order (left, right, position) as in the released code,
 models/pair_bert.py. Layer 1 has a bias and takes 2D + P inputs; there is no dropout; the decoder is tied to the word
-embedding and has a bias of its own.
+embedding and has a bias of its own. Layer 2 is D -> E, which is D -> D in SpanBERT.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class SpanBoundaryHead(TiedDecoder):
         self.positions = nn.Embedding(num_positions, position_size)
         self.linear1 = nn.Linear(2 * hidden_size + position_size, hidden_size)
         self.norm1 = LayerNorm(hidden_size, eps=NORM_EPS)
-        self.linear2 = nn.Linear(hidden_size, hidden_size)
-        self.norm2 = LayerNorm(hidden_size, eps=NORM_EPS)
+        self.linear2 = nn.Linear(hidden_size, config.embedding_width)
+        self.norm2 = LayerNorm(config.embedding_width, eps=NORM_EPS)
 
     @property
     def num_positions(self) -> int:
@@ -47,7 +47,7 @@ class SpanBoundaryHead(TiedDecoder):
 
     def transform(self, left: Tensor, right: Tensor, position_index: Tensor) -> Tensor:
         """left, right: [N, D] hidden states before and after the span; position_index: [N] int64, 0 for the span's
-        first token. Returns [N, D] float32."""
+        first token. Returns [N, E] float32."""
         boundary_N = torch.cat((left, right, self.positions(position_index)), dim=-1)
         inner_ND = self.norm1(gelu(self.linear1(boundary_N), "gelu"))
         return self.norm2(gelu(self.linear2(inner_ND), "gelu"))

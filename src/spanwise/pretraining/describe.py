@@ -40,7 +40,7 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     counts = {name: count_parameters(head, config.vocab_size) for name, head in heads.items()}
     num_encoder = count_parameters(encoder, config.vocab_size)
     total = num_encoder + sum(counts.values())
-    num_embedding = config.vocab_size * config.hidden_size
+    num_embedding = config.vocab_size * config.embedding_width
     activations = 2 * ACTIVATION_BYTES * recipe.batch.max_tokens * config.hidden_size * config.num_layers
     return {
         "name": recipe.name,

@@ -40,6 +40,11 @@ class EncoderShape:
     attention_dropout: float = 0.0
     initializer_range: float = 0.02
     pooler: bool = False
+    embedding_size: int | None = None
+    sharing: Literal["none", "all", "attention", "feed_forward"] = "none"
+    causal: bool = False
+    position_offset: int = 0
+    embedding_norm: bool = True
 
     def config(self, vocab_size: int) -> EncoderConfig:
         """The encoder's values for a vocabulary of V real ids. Raises: ConfigError."""

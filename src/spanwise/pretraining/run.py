@@ -209,7 +209,7 @@ def flops_per_token(ready: Ready) -> float:
     table, encoder = ready.source.table, ready.model.encoder
     lengths = table.packed_lengths.astype(float)
     targets_per_token = ready.recipe.masking.ratio * float(table.lengths.sum() / lengths.sum())
-    decoder = encoder.config.vocab_size * encoder.config.hidden_size
+    decoder = encoder.config.vocab_size * encoder.config.embedding_width
     heads = [
         (targets_per_token, decoder + sum(m.weight.numel() for m in head.modules() if isinstance(m, nn.Linear)))
         for head in ready.model.heads.values()
