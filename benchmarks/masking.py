@@ -1,10 +1,10 @@
 """Masking against the collator that most people use: `python benchmarks/masking.py [--json] [--rounds N]`.
 
-64 sequences of 512 tokens, one thread, warm. Ours: ids in, replaced ids and the targets of the masked-LM and of the
-span-boundary objective out (for subword and whole-word masking too, which gives the peer nothing); the row "from the
-store to the batch" adds special tokens, word starts, positions and the `Batch`. Peer: `DataCollatorForLanguageModeling`
-of transformers, PyTorch tensors: ids in, input_ids and labels out; its whole-word mode is shown for information.
-Turns are interleaved, so that a busy machine slows both; figures are medians, the spread is the middle half of ours.
+64 sequences of 512 tokens, one thread, warm. Ours: ids in, replaced ids and the targets of the masked-LM objective out,
+for spans those of the span-boundary objective too; the row "from the store to the batch" adds special tokens, word
+starts, positions and the `Batch`. Peer: `DataCollatorForLanguageModeling` of transformers, PyTorch tensors: ids in,
+input_ids and labels out; its whole-word mode is shown for information. Turns are interleaved, so that a busy machine
+slows both; figures are medians, the spread is the middle half of ours.
 """
 
 from __future__ import annotations
@@ -68,12 +68,13 @@ def make_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
 
 
 def ours(masking, vocabulary: Vocabulary, text_ids: np.ndarray, whole_path: bool = False) -> Callable[[int], int]:
+    spans = isinstance(masking, GeometricSpans)
     collator = Collator(
         IdsInMemory(vocabulary, text_ids),
         format=SingleSegment(max_length=LENGTH),
         masking=masking,
-        replacement=Replacement(unit="span" if isinstance(masking, GeometricSpans) else "token"),
-        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
+        replacement=Replacement(unit="span" if spans else "token"),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()} if spans else {"mlm": MaskedLM()},
         seed=0,
     )
     lengths = np.full(NUM_SEQUENCES, LENGTH - 2)

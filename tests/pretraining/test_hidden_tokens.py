@@ -20,7 +20,12 @@ def make_masked():
     )
     spans = Spans(sequence=np.array([0, 1]), start=np.array([2, 9]), end=np.array([7, 10]), num_drawn=2)
     position = np.array([2, 3, 4, 5, 6, 9])
-    hidden = Hidden(position=position, span=np.array([0, 0, 0, 0, 0, 1]), original_ids=ids[position])
+    hidden = Hidden(
+        position=position,
+        span=np.array([0, 0, 0, 0, 0, 1]),
+        sequence=np.array([0, 0, 0, 0, 0, 1]),
+        original_ids=ids[position],
+    )
     return pack, spans, hidden
 
 

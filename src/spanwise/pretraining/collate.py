@@ -89,8 +89,9 @@ class Collator:
         select_keys_S = keys_for(self.seed, "masking", epoch, pack.block_ids)
         replace_keys_S = keys_for(self.seed, "replacement", epoch, pack.block_ids)
         spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets)
-        input_ids = self.replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids)
-        return Masked(pack=pack, spans=spans, hidden=hidden_tokens(pack, spans), input_ids=input_ids)
+        hidden = hidden_tokens(pack, spans)
+        input_ids = self.replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids, hidden)
+        return Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids)
 
     def batch(self, masked: Masked) -> Batch:
         """Return what travels to the model, with the targets and counts of every objective."""

@@ -41,4 +41,5 @@ class Hidden:
 
     position: np.ndarray  # [N] int64
     span: np.ndarray  # [N] int64, index into Spans
+    sequence: np.ndarray  # [N] int64, which of the S sequences
     original_ids: np.ndarray  # [N] int64

@@ -10,8 +10,11 @@ The hash is splitmix64 (Steele, Lea and Flood 2014): the `counter`-th number of 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
+from spanwise.runtime.bit_operations import multiply_high
 from spanwise.runtime.compiled import njit
 
 __all__ = ["below", "child_key", "derive_key", "keys_for", "mix", "seed_device", "uniform", "uniforms"]
@@ -25,8 +28,7 @@ _CHILD_U64 = np.uint64(_CHILD)
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
 _ONE = np.uint64(1)
-_SHIFT_11, _SHIFT_27, _SHIFT_30, _SHIFT_31, _SHIFT_32 = (np.uint64(n) for n in (11, 27, 30, 31, 32))
-_LOW_32 = np.uint64(0xFFFFFFFF)
+_SHIFT_11, _SHIFT_27, _SHIFT_30, _SHIFT_31 = (np.uint64(n) for n in (11, 27, 30, 31))
 _UNIT = 2.0**-53
 
 
@@ -42,11 +44,7 @@ def mix(key, counter):
 @njit
 def high_product(a, b):
     """Return the upper 64 of the 128 bits of a product of two uint64."""
-    a_low, a_high = a & _LOW_32, a >> _SHIFT_32
-    b_low, b_high = b & _LOW_32, b >> _SHIFT_32
-    middle = a_high * b_low + ((a_low * b_low) >> _SHIFT_32)
-    other = a_low * b_high + (middle & _LOW_32)
-    return a_high * b_high + (middle >> _SHIFT_32) + (other >> _SHIFT_32)
+    return multiply_high(np.uint64(a), np.uint64(b))
 
 
 @njit
@@ -102,6 +100,7 @@ def _mix(key: int, counter: int) -> int:
     return _finalise((key + ((counter + 1) & _MASK) * _GOLDEN) & _MASK)
 
 
+@cache  # a handful of purposes, asked for at every pack
 def _fnv1a(text: str) -> int:
     value = 0xCBF29CE484222325
     for byte in text.encode("utf-8"):

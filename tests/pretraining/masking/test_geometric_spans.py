@@ -17,10 +17,10 @@ RELEASED = GeometricSpans(start="tokens", end="budget")
 
 
 @njit
-def draw_many(value, other, threshold, key, count):
+def draw_many(columns, key, count):
     drawn = np.empty(count, dtype=np.int64)
     for i in range(count):
-        drawn[i] = draw(value, other, threshold, mix(key, i))
+        drawn[i] = draw(columns, mix(key, i))
     return drawn
 
 
@@ -43,7 +43,7 @@ def plain_python(scheme: GeometricSpans, pack, keys) -> tuple[list[tuple[int, in
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
         return z ^ (z >> 31)
 
-    table = scheme._table
+    table = scheme._rounds.lengths
     merged, num_drawn = [], 0
     for s in range(len(keys)):
         first, last = int(pack.borders[s]), int(pack.borders[s + 1])
@@ -105,9 +105,9 @@ def test_a_million_drawn_lengths_follow_the_renormalised_law():
     drawn before anything is known of the budget (see the procedure above)."""
     law = np.array([0.224058, 0.179246, 0.143397, 0.114718, 0.091774, 0.073419, 0.058735, 0.046988, 0.037591, 0.030073])
     numbers = np.arange(1, 11)
-    table = FINISHED._table
+    table = FINISHED._rounds.lengths
 
-    drawn = draw_many(table.value, table.other, table.threshold, np.uint64(derive_key(1, "lengths")), 1_000_000)
+    drawn = draw_many(table.columns, np.uint64(derive_key(1, "lengths")), 1_000_000)
 
     histogram = np.bincount(drawn, minlength=10) / 1e6
     assert (np.abs(histogram - law) < 4 * np.sqrt(law * (1 - law) / 1e6)).all()

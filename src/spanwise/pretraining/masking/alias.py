@@ -15,25 +15,43 @@ import numpy as np
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import high_product
 
+_LOW_32, _SHIFT_32 = np.uint64(0xFFFF_FFFF), np.uint64(32)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AliasTable:
-    """K columns: below `threshold` lies `value`, above it `other`. Values of weight zero are in no column."""
+    """K columns, each below its threshold one value and above it another; a value of weight zero is in no column.
 
-    value: np.ndarray  # [K] int64
-    other: np.ndarray  # [K] int64
-    threshold: np.ndarray  # [K] uint64: the share of `value` in its column, times 2**64
+    A column is two words that lie side by side, as a draw from a large law waits for memory and for little else.
+    """
+
+    columns: np.ndarray  # [K, 2] uint64: the share of `value` times 2**64; `value`, and `other` times 2**32
+
+    @property
+    def threshold(self) -> np.ndarray:
+        """The share of `value` in each column, times 2**64, uint64 [K]."""
+        return self.columns[:, 0]
+
+    @property
+    def value(self) -> np.ndarray:
+        """What lies below the threshold, int64 [K]."""
+        return (self.columns[:, 1] & _LOW_32).astype(np.int64)
+
+    @property
+    def other(self) -> np.ndarray:
+        """What lies above it, int64 [K]."""
+        return (self.columns[:, 1] >> _SHIFT_32).astype(np.int64)
 
     @classmethod
     def from_weights(cls, weights: np.ndarray) -> AliasTable:
         """Build the table that draws index i with chance `weights[i] / weights.sum()`; weights finite, 0 or more."""
         weights = np.asarray(weights, dtype=np.float64)
-        values_K = np.flatnonzero(weights > 0)
+        values_K = np.flatnonzero(weights > 0).astype(np.uint64)
         if not len(values_K) or not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError("a law needs finite weights of 0 or more, at least one of them above 0")
         column_K, share_K = _columns(weights[values_K])
         threshold_K = np.minimum(np.floor(share_K * 2.0**64), 2.0**64 - 2**11).astype(np.uint64)
-        return cls(value=values_K, other=values_K[column_K], threshold=threshold_K)
+        return cls(columns=np.stack([threshold_K, values_K | (values_K[column_K] << _SHIFT_32)], axis=1))
 
 
 @njit
@@ -68,10 +86,9 @@ def _columns(weights_K):
 
 
 @njit
-def draw(value_K, other_K, threshold_K, bits):
+def draw(columns, bits):
     """Return the value that 64 random bits pick."""
-    num = np.uint64(len(value_K))
+    num = np.uint64(len(columns))
     column = np.int64(high_product(bits, num))
-    if bits * num < threshold_K[column]:
-        return value_K[column]
-    return other_K[column]
+    shift = _SHIFT_32 * np.uint64(bits * num >= columns[column, 0])  # no branch: it is as good as a coin
+    return np.int64((columns[column, 1] >> shift) & _LOW_32)

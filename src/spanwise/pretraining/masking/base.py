@@ -53,10 +53,11 @@ def budgets(ratio: float, num_maskable: np.ndarray) -> np.ndarray:
 def sequence_budgets(borders, maskable_T, numerator, denominator):
     """Return ceil(numerator / denominator * n) for each sequence of a pack, int64 [S]."""
     budgets_S = np.empty(len(borders) - 1, dtype=np.int64)
+    ones_T = maskable_T.view(np.uint8)  # bytes are added many at a time, truth values one by one
     for s in range(len(budgets_S)):
-        n = 0
-        for t in range(borders[s], borders[s + 1]):
-            n += maskable_T[t]
+        n = np.int64(0)
+        for one in ones_T[borders[s] : borders[s + 1]]:
+            n += one
         budgets_S[s] = (n * numerator + denominator - 1) // denominator
     return budgets_S
 

@@ -14,13 +14,10 @@ import numpy as np
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import lengths as laws
-from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.anchors import MAX_VOID, counted_anchor, is_anchor
-from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import no_token_hidden, runs
+from spanwise.pretraining.masking.alias import AliasTable
+from spanwise.pretraining.masking.base import checked_ratio
+from spanwise.pretraining.masking.rounds import Rounds
 from spanwise.pretraining.packs import Pack, Spans
-from spanwise.runtime.compiled import njit
-from spanwise.runtime.seed import below, mix
 
 _DEFAULT_P = 0.2
 
@@ -79,73 +76,11 @@ class GeometricSpans:
             return laws.explicit(self.probabilities, num_lengths)
         return laws.uniform(num_lengths)
 
-    @cached_property
-    def _table(self) -> AliasTable:
-        return AliasTable.from_weights(self.length_probabilities)
-
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        share = checked_ratio(self.ratio)
-        budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
-        sequence, start, end, num_drawn, num_cut = _select(
-            pack.borders,
-            pack.maskable,
-            pack.starts_word,
-            keys,
-            budgets_S,
-            self._table.value,
-            self._table.other,
-            self._table.threshold,
-            self.min_words,
-            self.start == "tokens",
-            self.end == "budget",
-            checked_capacity(capacity, budgets_S),
-        )
-        return Spans(sequence=sequence, start=start, end=end, num_drawn=num_drawn, num_cut=num_cut)
+        return self._rounds.select(pack, keys, capacity)
 
-
-@njit
-def _select(
-    borders, maskable_T, starts_word_T, keys_S, budgets_S, value_K, other_K, threshold_K, min_words, by_token, strict,
-    capacity,
-):  # fmt: skip
-    reserved = budgets_S.sum()
-    hidden_T = no_token_hidden(borders[-1])
-    room = capacity
-    num_drawn, num_cut = 0, 0
-    for s in range(len(budgets_S)):
-        budget, key = budgets_S[s], keys_S[s]
-        first, last = borders[s], borders[s + 1]
-        reserved -= budget
-        limit = budget if strict else room - reserved
-        num_hidden, counter, void = 0, 0, 0
-        while num_hidden < budget:
-            # a round owns two counters, its length and its anchor; the length of a void round is never looked at
-            t = first + below(key, counter + 1, last - first)
-            if not is_anchor(t, first, maskable_T, starts_word_T, hidden_T, by_token):
-                counter += 2
-                void += 1
-                if void < MAX_VOID:
-                    continue
-                t = counted_anchor(first, last, maskable_T, starts_word_T, hidden_T, by_token, key, counter + 1)
-            void = 0
-            words_left = min_words + draw(value_K, other_K, threshold_K, mix(key, counter))
-            counter += 2
-            num_drawn += 1
-            while t > first and not starts_word_T[t] and maskable_T[t - 1]:
-                t -= 1
-            while t < last and maskable_T[t]:
-                if not hidden_T[t]:
-                    if num_hidden == limit:
-                        num_cut += not strict
-                        break
-                    hidden_T[t] = 1
-                    num_hidden += 1
-                t += 1
-                if t < last and starts_word_T[t]:
-                    words_left -= 1
-                    if words_left == 0 or num_hidden >= budget:
-                        break
-        room -= num_hidden
-    sequence, start, end = runs(hidden_T, borders, capacity - room)
-    return sequence, start, end, num_drawn, num_cut
+    @cached_property
+    def _rounds(self) -> Rounds:
+        law = AliasTable.from_weights(self.length_probabilities)
+        return Rounds(ratio=self.ratio, lengths=law, min_words=self.min_words, anchors=self.start, end=self.end)

@@ -64,9 +64,7 @@ class NGrams:
             pack.starts_word,
             keys,
             budgets_S,
-            self._table.value,
-            self._table.other,
-            self._table.threshold,
+            self._table.columns,
             self.end == "budget",
             checked_capacity(capacity, budgets_S),
         )
@@ -74,7 +72,7 @@ class NGrams:
 
 
 @njit
-def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, value_K, other_K, threshold_K, strict, capacity):
+def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, law, strict, capacity):
     reserved = budgets_S.sum()
     hidden_T = no_token_hidden(borders[-1])
     room = capacity
@@ -93,7 +91,7 @@ def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, value_K, othe
             # a visit owns two counters, its length and its word; visited places of order_W are free for the left-out
             place = num_visited + below(key, 2 * num_visited + 1, num_words - num_visited)
             word, order_W[place] = order_W[place], order_W[num_visited]
-            past = word + 1 + draw(value_K, other_K, threshold_K, mix(key, 2 * num_visited))
+            past = word + 1 + draw(law, mix(key, 2 * num_visited))
             num_visited += 1
             past = _fitting(word, min(past, num_words), start_W, end_W, budget - num_hidden)
             meets_hidden = False

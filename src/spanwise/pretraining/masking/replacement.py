@@ -15,7 +15,8 @@ from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.packs import Pack, Spans
+from spanwise.pretraining.masking.merge import hidden_tokens
+from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import mix, uniform
 
@@ -66,26 +67,22 @@ class Replacement:
         keys: np.ndarray,
         vocabulary: Vocabulary,
         random_ids: AliasTable | None = None,
+        hidden: Hidden | None = None,
     ) -> np.ndarray:
         """Return input_ids [T] with the spans replaced: a new array, the pack's own ids stay as they are.
 
-        `keys` uint64 [S] is one key a sequence; `random_ids` saves building the table of `random_ids()` again.
+        `keys` uint64 [S] is one key a sequence; `random_ids` saves building the table of `random_ids()` again, and
+        `hidden` finding the tokens of the spans again.
         """
         table = self.random_ids(vocabulary) if random_ids is None else random_ids
-        return _replace(
-            pack.input_ids,
-            pack.borders,
-            spans.sequence,
-            spans.start,
-            spans.end,
-            keys,
-            vocabulary.mask_id,
-            float(self.mask),
-            float(self.mask + self.random),
-            self.unit == "span",
-            table.value,
-            table.other,
-            table.threshold,
+        hidden = hidden_tokens(pack, spans) if hidden is None else hidden
+        shares = (vocabulary.mask_id, float(self.mask), float(self.mask + self.random))
+        tokens = (hidden.position, hidden.sequence, hidden.original_ids)
+        if self.unit == "token":
+            return _replace_tokens(pack.input_ids, pack.borders, *tokens, keys, *shares, table.columns)
+        spans_M = (spans.sequence, spans.start)
+        return _replace_spans(
+            pack.input_ids, pack.borders, *spans_M, *tokens, hidden.span, keys, *shares, table.columns
         )
 
 
@@ -93,23 +90,54 @@ ALL_MASKED = Replacement(mask=1.0, random=0.0, keep=0.0)
 """For measuring: a hidden token that is left as it is would be scored for copying."""
 
 
+# Counters are places inside a sequence, two each (which of the three, which random token), so that batch-mates change
+# nothing. What is drawn can't be predicted, so nothing branches on it: random tokens are listed first and drawn last.
+
+
 @njit
-def _replace(
-    input_ids_T, borders, sequence_M, start_M, end_M, keys_S, mask_id, mask_below, random_below, by_span,
-    value_K, other_K, threshold_K,
+def _replace_spans(
+    input_ids_T, borders, sequence_M, start_M, position_N, sequence_N, original_N, span_N, keys_S,
+    mask_id, mask_below, random_below, law,
 ):  # fmt: skip
-    replaced_T = input_ids_T.copy()
+    is_masked_M = np.empty(len(start_M), dtype=np.bool_)
+    is_random_M = np.empty(len(start_M), dtype=np.bool_)
     for m in range(len(start_M)):
         s = sequence_M[m]
-        first = borders[s]
-        place = np.float64(0.0)
-        for t in range(start_M[m], end_M[m]):
-            # counters are places inside the sequence, two each, so that batch-mates change nothing
-            counter = 2 * (t - first)
-            if t == start_M[m] or not by_span:
-                place = uniform(keys_S[s], counter)
-            if place < mask_below:
-                replaced_T[t] = mask_id
-            elif place < random_below:
-                replaced_T[t] = draw(value_K, other_K, threshold_K, mix(keys_S[s], counter + 1))
+        place = uniform(keys_S[s], 2 * (start_M[m] - borders[s]))
+        is_masked_M[m] = place < mask_below
+        is_random_M[m] = (place >= mask_below) & (place < random_below)
+    replaced_T = input_ids_T.copy()
+    random = np.empty(len(position_N) + 1, dtype=np.int64)
+    num_random = 0
+    for i in range(len(position_N)):
+        m, original = span_N[i], original_N[i]
+        replaced_T[position_N[i]] = mask_id if is_masked_M[m] else original
+        random[num_random] = i
+        num_random += is_random_M[m]
+    _put_random(replaced_T, random[:num_random], borders, position_N, sequence_N, keys_S, law)
     return replaced_T
+
+
+@njit
+def _replace_tokens(
+    input_ids_T, borders, position_N, sequence_N, original_N, keys_S,
+    mask_id, mask_below, random_below, law,
+):  # fmt: skip
+    replaced_T = input_ids_T.copy()
+    random = np.empty(len(position_N) + 1, dtype=np.int64)
+    num_random = 0
+    for i in range(len(position_N)):
+        t, s, original = position_N[i], sequence_N[i], original_N[i]
+        place = uniform(keys_S[s], 2 * (t - borders[s]))
+        replaced_T[t] = mask_id if place < mask_below else original
+        random[num_random] = i
+        num_random += (place >= mask_below) & (place < random_below)
+    _put_random(replaced_T, random[:num_random], borders, position_N, sequence_N, keys_S, law)
+    return replaced_T
+
+
+@njit
+def _put_random(replaced_T, random, borders, position_N, sequence_N, keys_S, law):
+    for i in random:
+        t, s = position_N[i], sequence_N[i]
+        replaced_T[t] = draw(law, mix(keys_S[s], 2 * (t - borders[s]) + 1))

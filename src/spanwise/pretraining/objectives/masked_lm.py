@@ -62,7 +62,7 @@ class MaskedLM:
         return MaskedLMTargets(
             positions=torch.from_numpy(hidden.position),
             ids=torch.from_numpy(hidden.original_ids),
-            sequence=torch.from_numpy(spans.sequence[hidden.span]),
+            sequence=torch.from_numpy(hidden.sequence),
         )
 
     def build(self, encoder: Encoder) -> MaskedLMScorer:

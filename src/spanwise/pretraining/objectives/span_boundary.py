@@ -90,7 +90,7 @@ class SpanBoundary:
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> SpanBoundaryTargets:
         """Return the targets of a pack. A span at the edge of a sequence without a special there has none."""
-        columns = _targets(
+        left_N, right_N, index_N, kept_N = _targets(
             pack.borders,
             pack.maskable,
             spans.sequence,
@@ -98,11 +98,13 @@ class SpanBoundary:
             spans.end,
             hidden.position,
             hidden.span,
-            hidden.original_ids,
             self.num_positions,
             self.edges == "special",
             self.beyond == "last",
         )
+        columns = (left_N, right_N, index_N, hidden.original_ids, hidden.position)
+        if not kept_N.all():
+            columns = tuple(column[kept_N] for column in columns)
         names = SpanBoundaryTargets.__dataclass_fields__
         return SpanBoundaryTargets(**dict(zip(names, map(torch.from_numpy, columns), strict=True)))
 
@@ -113,25 +115,21 @@ class SpanBoundary:
 
 @njit
 def _targets(
-    borders, maskable_T, sequence_M, start_M, end_M, position_N, span_N, ids_N, num_positions, special_edges, share_last
+    borders, maskable_T, sequence_M, start_M, end_M, position_N, span_N, num_positions, special_edges, share_last
 ):
-    left_N = np.empty(len(ids_N), dtype=np.int64)
-    right_N = np.empty(len(ids_N), dtype=np.int64)
-    index_N = np.empty(len(ids_N), dtype=np.int64)
-    target_N = np.empty(len(ids_N), dtype=np.int64)
-    kept_N = np.empty(len(ids_N), dtype=np.int64)
-    last_token = len(maskable_T) - 1
-    n = 0
-    for i in range(len(ids_N)):  # one loop without branches: where spans end can't be predicted
-        m, t = span_N[i], position_N[i]
+    has_boundary_M = np.empty(len(start_M), dtype=np.bool_)
+    for m in range(len(start_M)):
         s, left, right = sequence_M[m], start_M[m] - 1, end_M[m]
-        inside = (left >= borders[s]) & (right < borders[s + 1])
-        real = maskable_T[max(left, 0)] & maskable_T[min(right, last_token)]
-        index = t - start_M[m]
-        left_N[n] = left
-        right_N[n] = right
-        index_N[n] = min(index, num_positions - 1)
-        target_N[n] = ids_N[i]
-        kept_N[n] = t
-        n += inside & (special_edges | real) & (share_last | (index < num_positions))
-    return left_N[:n], right_N[:n], index_N[:n], target_N[:n], kept_N[:n]
+        inside = (left >= borders[s]) and (right < borders[s + 1])
+        has_boundary_M[m] = inside and (special_edges or (maskable_T[left] and maskable_T[right]))
+    left_N, right_N, index_N = np.empty((3, len(position_N)), dtype=np.int64)
+    kept_N = np.empty(len(position_N), dtype=np.bool_)
+    for i in range(len(position_N)):  # no branches here: where spans end can't be predicted
+        m = span_N[i]
+        left = start_M[m] - 1
+        index = position_N[i] - left - 1
+        left_N[i] = left
+        right_N[i] = end_M[m]
+        index_N[i] = min(index, num_positions - 1)
+        kept_N[i] = has_boundary_M[m] & (share_last | (index < num_positions))
+    return left_N, right_N, index_N, kept_N
