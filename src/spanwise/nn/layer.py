@@ -65,8 +65,8 @@ class EncoderLayer(nn.Module):
         super().__init__()
         shares_attention = first is not None and config.sharing in ("all", "attention")
         shares_feed_forward = first is not None and config.sharing in ("all", "feed_forward")
-        self.attention = first.attention if first and shares_attention else SelfAttention(config)
-        self.feed_forward = first.feed_forward if first and shares_feed_forward else FeedForward(config)
+        self.attention: SelfAttention = first.attention if first and shares_attention else SelfAttention(config)
+        self.feed_forward: FeedForward = first.feed_forward if first and shares_feed_forward else FeedForward(config)
 
     def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
         return self.feed_forward(self.attention(hidden, sequences))
