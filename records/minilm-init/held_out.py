@@ -26,6 +26,7 @@ for name, folder in (
     ("as-it-came", minilm),
     ("trained-on", out / "trained-on" / "final"),
     ("trained-on-gently", out / "trained-on-gently" / "final"),
+    ("trained-on-at-two-rates", out / "trained-on-at-two-rates" / "final"),
 ):
     columns[name] = score_hidden(continue_model(mlm_sbo(), read_folder(folder))[0], packs)
 

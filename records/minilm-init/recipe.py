@@ -34,6 +34,13 @@ def mlm_sbo() -> PretrainingRecipe:
 
 
 def mlm_sbo_gently() -> PretrainingRecipe:
-    """The same at 2e-4, the most that `spanwise quickstart --init` takes."""
+    """The same at 2e-4."""
     recipe = mlm_sbo()
     return replace(recipe, name="minilm-mlm-sbo-gently", training=replace(recipe.training, learning_rate=2e-4))
+
+
+def mlm_sbo_two_rates() -> PretrainingRecipe:
+    """AdamW at 3e-5, the fresh heads at 1e-3: what `spanwise quickstart --init` does."""
+    recipe = mlm_sbo()
+    training = replace(recipe.training, optimizer="adamw", learning_rate=3e-5, head_learning_rate=1e-3)
+    return replace(recipe, name="minilm-mlm-sbo-two-rates", training=training)

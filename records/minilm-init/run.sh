@@ -21,9 +21,10 @@ train_on() { # RECIPE ARM
 }
 train_on mlm_sbo trained-on
 train_on mlm_sbo_gently trained-on-gently
+train_on mlm_sbo_two_rates trained-on-at-two-rates
 [ -f "$out/held_out.json" ] || python "$here/held_out.py" "$minilm" "$out"
 
-for arm in as-it-came trained-on random-weights trained-on-gently; do
+for arm in as-it-came trained-on random-weights trained-on-gently trained-on-at-two-rates; do
   model=$minilm from=
   [ ! -d "$out/$arm/final" ] || model=$out/$arm/final
   [ "$arm" != random-weights ] || from=--reset-weights

@@ -14,7 +14,7 @@ from spanwise.tasks.qa.reader import read_predictions, read_squad
 from spanwise.tasks.qa.score import raw_scores, score
 from spanwise.training.statistics import clustered_mean, paired_difference
 
-ARMS = ("as-it-came", "trained-on", "trained-on-gently", "random-weights")
+ARMS = ("as-it-came", "trained-on", "trained-on-gently", "trained-on-at-two-rates", "random-weights")
 
 dev, out = Path(sys.argv[1]), Path(sys.argv[2])
 data = read_squad(dev, purpose="score")

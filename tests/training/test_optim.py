@@ -25,6 +25,19 @@ def test_the_groups_carry_the_options():
     assert {(group["betas"], group["eps"]) for group in optimizer.param_groups} == {((0.8, 0.98), 1e-7)}
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_heads_may_learn_at_a_rate_of_their_own(optimizer):
+    model = nn.ModuleDict({"encoder": nn.Linear(4, 4), "heads": nn.Linear(4, 4)})
+    options = TrainingOptions(optimizer=optimizer, learning_rate=1e-4, head_learning_rate=1e-2)
+
+    groups = build_optimizer(model, options).param_groups
+
+    scale = {parameter: group["rate_scale"] for group in groups for parameter in group["params"]}
+    assert {round(scale[p], 6) for p in model["encoder"].parameters()} == {1.0}
+    assert {round(scale[p], 6) for p in model["heads"].parameters()} == {100.0}
+    assert sum(len(group["params"]) for group in groups) == 4
+
+
 def test_models_without_trainable_fp32_parameters_are_refused():
     with pytest.raises(ConfigError, match="no trainable parameter"):
         build_optimizer(nn.Linear(2, 2).requires_grad_(False), TrainingOptions())

@@ -54,6 +54,17 @@ def joined(packs: list[Batch]) -> Batch:
     )
 
 
+def test_a_rate_of_the_heads_is_followed_at_every_step():
+    packs = ToySource(packs=2).step(0)
+    one, other = ToyModel(), ToyModel()  # all of it is outside an encoder
+
+    updater(one, head_learning_rate=2e-2).update(1, packs, 1e-3)
+    updater(other).update(1, packs, 2e-3)
+
+    for name, tensor in tensors_of(one).items():
+        torch.testing.assert_close(tensor, tensors_of(other)[name], rtol=0, atol=1e-9)
+
+
 def test_packs_with_different_counts_equal_one_big_pack():
     packs = ToySource(packs=4).step(0)
     assert len({pack.counts["next"] for pack in packs}) > 1

@@ -44,8 +44,9 @@ def quickstart_recipe(checkpoint: Checkpoint | None) -> PretrainingRecipe:
     return replace(
         recipe,
         format=replace(recipe.format, max_length=length),
-        # weights that are trained already are moved gently
-        training=replace(recipe.training, learning_rate=min(recipe.training.learning_rate, 2e-4)),
+        # Weights that are trained already are moved gently, heads that may be fresh are not: at one rate for both,
+        # learning the heads overwrote the encoder (docs/log.md).
+        training=replace(recipe.training, optimizer="adamw", learning_rate=3e-5, head_learning_rate=1e-3),
     )
 
 

@@ -50,13 +50,24 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
         if parameters[name].dtype != torch.float32:
             raise ConfigError(f"parameter {name} is {parameters[name].dtype}; training keeps parameters in float32.")
     matrices = linear_matrices(model) if options.optimizer == "muon" else set()
-    adamw = _adamw(
-        [parameters[n] for n in decayed if parameters[n] not in matrices], [parameters[n] for n in plain], options
+    groups: list[dict[str, Any]] = [
+        {"params": [parameters[n] for n in names], "weight_decay": decay, "rate_scale": scale}
+        for decay, all_names in ((options.weight_decay, decayed), (0.0, plain))
+        for scale, names in _by_rate(all_names, options)
+    ]
+    orthogonal = [{**group, "params": [p for p in group["params"] if p in matrices]} for group in groups]
+    others = [{**group, "params": [p for p in group["params"] if p not in matrices]} for group in groups]
+    adamw = torch.optim.AdamW(
+        [group for group in others if group["params"]],
+        lr=options.learning_rate,
+        betas=(options.adam_beta1, options.adam_beta2),
+        eps=options.adam_epsilon,
+        fused=all(parameters[name].device.type in ("cpu", "cuda") for name in (*decayed, *plain)),
     )
     if not matrices:
         return adamw
     muon = torch.optim.Muon(
-        [parameters[name] for name in decayed if parameters[name] in matrices],
+        [group for group in orthogonal if group["params"]],
         lr=options.learning_rate,
         weight_decay=options.weight_decay,
         adjust_lr_fn="match_rms_adamw",  # updates as large as AdamW's, so that one learning rate serves both
@@ -64,18 +75,13 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
     return MuonWithAdamW(muon, adamw)
 
 
-def _adamw(decayed: list[nn.Parameter], plain: list[nn.Parameter], options: TrainingOptions) -> torch.optim.AdamW:
-    groups = [
-        {"params": decayed, "weight_decay": options.weight_decay},
-        {"params": plain, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=options.learning_rate,
-        betas=(options.adam_beta1, options.adam_beta2),
-        eps=options.adam_epsilon,
-        fused=all(parameter.device.type in ("cpu", "cuda") for parameter in (*decayed, *plain)),
-    )
+def _by_rate(names: list[str], options: TrainingOptions) -> list[tuple[float, list[str]]]:
+    """The names by what their learning rate is multiplied with; the encoder's are `encoder.*`."""
+    if options.head_learning_rate is None:
+        return [(1.0, names)]
+    encoder = [name for name in names if name.startswith("encoder.")]
+    heads = [name for name in names if not name.startswith("encoder.")]
+    return [(1.0, encoder), (options.head_learning_rate / options.learning_rate, heads)]
 
 
 def gradient_norm(gradients: Iterable[Tensor]) -> Tensor:

@@ -32,6 +32,7 @@ class TrainingOptions:
     """Values of the training loop; the names are the field's."""
 
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4  # the highest, after warm-up
+    head_learning_rate: Annotated[float, Field(gt=0)] | None = None  # of all but the encoder; None: learning_rate
     warmup_steps: Annotated[int | float, Field(ge=0)] = 0.06  # steps, or below 1 a share of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
     optimizer: Literal["adamw", "muon"] = "adamw"  # muon: for matrices of linear layers; AdamW for the rest

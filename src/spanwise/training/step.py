@@ -103,7 +103,7 @@ class Updater:
                 self._fail(step, packs, totals, told, read)
             clip_gradients(gradients, norm, self.max_grad_norm)
             for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate
+                group["lr"] = learning_rate * group["rate_scale"]
             self.optimizer.step()
         return self._collect(packs, totals, told, read), float(read[-1])
 
