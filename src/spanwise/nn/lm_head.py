@@ -16,16 +16,20 @@ from spanwise.nn.residual import LayerNorm
 
 
 class TiedDecoder(nn.Module):
-    """Base of heads that end in the word table: holds the table without owning it, and an own bias [Vp].
+    """Base of heads that end in the word table: holds the table without owning it, and mostly an own bias [Vp].
 
     The table is no parameter of the head, so it is counted, saved and decayed once, by the encoder. Moving or
     copying the whole model keeps the tie.
     """
 
-    def __init__(self, word_embedding: nn.Parameter) -> None:
+    def __init__(self, word_embedding: nn.Parameter, bias: bool = True) -> None:
         super().__init__()
         self._tied = (word_embedding,)  # a tuple hides it from nn.Module's registration
-        self.bias = nn.Parameter(torch.zeros(word_embedding.shape[0]))
+        zeros = torch.zeros(word_embedding.shape[0])
+        if bias:
+            self.bias: Tensor = nn.Parameter(zeros)
+        else:
+            self.register_buffer("bias", zeros, persistent=False)  # GPT-1: neither learned nor saved
 
     @property
     def weight(self) -> nn.Parameter:

@@ -19,7 +19,9 @@ from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
 from spanwise.pretraining.masking.base import MaskingScheme
 from spanwise.pretraining.masking.merge import hidden_tokens
+from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
+from spanwise.pretraining.needs import check_needs
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -55,13 +57,13 @@ class Collator:
         *,
         format: InputFormat,
         masking: MaskingScheme,
-        replacement: Replacement,
+        replacement: Replacement | NoReplacement,
         objectives: Mapping[str, Objective],
         seed: int,
         num_maskings: int | None = None,
         max_targets: int | None = None,
     ) -> None:
-        check_needs(format, objectives)
+        check_needs(format, objectives, masking)
         if num_maskings is not None and num_maskings < 1:
             raise ConfigError(f"num_maskings must be at least 1, or None for new maskings always; got {num_maskings}.")
         self.store = store
@@ -109,18 +111,6 @@ class Collator:
             num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
         )
-
-
-def check_needs(format: InputFormat, objectives: Mapping[str, Objective]) -> None:
-    """Raises: ConfigError naming the objective and what it misses. Opens no file."""
-    if not objectives:
-        raise ConfigError("a recipe needs at least one objective, for example objectives={'mlm': MaskedLM()}.")
-    for name, objective in objectives.items():
-        missing = objective.needs - format.gives - {"spans"}
-        if missing:
-            raise ConfigError(
-                f"objective '{name}' asks for '{min(missing)}'; format {type(format).__name__} gives none."
-            )
 
 
 def _lengthened(values_T: np.ndarray, count: int, value: int) -> np.ndarray:

@@ -5,6 +5,7 @@ Letters: D hidden size, I intermediate size, V vocabulary, T tokens in the pack.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -33,10 +34,8 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     with torch.device("meta"):  # shapes without memory
         encoder = Encoder(config)
         heads = {name: objective.build(encoder) for name, objective in recipe.objectives.items()}
-    ratio = float(getattr(recipe.masking, "ratio", 0.0))
-    flops = training_flops_per_token(
-        config, recipe.format.max_length, [(ratio, _weights_met(head, config.vocab_size)) for head in heads.values()]
-    )
+    length = recipe.format.max_length
+    flops = training_flops_per_token(config, length, head_costs(recipe, heads, config.vocab_size, length, 1.0))
     counts = {name: count_parameters(head, config.vocab_size) for name, head in heads.items()}
     num_encoder = count_parameters(encoder, config.vocab_size)
     total = num_encoder + sum(counts.values())
@@ -91,6 +90,21 @@ def count_parameters(module: nn.Module, vocab_size: int) -> int:
         )
         total += parameter[:vocab_size].numel() if padded else parameter.numel()
     return total
+
+
+def head_costs(
+    recipe: PretrainingRecipe, heads: Mapping[str, nn.Module], vocab_size: int, length: float, text_share: float
+) -> list[tuple[float, int]]:
+    """Return (targets a token, weights that a target meets) of every head, as `training_flops_per_token` asks for them.
+
+    `length` is that of a sequence; `text_share` the share of its tokens that masking may hide.
+    """
+    hidden_share = float(getattr(recipe.masking, "ratio", 0.0)) * text_share
+    costs = []
+    for name, head in heads.items():
+        own = getattr(recipe.objectives[name], "targets_per_token", None)
+        costs.append((hidden_share if own is None else own(length), _weights_met(head, vocab_size)))
+    return costs
 
 
 def _weights_met(head: nn.Module, vocab_size: int) -> int:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from torch import nn
-
 from spanwise.config import override, to_record
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
@@ -22,6 +20,7 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.flops import training_flops_per_token
+from spanwise.pretraining.describe import head_costs
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.model import PretrainingModel
@@ -206,15 +205,11 @@ def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[
 
 def flops_per_token(ready: Ready) -> float:
     """Operations that training needs for one token of this store, forward and backward."""
-    table, encoder = ready.source.table, ready.model.encoder
+    table, config = ready.source.table, ready.model.encoder.config
     lengths = table.packed_lengths.astype(float)
-    targets_per_token = ready.recipe.masking.ratio * float(table.lengths.sum() / lengths.sum())
-    decoder = encoder.config.vocab_size * encoder.config.embedding_width
-    heads = [
-        (targets_per_token, decoder + sum(m.weight.numel() for m in head.modules() if isinstance(m, nn.Linear)))
-        for head in ready.model.heads.values()
-    ]
-    return training_flops_per_token(encoder.config, float((lengths**2).sum() / lengths.sum()), heads)
+    text_share = float(table.text_lengths.sum() / lengths.sum())
+    heads = head_costs(ready.recipe, dict(ready.model.heads.items()), config.vocab_size, lengths.mean(), text_share)
+    return training_flops_per_token(config, float((lengths**2).sum() / lengths.sum()), heads)
 
 
 def _tokenizer(

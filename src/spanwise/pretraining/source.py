@@ -21,6 +21,7 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.collate import Collator, Masked
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
 from spanwise.pretraining.masking.base import MaskingScheme, budgets
+from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.objectives.base import Objective
 
@@ -51,7 +52,7 @@ class PretrainingSource:
         *,
         format: InputFormat,
         masking: MaskingScheme,
-        replacement: Replacement,
+        replacement: Replacement | NoReplacement,
         objectives: Mapping[str, Objective],
         seed: int,
         max_tokens: int,
@@ -161,7 +162,7 @@ class PretrainingSource:
         order = np.arange(n) if self._order == "stored" else permutation(collator.seed, epoch, n)
         num_targets = None
         if self._max_targets is not None:
-            num_targets = budgets(collator.masking.ratio, table.lengths[order])
+            num_targets = budgets(collator.masking.ratio, table.text_lengths[order])
         borders = pack_boundaries(
             table.packed_lengths[order],
             self._max_tokens,

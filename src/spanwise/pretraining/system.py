@@ -14,9 +14,10 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
-from spanwise.pretraining.collate import check_needs
+from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.model import PretrainingModel
+from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 
@@ -28,7 +29,9 @@ def check(recipe: PretrainingRecipe) -> None:
 
     Raises: ConfigError that names both parts.
     """
-    check_needs(recipe.format, recipe.objectives)
+    check_needs(recipe.format, recipe.objectives, recipe.masking)
+    check_encoder_needs(recipe.encoder, recipe.objectives)
+    _check_masking(recipe)
     for name, objective in recipe.objectives.items():
         if name != objective.name:
             raise ConfigError(
@@ -44,7 +47,34 @@ def check(recipe: PretrainingRecipe) -> None:
             f"batch.max_tokens {recipe.batch.max_tokens} holds no sequence of format.max_length "
             f"{recipe.format.max_length}; raise the first or lower the second."
         )
+    num_types = getattr(recipe.format, "num_token_types", 1)
+    if num_types > max(1, recipe.encoder.num_token_types):
+        raise ConfigError(
+            f"format.num_token_types {num_types} is more than encoder.num_token_types {recipe.encoder.num_token_types}; "
+            "lower the first or raise the second."
+        )
     recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
+
+
+def _check_masking(recipe: PretrainingRecipe) -> None:
+    """A masking and its replacement both do something, or neither does. Raises: ConfigError."""
+    masking, replacement = type(recipe.masking).__name__, type(recipe.replacement).__name__
+    hides, replaces = hides_tokens(recipe.masking), not isinstance(recipe.replacement, NoReplacement)
+    if hides and not replaces:
+        raise ConfigError(
+            f"masking {masking} hides tokens and replacement {replacement} leaves all of them visible: nothing would be "
+            "guessed. Use replacement=Replacement()."
+        )
+    if replaces and not hides:
+        raise ConfigError(
+            f"masking {masking} hides nothing, so replacement {replacement} has nothing to replace; use "
+            "replacement=NoReplacement()."
+        )
+    if recipe.batch.max_targets is not None and not hides:
+        raise ConfigError(
+            f"batch.max_targets {recipe.batch.max_targets} counts hidden tokens and masking {masking} hides none; "
+            "set batch.max_targets=null."
+        )
 
 
 def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Checkpoint | None = None) -> None:
@@ -97,6 +127,8 @@ def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[P
     fresh = []
     for name, head in model.heads.items():
         tensors = checkpoint.heads.get(name)
+        if not any(True for _ in head.parameters()):
+            continue  # all of it belongs to the encoder
         if tensors is None:
             fresh.append(name)
         else:
@@ -115,7 +147,8 @@ def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraini
     Every hidden token is shown as [MASK]. Differs: the released code measures under its training replacement, where
     the tenth of the tokens that stay visible makes the loss some 0.5 nats lower than what is really guessed.
     """
-    recipe = replace(recipe, replacement=ALL_MASKED)
+    if hides_tokens(recipe.masking):
+        recipe = replace(recipe, replacement=ALL_MASKED)
     return _source(recipe, store, recipe.training.seed + VALIDATION_PURPOSE, 1, 1, "stored")
 
 

@@ -11,16 +11,27 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from spanwise.data.token_store import TokenStore
+from spanwise.errors import ConfigError
 from spanwise.pretraining.packs import Pack
+
+NO_LABEL = -1
+"""Stands in `pair_labels` for a block that the pair objective must leave alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockTable:
-    """Where the tokens of each of n blocks lie in the store; no tokens. The row is the block's id."""
+    """Where the tokens of each of n blocks lie in the store; no tokens. The row is the block's id.
 
-    starts: np.ndarray  # [n] int64, global token offsets
-    lengths: np.ndarray  # [n] int64, tokens of text: all that masking may hide
-    num_special: int  # special tokens that `assemble` adds to each block
+    The text of a block is one range of the store, or two (a pair). `lengths.sum() + second_lengths.sum()` is the
+    store's number of tokens, less those dropped, plus those repeated.
+    """
+
+    starts: np.ndarray  # [n] int64, global token offsets of the (first) range
+    lengths: np.ndarray  # [n] int64, its tokens
+    num_special: int | np.ndarray  # special tokens that `assemble` adds to each block, or to all alike; [n] int64
+    second_starts: np.ndarray | None = None  # [n] int64, of the second range
+    second_lengths: np.ndarray | None = None  # [n] int64, its tokens; 0 where a block has one range alone
+    pair_labels: np.ndarray | None = None  # [n] int64; what 0 and 1 mean is the format's; NO_LABEL: no target
     num_tokens_dropped: int = 0
     num_tokens_repeated: int = 0
 
@@ -29,15 +40,20 @@ class BlockTable:
         return len(self.starts)
 
     @property
+    def text_lengths(self) -> np.ndarray:
+        """Tokens of text of each block, all that masking may hide, int64 [n]."""
+        return self.lengths if self.second_lengths is None else self.lengths + self.second_lengths
+
+    @property
     def packed_lengths(self) -> np.ndarray:
         """Tokens that each block takes in a pack, specials included, int64 [n]."""
-        return self.lengths + self.num_special
+        return self.text_lengths + self.num_special
 
 
 class InputFormat(Protocol):
     """A recipe part: blocks are a pure function of (store, seed, epoch)."""
 
-    gives: ClassVar[frozenset[str]]  # what objectives may ask of it: "pair_label"
+    gives: ClassVar[frozenset[str]]  # what objectives may ask of it, such as "pair_label"; see pretraining/needs.py
     changes_with_epoch: ClassVar[bool]  # False: one table serves all epochs
 
     @property
@@ -46,3 +62,9 @@ class InputFormat(Protocol):
     def blocks(self, store: TokenStore, seed: int, epoch: int) -> BlockTable: ...
 
     def assemble(self, store: TokenStore, table: BlockTable, rows: np.ndarray) -> Pack: ...
+
+
+def check_max_length(max_length: int, least: int, what: str) -> None:
+    """Raises: ConfigError where a sequence has no room; `what` names what must fit."""
+    if max_length < least:
+        raise ConfigError(f"format.max_length must be at least {least} ({what}), got {max_length}.")

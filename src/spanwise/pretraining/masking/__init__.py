@@ -3,8 +3,18 @@
 from spanwise.pretraining.masking.adapter import FunctionMasking
 from spanwise.pretraining.masking.geometric_spans import GeometricSpans
 from spanwise.pretraining.masking.n_grams import NGrams
+from spanwise.pretraining.masking.nothing import NoMasking, NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.masking.subword_tokens import SubwordTokens
 from spanwise.pretraining.masking.whole_words import WholeWords
 
-__all__ = ["FunctionMasking", "GeometricSpans", "NGrams", "Replacement", "SubwordTokens", "WholeWords"]
+__all__ = [
+    "FunctionMasking",
+    "GeometricSpans",
+    "NGrams",
+    "NoMasking",
+    "NoReplacement",
+    "Replacement",
+    "SubwordTokens",
+    "WholeWords",
+]

@@ -1,6 +1,7 @@
 """What is learned from a pack: one objective a file."""
 
+from spanwise.pretraining.objectives.causal_lm import CausalLM, CausalLMTargets
 from spanwise.pretraining.objectives.masked_lm import MaskedLM, MaskedLMTargets
 from spanwise.pretraining.objectives.span_boundary import SpanBoundary, SpanBoundaryTargets
 
-__all__ = ["MaskedLM", "MaskedLMTargets", "SpanBoundary", "SpanBoundaryTargets"]
+__all__ = ["CausalLM", "CausalLMTargets", "MaskedLM", "MaskedLMTargets", "SpanBoundary", "SpanBoundaryTargets"]

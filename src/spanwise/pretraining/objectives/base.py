@@ -28,7 +28,7 @@ class Objective(Protocol):
     """A recipe part. The head that `build` makes is called as `head(hidden [T, D], targets)` and returns the sum."""
 
     name: ClassVar[str]  # its key in a recipe, a batch and a log
-    needs: ClassVar[frozenset[str]]  # of "spans" (a masking gives them), "pair_label" (some formats do)
+    needs: ClassVar[frozenset[str]]  # words of pretraining/needs.py, such as "spans", "pair_label", "causal"
 
     @property
     def weight(self) -> float: ...
@@ -36,6 +36,9 @@ class Objective(Protocol):
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> Any: ...
 
     def build(self, encoder: Encoder) -> nn.Module: ...
+
+    # Where targets are not the hidden tokens, an objective also says how many a token of a sequence has, for the cost:
+    # def targets_per_token(self, length: float) -> float
 
 
 def checked_weight(name: str, weight: float) -> None:

@@ -51,7 +51,7 @@ class MaskedLM:
     """Cross-entropy of every hidden token, read at its own place."""
 
     name: ClassVar[str] = "mlm"
-    needs: ClassVar[frozenset[str]] = frozenset({"spans"})
+    needs: ClassVar[frozenset[str]] = frozenset({"spans", "bidirectional"})
 
     weight: float = 1.0
 

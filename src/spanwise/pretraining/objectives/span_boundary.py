@@ -74,7 +74,7 @@ class SpanBoundary:
     """
 
     name: ClassVar[str] = "sbo"
-    needs: ClassVar[frozenset[str]] = frozenset({"spans"})
+    needs: ClassVar[frozenset[str]] = frozenset({"spans", "bidirectional"})
 
     weight: float = 1.0
     num_positions: int = 30  # rows of the position table
