@@ -18,12 +18,12 @@ HIDES = frozenset({"spans"})
 MASKING_WORDS = {
     "spans": "asks for hidden tokens ('spans'); masking {part} hides none. Choose a masking that does, such as "
     "GeometricSpans(), with a Replacement().",
-    "whole_text": "reads the text as it is ('whole_text'); masking {part} hides some of it. Use masking=NoMasking() with "
-    "replacement=NoReplacement().",
+    "whole_text": "reads the text as it is ('whole_text'); masking {part} hides some of it. Use masking=NoMasking() "
+    "with replacement=NoReplacement().",
 }
 ENCODER_WORDS = {
-    "bidirectional": "reads both sides of a token; with encoder.causal=true a token sees what stands before it alone. Set "
-    "encoder.causal=false, or train with CausalLM() instead.",
+    "bidirectional": "reads both sides of a token; with encoder.causal=true a token sees what stands before it alone. "
+    "Set encoder.causal=false, or train with CausalLM() instead.",
     "causal": "guesses the next token; with encoder.causal=false every token would see the one it must guess. Set "
     "encoder.causal=true.",
     "pooler": "reads the pooled vector of [CLS]; encoder.pooler=false makes none. Set encoder.pooler=true.",

@@ -50,8 +50,8 @@ def check(recipe: PretrainingRecipe) -> None:
     num_types = getattr(recipe.format, "num_token_types", 1)
     if num_types > max(1, recipe.encoder.num_token_types):
         raise ConfigError(
-            f"format.num_token_types {num_types} is more than encoder.num_token_types {recipe.encoder.num_token_types}; "
-            "lower the first or raise the second."
+            f"format.num_token_types {num_types} is more than encoder.num_token_types "
+            f"{recipe.encoder.num_token_types}; lower the first or raise the second."
         )
     recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
 
@@ -62,8 +62,8 @@ def _check_masking(recipe: PretrainingRecipe) -> None:
     hides, replaces = hides_tokens(recipe.masking), not isinstance(recipe.replacement, NoReplacement)
     if hides and not replaces:
         raise ConfigError(
-            f"masking {masking} hides tokens and replacement {replacement} leaves all of them visible: nothing would be "
-            "guessed. Use replacement=Replacement()."
+            f"masking {masking} hides tokens and replacement {replacement} leaves all of them visible: nothing would "
+            "be guessed. Use replacement=Replacement()."
         )
     if replaces and not hides:
         raise ConfigError(
