@@ -14,10 +14,10 @@ from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFas
 
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.pretraining.collate import ROW_MULTIPLE, Collator, check_needs
+from spanwise.pretraining.collate import ROW_MULTIPLE, Collator
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, Replacement
-from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+from spanwise.pretraining.masking import GeometricSpans, NoMasking, NoReplacement, Replacement
+from spanwise.pretraining.objectives import CausalLM, MaskedLM, SpanBoundary
 
 
 def collator_of(store, **options) -> Collator:
@@ -105,14 +105,20 @@ def test_hidden_tokens_never_pass_max_targets(store):
     assert len(masked.hidden.position) <= limit and masked.spans.num_cut > 0
 
 
-def test_what_an_objective_misses_is_named_before_any_file_is_opened():
-    class NextSentence:
-        needs = frozenset({"pair_label"})
+def test_parts_that_do_not_fit_are_refused_before_a_pack_is_made(store):
+    with pytest.raises(ConfigError, match="'mlm' asks for hidden tokens"):
+        collator_of(store, masking=NoMasking(), replacement=NoReplacement())
 
-    with pytest.raises(ConfigError, match="'nsp' asks for 'pair_label'; format SingleSegment gives none"):
-        check_needs(SingleSegment(), {"nsp": NextSentence()})
-    with pytest.raises(ConfigError, match="at least one objective"):
-        check_needs(SingleSegment(), {})
+
+def test_a_pack_with_nothing_hidden_is_read_as_it_is(store):
+    collator = collator_of(store, masking=NoMasking(), replacement=NoReplacement(), objectives={"clm": CausalLM()})
+    table = collator.format.blocks(store)
+
+    masked = collator.masked(table, ROWS, epoch=0)
+    batch = collator.batch(masked)
+
+    np.testing.assert_array_equal(masked.input_ids, masked.pack.input_ids)
+    assert batch.counts == {"clm": table.packed_lengths[ROWS].sum() - len(ROWS)}
 
 
 def test_a_number_of_maskings_below_1_is_refused(store):

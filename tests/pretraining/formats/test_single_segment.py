@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from toy_blocks import cut
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.formats import SingleSegment
@@ -15,13 +16,7 @@ def plain_blocks(documents, room: int, starts_word) -> list[list[int]]:
     for document in documents:
         pending: list[int] = []
         for sentence in document:
-            rest = [int(token) for token in sentence]
-            pieces = []
-            while len(rest) > room:
-                cut = next((end for end in range(room, 0, -1) if starts_word[rest[end]]), room)
-                pieces.append(rest[:cut])
-                rest = rest[cut:]
-            for piece in [*pieces, rest]:
+            for piece in cut(sentence, room, starts_word):
                 if pending and len(pending) + len(piece) > room:
                     blocks.append(pending)
                     pending = []
