@@ -6,6 +6,8 @@ import pytest
 
 from spanwise.nn.flops import masked_lm_head_parameters, span_boundary_head_parameters, training_flops_per_token
 from spanwise.pretraining.describe import count_parameters, describe_recipe
+from spanwise.pretraining.masking import NoMasking, NoReplacement
+from spanwise.pretraining.objectives import CausalLM
 from spanwise.pretraining.system import build_model
 from spanwise.recipes import spanbert_base, spanbert_large, spanbert_tiny
 
@@ -47,6 +49,22 @@ def test_flops_count_every_head_at_its_share_of_targets():
     config = recipe.encoder.config(28_996)
     heads = [(0.15, masked_lm_head_parameters(config)), (0.15, span_boundary_head_parameters(config))]
     assert describe_recipe(recipe)["flops_per_token"] == pytest.approx(training_flops_per_token(config, 512, heads))
+
+
+def test_flops_count_a_causal_decoder_at_almost_every_token():
+    recipe = spanbert_base()
+    causal = replace(
+        recipe,
+        encoder=replace(recipe.encoder, causal=True),
+        masking=NoMasking(),
+        replacement=NoReplacement(),
+        objectives={"clm": CausalLM()},
+    )
+    config = causal.encoder.config(28_996)
+    heads = [(511 / 512, 28_996 * 768)]
+    found = describe_recipe(causal)
+    assert found["flops_per_token"] == pytest.approx(training_flops_per_token(config, 512, heads))
+    assert found["parameters"]["by_head"] == {"clm": 0}
 
 
 def test_the_data_path_names_every_part():

@@ -7,7 +7,8 @@ import torch
 from spanwise import recipes
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.pretraining.objectives import MaskedLM
+from spanwise.pretraining.masking import NoMasking, NoReplacement
+from spanwise.pretraining.objectives import CausalLM, MaskedLM
 from spanwise.pretraining.system import (
     build_model,
     check,
@@ -47,6 +48,33 @@ def test_names_lengths_and_packs_that_disagree_are_refused():
         check(replace(small(), format=replace(small().format, max_length=65)))
     with pytest.raises(ConfigError, match="max_tokens"):
         check(replace(small(), batch=replace(small().batch, max_tokens=63)))
+
+
+def test_objectives_that_encoder_or_masking_cannot_serve_are_refused_before_any_file_is_opened():
+    reads_all = dict(masking=NoMasking(), replacement=NoReplacement())
+    causal = replace(small().encoder, causal=True)
+    clm = {"clm": CausalLM()}
+
+    check(replace(small(), encoder=causal, objectives=clm, **reads_all))
+    with pytest.raises(ConfigError, match=r"'clm'.*causal=false"):
+        check(replace(small(), objectives=clm, **reads_all))
+    with pytest.raises(ConfigError, match=r"'mlm'.*causal=true"):
+        check(replace(small(), encoder=causal))
+    with pytest.raises(ConfigError, match=r"'clm'.*GeometricSpans"):
+        check(replace(small(), encoder=causal, objectives=clm))
+    with pytest.raises(ConfigError, match=r"'mlm'.*NoMasking"):
+        check(replace(small(), **reads_all))
+
+
+def test_a_masking_and_a_replacement_that_undo_each_other_are_refused():
+    clm = replace(small(), encoder=replace(small().encoder, causal=True), objectives={"clm": CausalLM()})
+    with pytest.raises(ConfigError, match="GeometricSpans hides tokens and replacement NoReplacement"):
+        check(replace(small(), replacement=NoReplacement()))
+    with pytest.raises(ConfigError, match="NoMasking hides nothing, so replacement Replacement"):
+        check(replace(clm, masking=NoMasking()))
+    limited = replace(clm.batch, max_targets=100)
+    with pytest.raises(ConfigError, match=r"batch\.max_targets 100.*NoMasking"):
+        check(replace(clm, masking=NoMasking(), replacement=NoReplacement(), batch=limited))
 
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others():

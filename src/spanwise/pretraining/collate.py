@@ -102,8 +102,9 @@ class Collator:
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
+        filler_id = max(0, self.store.vocabulary.pad_id)  # nothing reads it; GPT-1's tokenizer has no [PAD]
         return Batch(
-            input_ids=torch.from_numpy(_lengthened(masked.input_ids, num_filler, self.store.vocabulary.pad_id)),
+            input_ids=torch.from_numpy(_lengthened(masked.input_ids, num_filler, filler_id)),
             token_type_ids=torch.from_numpy(_lengthened(pack.token_type_ids, num_filler, 0)),
             sequences=_sequences(_with_filler(pack.borders, num_filler, self.format.max_length)),
             targets=targets,

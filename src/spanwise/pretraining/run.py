@@ -176,7 +176,7 @@ def make_ready(
 
 def save_pretrained(folder: Path, ready: Ready) -> None:
     """Write the Hugging Face folder of a run: encoder and masked LM head as that class, all other heads beside it."""
-    heads = dict(ready.model.heads.items())
+    heads = {name: head for name, head in ready.model.heads.items() if any(True for _ in head.parameters())}
     write_folder(
         folder,
         ready.model.encoder,

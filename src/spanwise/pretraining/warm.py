@@ -1,7 +1,7 @@
 """Compile every array loop of the data path once, so that no later run waits: `python -m spanwise.pretraining.warm`.
 
 Compiled code is kept on disk (runtime/compiled), so this belongs to installation. It makes one real pack of every
-masking scheme from a small text of its own; what it makes is thrown away.
+masking scheme and every format from a small text of its own; what it makes is thrown away.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
-from spanwise.pretraining.formats import SingleSegment
+from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, NGrams, Replacement, SubwordTokens, WholeWords
-from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+from spanwise.pretraining.objectives import CausalLM, MaskedLM, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.text.corpus import Document
 from spanwise.text.learn import learn_tokenizer
@@ -45,6 +47,10 @@ def compile_loops() -> None:
                 max_targets=64,
             )
             source.step(0)
+        for format in (*(kind(max_length=16) for kind in FORMATS), ContiguousText(document_end="separator")):
+            table = format.blocks(store, 0, 0)
+            pack = format.assemble(store, table, np.arange(table.num_blocks))
+            CausalLM().targets(pack)
 
 
 if __name__ == "__main__":

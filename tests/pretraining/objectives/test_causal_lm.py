@@ -29,7 +29,7 @@ def encoder():
 def test_targets_are_the_next_tokens_inside_each_sequence():
     pack = packs_of(4, 20)
 
-    targets = CausalLM().targets(pack, None, None)
+    targets = CausalLM().targets(pack)
 
     ids = [pack.input_ids[a:b] for a, b in zip(pack.borders, pack.borders[1:], strict=False)]
     np.testing.assert_array_equal(targets.ids.numpy(), np.concatenate([one[1:] for one in ids]))
@@ -40,7 +40,7 @@ def test_targets_are_the_next_tokens_inside_each_sequence():
 
 def test_the_loss_is_the_plain_cross_entropy_of_the_word_table(encoder):
     pack = packs_of(3, 40)
-    targets = CausalLM().targets(pack, None, None)
+    targets = CausalLM().targets(pack)
     hidden_TD = torch.randn(len(pack.input_ids), 32, generator=torch.Generator().manual_seed(0))
 
     loss = CausalLM().build(encoder)(hidden_TD, targets, per_row=True)
@@ -56,7 +56,7 @@ def test_the_head_owns_no_parameter_and_teaches_the_word_table(encoder):
     head = CausalLM().build(encoder)
     hidden_TD = torch.randn(len(pack.input_ids), 32, requires_grad=True)
 
-    head(hidden_TD, CausalLM().targets(pack, None, None)).sum.backward()
+    head(hidden_TD, CausalLM().targets(pack)).sum.backward()
 
     assert list(head.parameters()) == [] and real_tensors(head, 200) == {} and head.state_dict() == {}
     assert encoder.word_embedding.grad[:200].any() and hidden_TD.grad.any()
@@ -67,7 +67,7 @@ def test_an_untrained_model_guesses_like_a_uniform_law_and_no_later_token_matter
     from spanwise.nn.sequences import Sequences
 
     pack = packs_of(20, 40)
-    targets = CausalLM().targets(pack, None, None)
+    targets = CausalLM().targets(pack)
     ids = torch.from_numpy(pack.input_ids)
     sequences = Sequences.from_lengths(np.diff(pack.borders))
     changed = ids.clone()
@@ -89,7 +89,7 @@ def test_an_untrained_model_guesses_like_a_uniform_law_and_no_later_token_matter
 def test_a_sequence_of_one_token_has_no_target_and_a_loss_of_0(encoder):
     from toy_packs import pack_of
 
-    targets = CausalLM().targets(pack_of([[1], [1]]), None, None)
+    targets = CausalLM().targets(pack_of([[1], [1]]))
     hidden_TD = torch.randn(2, 32, requires_grad=True)
 
     loss = CausalLM().build(encoder)(hidden_TD, targets)

@@ -11,7 +11,8 @@ import numpy as np
 
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
-from spanwise.pretraining.packs import Pack, Spans
+from spanwise.pretraining.masking.alias import AliasTable
+from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
 @part("no_masking")
@@ -38,7 +39,13 @@ class NoReplacement:
         """No token is ever drawn."""
 
     def apply(
-        self, pack: Pack, spans: Spans, keys: np.ndarray, vocabulary: Vocabulary, random_ids: None = None
+        self,
+        pack: Pack,
+        spans: Spans,
+        keys: np.ndarray,
+        vocabulary: Vocabulary,
+        random_ids: AliasTable | None = None,
+        hidden: Hidden | None = None,
     ) -> np.ndarray:
         """Return a copy of input_ids [T]."""
         return pack.input_ids.copy()

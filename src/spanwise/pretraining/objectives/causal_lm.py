@@ -60,7 +60,7 @@ class CausalLM:
     def __post_init__(self) -> None:
         checked_weight(self.name, self.weight)
 
-    def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> CausalLMTargets:
+    def targets(self, pack: Pack, spans: Spans | None = None, hidden: Hidden | None = None) -> CausalLMTargets:
         """Return the targets of a pack. A sequence of one token has none."""
         positions_N, ids_N = _next_tokens(pack.borders, pack.input_ids)
         return CausalLMTargets(positions=torch.from_numpy(positions_N), ids=torch.from_numpy(ids_N))
