@@ -1,0 +1,112 @@
+"""The collator for other people's loops: `python benchmarks/collator.py [--json] [--rounds N]`.
+
+64 examples of 512 tokens, one thread, warm; examples in, padded `input_ids`, `attention_mask` and `labels` out, as
+PyTorch tensors. Peers in the same run, turns interleaved, medians of the process's CPU time: `DataCollatorForLanguage-
+Modeling` of transformers (random tokens, and its whole-word mode), and our own packed path from ids in memory to a
+`Batch`, which the collator may not be slower than twice. Examples as NumPy arrays, tensors and Python lists; the peer
+gets lists with `special_tokens_mask`, which it reads fastest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+
+from masking import (  # beside this file; it also sets the thread counts, before torch is loaded
+    LENGTH,
+    NUM_SEQUENCES,
+    VOCAB_SIZE,
+    make_tokenizer,
+    make_vocabulary,
+    ours,
+    peer,
+)
+
+# ruff: noqa: I001
+import numpy as np
+import torch
+
+from spanwise.integrations.huggingface import SpanMaskingCollator
+from spanwise.pretraining.masking import GeometricSpans
+
+GOAL_PEER, GOAL_PACKED, MIN_SECONDS = 20.0, 0.5, 0.02
+
+
+def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int) -> dict[str, list[float]]:
+    """CPU seconds a call, one figure a turn, the first not counted: what else the machine does matters little."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(rounds + 1):
+        for name, call in calls.items():
+            begin, spent, count = time.process_time(), 0.0, 0
+            while spent < MIN_SECONDS:  # the clock ticks in milliseconds on some machines
+                call(1000 * turn + count)
+                count, spent = count + 1, time.process_time() - begin
+            if turn:
+                seconds[name].append(spent / count)
+    return seconds
+
+
+def measure(rounds: int) -> list[dict]:
+    vocabulary = make_vocabulary()
+    tokenizer = make_tokenizer(vocabulary)
+    text_ids = np.random.default_rng(0).integers(5, VOCAB_SIZE, NUM_SEQUENCES * (LENGTH - 2))
+    rows = [np.array([2, *row, 3]) for row in text_ids.reshape(NUM_SEQUENCES, -1).tolist()]
+    forms = {
+        "arrays": [{"input_ids": row} for row in rows],
+        "tensors": [{"input_ids": torch.from_numpy(row)} for row in rows],
+        "lists": [{"input_ids": row.tolist()} for row in rows],
+    }
+    collator = SpanMaskingCollator(tokenizer)
+    calls = {f"span masking collator, {form}": _call(collator, examples) for form, examples in forms.items()}
+    calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
+    calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
+    calls["packed path"] = ours(GeometricSpans(), vocabulary, text_ids, True)
+    seconds = seconds_of(calls, rounds)
+    tokens = NUM_SEQUENCES * LENGTH
+    table = []
+    for name in [name for name in calls if name.startswith("span")]:
+        goals = {"peer": GOAL_PEER if "lists" not in name else None, "peer, whole words": None}
+        goals["packed path"] = GOAL_PACKED if "lists" not in name else None
+        for versus, goal in goals.items():
+            mine, theirs = float(np.median(seconds[name])), float(np.median(seconds[versus]))
+            low, high = np.percentile(seconds[name], [25, 75])
+            table.append(
+                {
+                    "name": f"{name} against {versus}",
+                    "unit": "tokens/s",
+                    "ours": tokens / mine,
+                    "peer": tokens / theirs,
+                    "ratio": theirs / mine,
+                    "goal": goal,
+                    "spread": [theirs / high, theirs / low],
+                }
+            )
+    return table
+
+
+def _call(collator: SpanMaskingCollator, examples: list[dict]):
+    return lambda _: int(collator(examples)["labels"].shape[0])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="rows as JSON")
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = measure(options.rounds)
+    if options.json:
+        print(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        goal = f"goal {row['goal']:g}x" if row["goal"] else "for information"
+        print(
+            f"{row['name']}: {row['ours'] / 1e6:.1f} M against {row['peer'] / 1e6:.2f} M tokens/s "
+            f"= {row['ratio']:.2f}x ({row['spread'][0]:.2f} to {row['spread'][1]:.2f}; {goal})"
+        )
+
+
+if __name__ == "__main__":
+    main()
