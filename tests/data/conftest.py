@@ -28,13 +28,18 @@ def documents(tokenizer) -> list[list[np.ndarray]]:
 
 @pytest.fixture(scope="session")
 def write_store(tokenizer, documents, tmp_path_factory):
-    """A function that writes the documents with given shard sizes and gives the folder."""
+    """A function that writes the documents with given shard sizes and gives the folder.
+
+    With `side_arrays`, the values of each are the low bytes of the ids plus the array's place in the list.
+    """
 
     def write(**options):
         folder = tmp_path_factory.mktemp("stores") / "store"
         with TokenStoreWriter(folder, tokenizer, **options) as writer:
             for document in documents:
-                writer.add_document(document)
+                low = np.concatenate(document).astype(np.uint8)
+                side = {name: low + np.uint8(place) for place, name in enumerate(options.get("side_arrays", ()))}
+                writer.add_document(document, side)
         return folder
 
     return write

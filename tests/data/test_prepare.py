@@ -130,3 +130,35 @@ def test_real_text_prepares_within_bounds(tmp_path, data_folder):
     report = prepare(data_folder / "text/en/wiki-base-00.txt.xz", tokenizer, tmp_path / "store")
     assert report.num_tokens > 5_000_000 and report.unknown_share < 0.01
     assert report.seconds < 120
+
+
+class LengthTagger:
+    """Tags each token with the number of its characters."""
+
+    name = "lengths"
+    source = "a test"
+
+    def tag(self, texts, encodings):
+        return [np.diff(encoding.offsets, axis=1).reshape(-1).astype(np.uint8) for encoding in encodings]
+
+
+def test_tags_lie_beside_their_tokens_and_the_ids_are_the_same(tokenizer, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(TEXT + "\n\n \n", encoding="utf-8")
+    prepare(path, tokenizer, tmp_path / "plain")
+    prepare(path, tokenizer, tmp_path / "tagged", taggers=[LengthTagger()], shard_bytes=20)
+    plain, tagged = TokenStore.open(tmp_path / "plain"), TokenStore.open(tmp_path / "tagged")
+    everything = np.zeros(1, np.int64), np.array([plain.num_tokens])
+    ids = plain.gather(*everything)
+    assert np.array_equal(tagged.gather(*everything), ids)
+    assert np.array_equal(tagged.document_borders, plain.document_borders)
+    expected = [len(piece.removeprefix("##")) for piece in tokenizer.tokens(ids)]
+    assert tagged.gather_side("lengths", *everything).tolist() == expected
+    assert tagged.side_arrays == {"lengths": "a test"}
+
+
+def test_two_taggers_of_one_name_are_refused(tokenizer, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    with pytest.raises(ConfigError, match="two taggers fill one side array: lengths, lengths"):
+        prepare(path, tokenizer, tmp_path / "store", taggers=[LengthTagger(), LengthTagger()])

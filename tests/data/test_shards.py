@@ -8,7 +8,7 @@ import pytest
 
 from spanwise.data import shards
 from spanwise.data.megatron import Index
-from spanwise.data.shards import Shard
+from spanwise.data.shards import MappedFile, Shard
 from spanwise.errors import DataError
 
 
@@ -98,3 +98,17 @@ def test_a_shard_is_mapped_and_never_held_in_memory(tmp_path):
     tracemalloc.stop()
 
     assert found == 31 and peak < 2 * shards.CHUNK_BYTES
+
+
+def test_any_array_is_mapped_and_checked_alike(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "CHUNK_BYTES", 4)
+    content = bytes(range(10))
+    sums = np.array([zlib.crc32(content[at : at + 4]) for at in range(0, 10, 4)], dtype=np.uint32)
+    path = tmp_path / "00000.tags.u8"
+    path.write_bytes(content)
+    file = MappedFile(path, np.dtype(np.uint8), 10, sums)
+    file.check_all()
+    assert file.values.tolist() == list(range(10)) and file.num_checksums == 3
+    damage(path, 9)
+    with pytest.raises(DataError, match=r"tags\.u8 is damaged: bytes 8 to 12"):
+        MappedFile(path, np.dtype(np.uint8), 10, sums).check_ranges(np.array([0]), np.array([10]))

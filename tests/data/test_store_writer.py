@@ -109,3 +109,20 @@ def test_an_existing_folder_is_refused(tokenizer, tmp_path):
         TokenStoreWriter(tmp_path, tokenizer)
     with pytest.raises(ConfigError, match="shard_bytes=0"):
         TokenStoreWriter(tmp_path / "store", tokenizer, shard_bytes=0)
+
+
+def test_a_store_without_side_arrays_says_nothing_of_them(store_folder):
+    record = json.loads((store_folder / "store.json").read_text())
+    assert "side_arrays" not in record and "side" not in record["shards"][0]
+
+
+def test_side_arrays_are_one_byte_a_token_for_all_of_the_names_and_no_other(tokenizer, tmp_path):
+    writer = TokenStoreWriter(tmp_path / "store", tokenizer, side_arrays={"tags": "a test"})
+    for side in (None, {}, {"tags": [1, 2]}, {"tags": [1, 2, 3], "more": [1, 2, 3]}, {"other": [1, 2, 3]}):
+        with pytest.raises(DataError, match=r"this store takes: tags \[3\]"):
+            writer.add_document([[5, 6], [7]], side)
+    writer.add_document([[5, 6], [], [7]], {"tags": [1, 0, 255]})
+    writer.close()
+    assert (tmp_path / "store" / "00000.tags.u8").read_bytes() == bytes([1, 0, 255])
+    with pytest.raises(ConfigError, match=r"side array '\.\./x'"):
+        TokenStoreWriter(tmp_path / "other", tokenizer, side_arrays={"../x": ""})

@@ -65,6 +65,29 @@ def test_ranges_outside_are_refused(store, write_store):
             each.gather(np.array([0, 1]), np.array([1]))
 
 
+@pytest.mark.parametrize("shard_bytes", [100, 1 << 20])
+def test_side_arrays_are_cut_with_the_ids_they_belong_to(write_store, store, shard_bytes):
+    tagged = TokenStore.open(write_store(shard_bytes=shard_bytes, side_arrays={"first": "one", "second-1": "two"}))
+    starts, lengths = random_ranges(store.num_tokens)
+    low = store.gather(starts, lengths).astype(np.uint8)
+    assert tagged.side_arrays == {"first": "one", "second-1": "two"}
+    for place, name in enumerate(tagged.side_arrays):
+        found = tagged.gather_side(name, starts, lengths)
+        assert found.dtype == np.uint8 and np.array_equal(found, low + np.uint8(place))
+    assert np.array_equal(tagged.gather(starts, lengths), store.gather(starts, lengths))
+    with pytest.raises(IndexError, match="range 1 is"):
+        tagged.gather_side("first", np.array([0, -1]), np.array([1, 1]))
+
+
+def test_a_side_array_that_is_not_there_is_refused_with_the_cure(store, write_store):
+    with pytest.raises(DataError, match=r"no side array 'morphemes' \(it has none\).*`--tag morphemes`"):
+        store.gather_side("morphemes", np.array([0]), np.array([1]))
+    tagged = TokenStore.open(write_store(side_arrays={"first": "one"}))
+    assert tagged.sha256 != store.sha256
+    with pytest.raises(DataError, match=r"it has first"):
+        tagged.gather_side("morphemes", np.array([0]), np.array([1]))
+
+
 def test_threads_gather_the_same(write_store, monkeypatch, store):
     monkeypatch.setattr(token_store, "CHECKED_WHEN_OPENED_BYTES", 0)
     cut = TokenStore.open(write_store(shard_bytes=300))
@@ -116,14 +139,16 @@ def test_the_hash_tells_equal_stores_from_different_ones(store, write_store, tok
 @pytest.mark.parametrize("checked_when_opened", [1 << 28, 0])
 def test_no_damage_is_silent_and_each_names_its_file(write_store, tmp_path, monkeypatch, checked_when_opened):
     monkeypatch.setattr(token_store, "CHECKED_WHEN_OPENED_BYTES", checked_when_opened)
-    folder = write_store(shard_bytes=2_000)
+    folder = write_store(shard_bytes=2_000, side_arrays={"tags": "a test"})
     draw = random.Random(3)
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     assert {"00000.bin", "00001.bin", "00000.idx", "store.json", "manifest.json", "tokenizer/vocab.txt"} <= set(names)
+    assert {"00000.tags.u8", "00001.tags.u8"} <= set(names)
 
     def read_all():
         store = TokenStore.open(folder)
         store.gather(np.zeros(1, np.int64), np.array([store.num_tokens]))
+        store.gather_side("tags", np.zeros(1, np.int64), np.array([store.num_tokens]))
 
     read_all()
     for name in names:

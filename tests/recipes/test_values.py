@@ -2,6 +2,7 @@
 
 import hashlib
 
+import numpy as np
 import pytest
 import torch
 
@@ -87,6 +88,7 @@ CHANGES = {
     "training.num_epochs": ["3", "training.max_steps=null"],
     "training.precision": ["bf16"],
     "training.seed": ["1"],
+    "word_unit": ["morpheme"],
 }
 ELSEWHERE = {
     "name",
@@ -133,11 +135,21 @@ def trained(recipe, store) -> str:
     return digest.hexdigest()
 
 
+class EveryPiece:
+    """Tags each piece as a morpheme of its own."""
+
+    name = "morphemes"
+    source = "a test"
+
+    def tag(self, texts, encodings):
+        return [np.ones(len(encoding.ids), dtype=np.uint8) for encoding in encodings]
+
+
 @pytest.fixture(scope="module")
 def store(tiny_text, tmp_path_factory):
     """The tiny text with so small a vocabulary that most words have several pieces."""
     folder = tmp_path_factory.mktemp("pieces") / "store"
-    prepare(tiny_text, learn_tokenizer(tiny_text, vocab_size=90), folder)
+    prepare(tiny_text, learn_tokenizer(tiny_text, vocab_size=90), folder, taggers=[EveryPiece()])
     return TokenStore.open(folder)
 
 

@@ -2,6 +2,9 @@
 
 Each word is encoded once and remembered (`CachedEncoder`); new words go to the `tokenizers` library's own thread pool
 (its size is RAYON_NUM_THREADS, by default all cores). No process is started, so nothing can be orphaned.
+
+With taggers each sentence is also read by them, and what they say of each token is stored beside it; this is as slow as
+the taggers are.
 """
 
 from __future__ import annotations
@@ -11,12 +14,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from spanwise.data.cached_encoder import CachedEncoder
 from spanwise.data.store_writer import SHARD_BYTES, TokenStoreWriter
+from spanwise.errors import ConfigError
 from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
+from spanwise.text.tags import Tagger
 from spanwise.text.tokenizers import Tokenizer
 
 BATCH_CHARACTERS = 1 << 20  # text held at once
+
+Encoded = tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]  # ids [n], lengths [k], side arrays [n]
+Encode = Callable[[list[str]], Encoded]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,17 +52,24 @@ def prepare(
     out: str | Path,
     options: CorpusOptions | None = None,
     *,
+    taggers: Sequence[Tagger] = (),
     shard_bytes: int = SHARD_BYTES,
     on_progress: Callable[[PrepareReport], None] | None = None,
 ) -> PrepareReport:
     """Encode files, folders and globs into a new store folder `out`. Each token of the text is in exactly one sentence.
 
-    `on_progress` is called after each batch with the counts so far. Nothing is left of `out` where this fails.
+    `taggers` fill the store's side arrays, one each. `on_progress` is called after each batch with the counts so far.
+    Nothing is left of `out` where this fails.
     Raises: DataError for text that is missing, damaged or empty; ConfigError where `out` exists.
     """
     corpus_files(paths)  # a wrong name is told before anything is made
     return prepare_documents(
-        read_documents(paths, options), tokenizer, out, shard_bytes=shard_bytes, on_progress=on_progress
+        read_documents(paths, options),
+        tokenizer,
+        out,
+        taggers=taggers,
+        shard_bytes=shard_bytes,
+        on_progress=on_progress,
     )
 
 
@@ -61,26 +78,30 @@ def prepare_documents(
     tokenizer: Tokenizer,
     out: str | Path,
     *,
+    taggers: Sequence[Tagger] = (),
     shard_bytes: int = SHARD_BYTES,
     on_progress: Callable[[PrepareReport], None] | None = None,
 ) -> PrepareReport:
     """As `prepare`, from documents that are already split into sentences."""
     begin = time.perf_counter()
     num_characters = 0
-    with TokenStoreWriter(out, tokenizer, shard_bytes=shard_bytes) as writer:
-        encoder = CachedEncoder(tokenizer)
+    side_arrays = {tagger.name: tagger.source for tagger in taggers}
+    if len(side_arrays) < len(taggers):
+        raise ConfigError(f"two taggers fill one side array: {', '.join(tagger.name for tagger in taggers)}.")
+    with TokenStoreWriter(out, tokenizer, shard_bytes=shard_bytes, side_arrays=side_arrays) as writer:
+        encode = _tagged(tokenizer, taggers) if taggers else _plain(tokenizer)
         held: list[Document] = []
         size = 0
         for document in documents:
             held.append(document)
             size += sum(map(len, document.sentences))
             if size >= BATCH_CHARACTERS:
-                _write(held, encoder, writer)
+                _write(held, encode, writer)
                 num_characters += size
                 held, size = [], 0
                 if on_progress:
                     on_progress(_report(writer, tokenizer, num_characters, begin))
-        _write(held, encoder, writer)
+        _write(held, encode, writer)
         num_characters += size
     report = _report(writer, tokenizer, num_characters, begin)
     if on_progress:
@@ -88,13 +109,34 @@ def prepare_documents(
     return report
 
 
-def _write(documents: list[Document], encoder: CachedEncoder, writer: TokenStoreWriter) -> None:
-    ids, lengths = encoder.encode_flat([sentence for document in documents for sentence in document.sentences])
+def _plain(tokenizer: Tokenizer) -> Encode:
+    encoder = CachedEncoder(tokenizer)
+
+    def encode(texts: list[str]) -> Encoded:
+        return *encoder.encode_flat(texts), {}
+
+    return encode
+
+
+def _tagged(tokenizer: Tokenizer, taggers: Sequence[Tagger]) -> Encode:
+    def encode(texts: list[str]) -> Encoded:
+        encodings = tokenizer.encode_batch(texts)
+        lengths = np.array([len(encoding.ids) for encoding in encodings], dtype=np.int64)
+        ids = np.concatenate([np.empty(0, dtype=np.int32), *(encoding.ids for encoding in encodings)])
+        nothing = np.empty(0, dtype=np.uint8)
+        side = {tagger.name: np.concatenate([nothing, *tagger.tag(texts, encodings)]) for tagger in taggers}
+        return ids, lengths, side
+
+    return encode
+
+
+def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter) -> None:
+    ids, lengths, side = encode([sentence for document in documents for sentence in document.sentences])
     sentence = token = 0
     for document in documents:
         here = lengths[sentence : sentence + len(document.sentences)]
         end = token + int(here.sum())
-        writer.add_sentences(ids[token:end], here)
+        writer.add_sentences(ids[token:end], here, {name: values[token:end] for name, values in side.items()})
         if document.ends:
             writer.end_document()
         sentence, token = sentence + len(document.sentences), end
@@ -107,6 +149,6 @@ def _report(writer: TokenStoreWriter, tokenizer: Tokenizer, num_characters: int,
         num_tokens=writer.num_tokens,
         num_characters=num_characters,
         num_bytes=writer.num_bytes,
-        unknown_share=int(writer.unigram_counts[tokenizer.unk_id]) / max(writer.num_tokens, 1),
+        unknown_share=writer.num_unknown / max(writer.num_tokens, 1),
         seconds=time.perf_counter() - begin,
     )

@@ -1,4 +1,4 @@
-"""One `.bin` file of a token store: mapped into memory, its size known to be right, its chunks checked.
+"""The files of one shard of a token store: mapped into memory, sizes known to be right, chunks checked.
 
 A file that is cut while it is mapped ends the process without a word (SIGBUS), so a size that does not fit the index
 is refused before anything is mapped. Source: spec RELIABILITY 7.2.
@@ -18,19 +18,16 @@ from spanwise.errors import DataError
 CHUNK_BYTES = 1 << 20  # what one checksum covers
 
 
-class Shard:
-    """The ids of one shard. `ids` [tokens] is read-only and of the file's own type."""
+class MappedFile:
+    """One array on disk. `values` is read-only and of the file's own type."""
 
-    def __init__(
-        self, path: Path, index: Index, checksums: np.ndarray | None, *, continues_document: bool = False
-    ) -> None:
-        """Map a shard. `checksums` [chunks] uint32 are CRC-32 of each `CHUNK_BYTES`; None for a foreign file.
+    def __init__(self, path: Path, dtype: np.dtype, length: int, checksums: np.ndarray | None) -> None:
+        """Map `length` values. `checksums` [chunks] uint32 are CRC-32 of each `CHUNK_BYTES`; None for a foreign file.
 
         Raises: DataError where the file is missing or its size is not what the index says.
         """
-        self.path, self.index, self.continues_document = path, index, continues_document
-        self.num_tokens = index.num_tokens
-        self.num_bytes = self.num_tokens * index.dtype.itemsize
+        self.path = path
+        self.num_bytes = length * dtype.itemsize
         try:
             size = path.stat().st_size
         except OSError as cause:
@@ -38,16 +35,20 @@ class Shard:
         if size != self.num_bytes:
             raise DataError(f"{path} has {size:,} bytes, its index says {self.num_bytes:,}; it is damaged.")
         # The plain view: slicing np.memmap itself costs seven times as much.
-        self.ids = np.memmap(path, dtype=index.dtype, mode="r").view(np.ndarray) if size else np.empty(0, index.dtype)
+        self.values = np.memmap(path, dtype=dtype, mode="r").view(np.ndarray) if size else np.empty(0, dtype)
         self._checksums = np.empty(0, dtype=np.uint32) if checksums is None else checksums
         self._checked = np.zeros(len(self._checksums), dtype=bool)
         self.is_checked = not len(self._checked)
+
+    @property
+    def num_checksums(self) -> int:
+        return len(self._checksums)
 
     def check_ranges(self, starts: np.ndarray, ends: np.ndarray) -> None:
         """Check the chunks that token ranges touch, those that were not checked before. Raises: DataError."""
         if self.is_checked:
             return
-        width = self.ids.itemsize
+        width = self.values.itemsize
         filled = ends > starts
         first = starts[filled] * width // CHUNK_BYTES
         last = (ends[filled] * width - 1) // CHUNK_BYTES
@@ -63,6 +64,33 @@ class Shard:
         for chunk in np.flatnonzero(~self._checked):
             self._check(int(chunk))
         self.is_checked = True
+
+    def _check(self, chunk: int) -> None:
+        step = CHUNK_BYTES // self.values.itemsize
+        found = zlib.crc32(self.values[chunk * step : (chunk + 1) * step].data)
+        if found != self._checksums[chunk]:
+            raise DataError(
+                f"{self.path} is damaged: bytes {chunk * CHUNK_BYTES:,} to {(chunk + 1) * CHUNK_BYTES:,} differ from "
+                "what was written. Restore the file, or prepare the text again."
+            )
+        self._checked[chunk] = True
+
+
+class Shard(MappedFile):
+    """The ids of one shard, with its index. `side` has its arrays of one byte a token, by name."""
+
+    def __init__(
+        self, path: Path, index: Index, checksums: np.ndarray | None, *, continues_document: bool = False
+    ) -> None:
+        """As `MappedFile`. Raises: DataError."""
+        super().__init__(path, index.dtype, index.num_tokens, checksums)
+        self.index, self.continues_document = index, continues_document
+        self.num_tokens = index.num_tokens
+        self.side: dict[str, MappedFile] = {}
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.values
 
     def count_ids_into(self, counts: np.ndarray) -> bytes:
         """Add how often each id occurs to `counts` [V] and give the content's SHA-256, in one pass over the file.
@@ -81,16 +109,6 @@ class Shard:
                 )
             counts += np.bincount(chunk, minlength=len(counts))
         return digest.digest()
-
-    def _check(self, chunk: int) -> None:
-        first = chunk * CHUNK_BYTES // self.ids.itemsize
-        found = zlib.crc32(self.ids[first : first + CHUNK_BYTES // self.ids.itemsize].data)
-        if found != self._checksums[chunk]:
-            raise DataError(
-                f"{self.path} is damaged: bytes {chunk * CHUNK_BYTES:,} to {(chunk + 1) * CHUNK_BYTES:,} differ from "
-                "what was written. Restore the file, or prepare the text again."
-            )
-        self._checked[chunk] = True
 
 
 def read_file(path: Path) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from spanwise.data.token_store import (
     STORE_NAME,
     STORE_VERSION,
     TOKENIZER_FOLDER,
+    side_name,
     vocabulary_of,
     vocabulary_record,
 )
@@ -27,6 +29,7 @@ from spanwise.runtime.files import atomic_folder
 from spanwise.text.tokenizers import Tokenizer
 
 SHARD_BYTES = 1 << 29
+_SIDE_NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 
 class TokenStoreWriter:
@@ -36,13 +39,26 @@ class TokenStoreWriter:
     Without `with`, `close()` does the first and `discard()` the second.
     """
 
-    def __init__(self, folder: str | Path, tokenizer: Tokenizer, *, shard_bytes: int = SHARD_BYTES) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        tokenizer: Tokenizer,
+        *,
+        shard_bytes: int = SHARD_BYTES,
+        side_arrays: Mapping[str, str] | None = None,
+    ) -> None:
         """Start a store. A shard is closed at the first sentence border after `shard_bytes` bytes of ids.
 
-        Raises: ConfigError where the folder exists or `shard_bytes` is below 1.
+        `side_arrays` names what is stored beside the ids, one byte a token, and what computed it.
+        Raises: ConfigError where the folder exists, `shard_bytes` is below 1 or a side array has a name unfit for a
+        file.
         """
         if shard_bytes < 1:
             raise ConfigError(f"shard_bytes={shard_bytes}: at least 1 is needed.")
+        self.side_arrays = dict(side_arrays or {})
+        for name in self.side_arrays:
+            if not _SIDE_NAME.fullmatch(name):
+                raise ConfigError(f"side array {name!r}: a name is small letters, digits and dashes.")
         self._tokenizer = tokenizer
         self._shard_bytes = shard_bytes
         self._dtype = dtype_for(tokenizer.vocab_size)
@@ -60,6 +76,12 @@ class TokenStoreWriter:
         """Bytes of ids written."""
         return self.num_tokens * self._dtype.itemsize
 
+    @property
+    def num_unknown(self) -> int:
+        """Tokens that are [UNK]; none where the tokenizer has no such piece."""
+        unk_id = self._tokenizer.unk_id
+        return int(self.unigram_counts[unk_id]) if unk_id >= 0 else 0
+
     def __enter__(self) -> TokenStoreWriter:
         return self
 
@@ -70,22 +92,31 @@ class TokenStoreWriter:
             self._close_file()
             self._commit.__exit__(kind, error, trace)
 
-    def add_document(self, sentences: Sequence[Sequence[int] | np.ndarray]) -> None:
+    def add_document(
+        self, sentences: Sequence[Sequence[int] | np.ndarray], side: Mapping[str, np.ndarray] | None = None
+    ) -> None:
         """Add one document: a list of sentences, each a list of ids. Empty sentences are left out.
 
-        Raises: DataError for an id outside the vocabulary.
+        Raises: DataError for an id outside the vocabulary, or side arrays of other names or lengths.
         """
         if not sentences:
             return
         flat = np.concatenate([np.asarray(sentence, dtype=np.int64).reshape(-1) for sentence in sentences])
-        self.add_sentences(flat, np.array([len(sentence) for sentence in sentences], dtype=np.int64))
+        self.add_sentences(flat, np.array([len(sentence) for sentence in sentences], dtype=np.int64), side)
         self.end_document()
 
-    def add_sentences(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        """Add sentences [lengths of k] to the current document, given as one flat array of ids.
+    def add_sentences(self, ids: np.ndarray, lengths: np.ndarray, side: Mapping[str, np.ndarray] | None = None) -> None:
+        """Add sentences [lengths of k] to the current document, given as one flat array of ids [n].
 
-        Raises: DataError for an id outside the vocabulary, or lengths that do not add up to the ids.
+        `side` holds a uint8 array [n] for each of the store's side arrays.
+        Raises: DataError for an id outside the vocabulary, lengths that do not add up to the ids, or side arrays of
+        other names or lengths.
         """
+        side = side or {}
+        if side.keys() != self.side_arrays.keys() or any(len(values) != len(ids) for values in side.values()):
+            given = ", ".join(f"{name} [{len(values)}]" for name, values in side.items()) or "none"
+            wanted = ", ".join(f"{name} [{len(ids)}]" for name in self.side_arrays) or "none"
+            raise DataError(f"side arrays given: {given}; this store takes: {wanted}.")
         lengths = lengths[lengths > 0]
         if lengths.sum() != len(ids):
             raise DataError(f"{len(ids)} ids were given for sentences of {lengths.sum()} tokens together.")
@@ -105,7 +136,12 @@ class TokenStoreWriter:
             room = (self._shard_bytes - shard.num_bytes) // self._dtype.itemsize
             fits = int(np.searchsorted(ends, done + room, side="left")) + 1  # the sentence that passes the size is in
             last = min(max(fits, first + 1), len(lengths))
-            shard.add(ids[done : ends[last - 1]].astype(self._dtype), lengths[first:last])
+            here = slice(done, int(ends[last - 1]))
+            shard.add(
+                ids[here].astype(self._dtype),
+                lengths[first:last],
+                {name: np.asarray(values[here], dtype=np.uint8) for name, values in side.items()},
+            )
             self._inside_document = True
             if shard.num_bytes >= self._shard_bytes:
                 self._finish_shard()
@@ -150,6 +186,7 @@ class TokenStoreWriter:
             "num_tokens": self.num_tokens,
             "tokenizer_sha256": self._tokenizer.sha256,
             "chunk_bytes": CHUNK_BYTES,
+            **({"side_arrays": self.side_arrays} if self.side_arrays else {}),
             "shards": self._shards,
             "vocabulary": vocabulary_record(vocabulary_of(self._tokenizer, self.unigram_counts)),
         }
@@ -157,7 +194,9 @@ class TokenStoreWriter:
     def _shard(self) -> _OpenShard:
         if self._open is None:
             name = f"{len(self._shards):05d}"
-            self._open = _OpenShard(self._folder, name, self._dtype, continues_document=self._inside_document)
+            self._open = _OpenShard(
+                self._folder, name, self._dtype, self.side_arrays, continues_document=self._inside_document
+            )
         return self._open
 
     def _finish_shard(self) -> None:
@@ -167,7 +206,7 @@ class TokenStoreWriter:
 
     def _close_file(self) -> None:
         if self._open is not None:
-            self._open.file.close()
+            self._open.close_files()
             self._open = None
 
 
@@ -175,23 +214,18 @@ class _Discarded(Exception):
     """Tells the commit protocol to remove what was written."""
 
 
-class _OpenShard:
-    """The shard being written: ids go straight to the file, four bytes a sentence stay in memory."""
+class _ChecksummedFile:
+    """A file being written, with the CRC-32 of each of its chunks."""
 
-    def __init__(self, folder: Path, name: str, dtype: np.dtype, *, continues_document: bool) -> None:
-        self.file: BinaryIO = open(folder / f"{name}.bin", "wb")  # noqa: SIM115  closed by finish or by the writer
-        self._folder, self._name, self._dtype = folder, name, dtype
-        self._continues_document = continues_document
-        self._lengths = array("i")
-        self._borders = array("q", [0])
+    def __init__(self, path: Path) -> None:
+        self.file: BinaryIO = open(path, "wb")  # noqa: SIM115  closed by finish or by the writer
+        self.num_bytes = 0
         self._checksums: list[int] = []
         self._checksum = 0  # of the bytes since the last whole chunk
-        self.num_bytes = 0
 
-    def add(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        content = ids.data.cast("B")
+    def add(self, values: np.ndarray) -> None:
+        content = np.ascontiguousarray(values).data.cast("B")
         self.file.write(content)
-        self._lengths.frombytes(lengths.astype(np.intc).tobytes())
         while len(content):
             part = content[: CHUNK_BYTES - self.num_bytes % CHUNK_BYTES]
             self._checksum = zlib.crc32(part, self._checksum)
@@ -201,23 +235,56 @@ class _OpenShard:
                 self._checksums.append(self._checksum)
                 self._checksum = 0
 
+    def finish(self) -> list[int]:
+        """Close the file and give its checksums."""
+        self.file.close()
+        return self._checksums + ([self._checksum] if self.num_bytes % CHUNK_BYTES else [])
+
+
+class _OpenShard:
+    """The shard being written: ids go straight to the file, four bytes a sentence stay in memory."""
+
+    def __init__(
+        self, folder: Path, name: str, dtype: np.dtype, side_arrays: Iterable[str], *, continues_document: bool
+    ) -> None:
+        self._ids = _ChecksummedFile(folder / f"{name}.bin")
+        self._side = {side: _ChecksummedFile(folder / side_name(name, side)) for side in side_arrays}
+        self._folder, self._name, self._dtype = folder, name, dtype
+        self._continues_document = continues_document
+        self._lengths = array("i")
+        self._borders = array("q", [0])
+
+    @property
+    def num_bytes(self) -> int:
+        return self._ids.num_bytes
+
+    def add(self, ids: np.ndarray, lengths: np.ndarray, side: Mapping[str, np.ndarray]) -> None:
+        self._ids.add(ids)
+        for name, values in side.items():
+            self._side[name].add(values)
+        self._lengths.frombytes(lengths.astype(np.intc).tobytes())
+
     def end_document(self) -> None:
         self._borders.append(len(self._lengths))
 
+    def close_files(self) -> None:
+        for file in (self._ids, *self._side.values()):
+            file.file.close()
+
     def finish(self) -> dict[str, Any]:
         """Write the index and give the shard's entry in `store.json`."""
-        self.file.close()
-        if self.num_bytes % CHUNK_BYTES:
-            self._checksums.append(self._checksum)
+        checksums = self._ids.finish()
+        side = {name: file.finish() for name, file in self._side.items()}
         if self._borders[-1] != len(self._lengths):
             self.end_document()  # the document goes on in the next shard
         lengths = np.frombuffer(self._lengths, dtype=np.intc)
         borders = np.frombuffer(self._borders, dtype=np.int64)
         (self._folder / f"{self._name}.idx").write_bytes(index_bytes(lengths, borders, self._dtype))
-        return {
+        entry = {
             "name": self._name,
             "num_sentences": len(lengths),
             "num_tokens": self.num_bytes // self._dtype.itemsize,
             "continues_document": self._continues_document,
-            "crc32": self._checksums,
+            "crc32": checksums,
         }
+        return {**entry, "side": side} if side else entry

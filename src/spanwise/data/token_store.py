@@ -1,7 +1,8 @@
 """A corpus as token ids on disk, read through memory maps: open in a moment, any range at once, damage named.
 
 A store is a folder of shards in the Megatron-LM format (one sequence a sentence), `store.json`, the tokenizer that
-made it, and a manifest. Each byte is covered by a checksum: small stores are checked when opened, large ones chunk by
+made it, and a manifest. Side arrays (`00000.NAME.u8`) hold one byte a token beside the ids: where morphemes begin, what
+phrase a token belongs to. Each byte is covered by a checksum: small stores are checked when opened, large ones chunk by
 chunk on first touch. Memory use does not grow with the corpus beyond 20 bytes a sentence.
 
 Letters: n sentences, d documents, k ranges, V vocabulary. Source: spec RELIABILITY 7.2, ECOSYSTEM section 3.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import numpy as np
 
 from spanwise.data.gather import bounds_error, copy_ranges, gather_ranges
 from spanwise.data.megatron import parse_index
-from spanwise.data.shards import CHUNK_BYTES, Shard, read_file
+from spanwise.data.shards import CHUNK_BYTES, MappedFile, Shard, read_file
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.files import MANIFEST_NAME, read_manifest
@@ -30,6 +32,11 @@ STORE_VERSION = 1
 STORE_NAME = "store.json"
 TOKENIZER_FOLDER = "tokenizer"
 CHECKED_WHEN_OPENED_BYTES = 1 << 28  # larger stores are checked on first touch instead
+
+
+def side_name(shard: str, side: str) -> str:
+    """The file of a side array of one shard."""
+    return f"{shard}.{side}.u8"
 
 
 def vocabulary_of(tokenizer: Tokenizer, unigram_counts: np.ndarray) -> Vocabulary:
@@ -59,6 +66,7 @@ class _Opened:
     tokenizer_sha256: str
     sha256: str
     has_tokenizer: bool
+    side_arrays: dict[str, str]
 
 
 class TokenStore:
@@ -67,7 +75,8 @@ class TokenStore:
     `num_documents`, `num_sentences`, `num_tokens`: counts. `vocabulary`: `Vocabulary` with this store's unigram counts.
     `sentence_lengths` [n] int32; `sentence_offsets` [n+1] int64, token positions in the whole store;
     `document_borders` [d+1] int64, in sentences. `sha256`: hash of the content (also of the tokenizer); a store built
-    again from the same text and tokenizer has the same. `tokenizer_sha256`: as `Tokenizer.sha256`.
+    again from the same text and tokenizer has the same. `tokenizer_sha256`: as `Tokenizer.sha256`. `side_arrays`: the
+    name of each side array, and what computed it.
     """
 
     def __init__(self, opened: _Opened) -> None:
@@ -75,6 +84,7 @@ class TokenStore:
         self.vocabulary = opened.vocabulary
         self.tokenizer_sha256 = opened.tokenizer_sha256
         self.sha256 = opened.sha256
+        self.side_arrays = opened.side_arrays
         self._has_tokenizer = opened.has_tokenizer
         self._shards = opened.shards
         self.sentence_lengths = _joined([shard.index.lengths for shard in self._shards])
@@ -138,12 +148,28 @@ class TokenStore:
                 self._require_inside(starts, lengths)  # the loop says "outside" with an empty answer
             return ids
         self._require_inside(starts, lengths)
-        return self._gather_across(starts, lengths)
+        return self._gather_across(self._shards, starts, lengths, np.int64)
+
+    def gather_side(self, name: str, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The values of a side array at k token ranges, end to end, uint8; ranges as for `gather`.
+
+        Raises: DataError where the store has no such array, or a chunk is damaged; IndexError for a range outside.
+        """
+        if name not in self.side_arrays:
+            found = ", ".join(self.side_arrays) or "none"
+            raise DataError(
+                f"{self.path} has no side array '{name}' (it has {found}). Prepare the text again with `--tag {name}`."
+            )
+        starts = np.ascontiguousarray(starts, dtype=np.int64)
+        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+        self._require_inside(starts, lengths)
+        return self._gather_across([shard.side[name] for shard in self._shards], starts, lengths, np.uint8)
 
     def verify(self) -> None:
         """Check every byte now. Raises: DataError naming the first damaged file."""
         for shard in self._shards:
-            shard.check_all()
+            for file in (shard, *shard.side.values()):
+                file.check_all()
 
     def _require_inside(self, starts: np.ndarray, lengths: np.ndarray) -> None:
         wrong = bounds_error(starts, lengths, self.num_tokens)
@@ -152,21 +178,23 @@ class TokenStore:
                 f"range {wrong} is {starts[wrong]} + {lengths[wrong]} tokens; the store has {self.num_tokens:,}."
             )
 
-    def _gather_across(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    def _gather_across(
+        self, files: Sequence[MappedFile], starts: np.ndarray, lengths: np.ndarray, dtype: type
+    ) -> np.ndarray:
         places = np.cumsum(lengths) - lengths
         ends = starts + lengths
-        out = np.empty(int(lengths.sum()), dtype=np.int64)
+        out: np.ndarray = np.empty(int(lengths.sum()), dtype=dtype)
         first = np.searchsorted(self._first_token, starts, side="right") - 1
         last = np.searchsorted(self._first_token, ends, side="left") - 1
-        for number, shard in enumerate(self._shards):
+        for number, file in enumerate(files):
             here = np.flatnonzero((first <= number) & (last >= number) & (lengths > 0))
             if not len(here):
                 continue
             base = self._first_token[number]
             begin = np.maximum(starts[here] - base, 0)
-            end = np.minimum(ends[here] - base, shard.num_tokens)
-            shard.check_ranges(begin, end)
-            copy_ranges(shard.ids, begin, end - begin, places[here] + begin + base - starts[here], out)
+            end = np.minimum(ends[here] - base, len(file.values))
+            file.check_ranges(begin, end)
+            copy_ranges(file.values, begin, end - begin, places[here] + begin + base - starts[here], out)
         return out
 
 
@@ -191,7 +219,8 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
         if tokenizer is not None and tokenizer.sha256 != record["tokenizer_sha256"]:
             raise DataError(_wrong_tokenizer(path, tokenizer, record["tokenizer_sha256"]))
         vocabulary = _vocabulary_from_record(record["vocabulary"])
-        shards = [_open_own_shard(path, entry, files) for entry in record["shards"]]
+        side_arrays = {name: str(source) for name, source in record.get("side_arrays", {}).items()}
+        shards = [_open_own_shard(path, entry, files, side_arrays) for entry in record["shards"]]
     except (KeyError, TypeError, ValueError, IndexError) as cause:
         raise DataError(f"{path / STORE_NAME} lacks what a store needs ({cause!r}); prepare the text again.") from cause
     for name in files:
@@ -199,7 +228,8 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
             _verified(path, name, files)
     if sum(shard.num_bytes for shard in shards) <= CHECKED_WHEN_OPENED_BYTES:
         for shard in shards:
-            shard.check_all()
+            for file in (shard, *shard.side.values()):
+                file.check_all()
     return _Opened(
         path=path,
         shards=shards,
@@ -207,16 +237,23 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
         tokenizer_sha256=record["tokenizer_sha256"],
         sha256=hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest(),
         has_tokenizer=True,
+        side_arrays=side_arrays,
     )
 
 
-def _open_own_shard(path: Path, entry: dict[str, Any], files: dict[str, dict]) -> Shard:
+def _open_own_shard(path: Path, entry: dict[str, Any], files: dict[str, dict], side_arrays: Iterable[str]) -> Shard:
     name = entry["name"]
     index = parse_index(_verified(path, f"{name}.idx", files), path / f"{name}.idx")
     checksums = np.array(entry["crc32"], dtype=np.uint32)
     shard = Shard(path / f"{name}.bin", index, checksums, continues_document=entry["continues_document"])
-    if len(checksums) != -(-shard.num_bytes // CHUNK_BYTES):
-        raise DataError(f"{path / STORE_NAME} has {len(checksums)} checksums for {name}.bin; prepare the text again.")
+    for side in side_arrays:
+        checksums = np.array(entry["side"][side], dtype=np.uint32)
+        shard.side[side] = MappedFile(path / side_name(name, side), np.dtype(np.uint8), index.num_tokens, checksums)
+    for file in (shard, *shard.side.values()):
+        if file.num_checksums != -(-file.num_bytes // CHUNK_BYTES):
+            raise DataError(
+                f"{path / STORE_NAME} has {file.num_checksums} checksums for {file.path.name}; prepare the text again."
+            )
     return shard
 
 
@@ -249,6 +286,7 @@ def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> _Opened:
         tokenizer_sha256=tokenizer.sha256,
         sha256=digest.hexdigest(),
         has_tokenizer=False,
+        side_arrays={},
     )
 
 

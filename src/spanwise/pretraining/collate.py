@@ -24,6 +24,7 @@ from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.needs import check_needs
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.pretraining.side_arrays import WordUnit, check_side_arrays, side_arrays_of, with_side_arrays
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
@@ -46,9 +47,10 @@ class Collator:
     """Makes the batches of one store and one set of recipe parts.
 
     `num_maskings` = k repeats the maskings of the first k epochs (static masking; 1 for validation), None draws new
-    ones at every epoch. `max_targets` is the most hidden tokens of a pack.
+    ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word.
 
-    Raises: ConfigError where an objective asks for what neither the format nor the masking gives.
+    Raises: ConfigError where an objective asks for what neither the format nor the masking gives; DataError where the
+    store lacks a side array.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Collator:
         seed: int,
         num_maskings: int | None = None,
         max_targets: int | None = None,
+        word_unit: WordUnit = "word",
     ) -> None:
         check_needs(format, objectives, masking)
         if num_maskings is not None and num_maskings < 1:
@@ -74,6 +77,9 @@ class Collator:
         self.seed = seed
         self.num_maskings = num_maskings
         self.max_targets = max_targets
+        self._word_unit = word_unit
+        self._side_arrays = side_arrays_of(masking, word_unit)
+        check_side_arrays(store, self._side_arrays)
         self._random_ids = replacement.random_ids(store.vocabulary)
 
     def repeated(self, epoch: int) -> int:
@@ -83,6 +89,8 @@ class Collator:
     def masked(self, table: BlockTable, rows: np.ndarray, epoch: int) -> Masked:
         """Return the pack of the blocks `rows` [S], masked as this epoch masks them."""
         pack = self.format.assemble(self.store, table, rows)
+        if self._side_arrays:
+            pack = with_side_arrays(pack, self.store, table, rows, self._side_arrays, self._word_unit)
         return self.mask(pack, epoch)
 
     def mask(self, pack: Pack, epoch: int) -> Masked:

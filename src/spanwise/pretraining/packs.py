@@ -5,7 +5,8 @@ Letters: T tokens in the pack, S sequences, M spans, N hidden tokens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Pack:
     starts_word: np.ndarray  # [T] bool: True where a word begins; a sequence's first maskable token always does
     block_ids: np.ndarray  # [S] int64: the block each sequence is, keys of all random draws
     pair_labels: np.ndarray | None = None  # [S] int64 where the format gives them
+    side: Mapping[str, np.ndarray] = field(default_factory=dict)  # [T] uint8: the store's side arrays, 0 at specials
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,7 @@ from spanwise.pretraining.masking.base import MaskingScheme, budgets
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.objectives.base import Objective
+from spanwise.pretraining.side_arrays import WordUnit
 
 _KEPT_EPOCHS = 2  # a step may lie across the border of two
 
@@ -61,6 +62,7 @@ class PretrainingSource:
         packs_per_step: int = 1,
         num_maskings: int | None = None,
         order: Literal["shuffled", "stored"] = "shuffled",
+        word_unit: WordUnit = "word",
     ) -> None:
         if packs_per_step < 1:
             raise ConfigError(f"packs_per_step must be at least 1, got {packs_per_step}.")
@@ -78,6 +80,7 @@ class PretrainingSource:
             seed=seed,
             num_maskings=num_maskings,
             max_targets=max_targets,
+            word_unit=word_unit,
         )
         self.packs_per_step = packs_per_step
         self._max_tokens = max_tokens

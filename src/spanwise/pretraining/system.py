@@ -19,6 +19,7 @@ from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
+from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
 
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
@@ -84,6 +85,7 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
     """
     if store.num_tokens == 0:
         raise DataError(f"{store.path} holds no token; prepare a corpus that has text.")
+    check_side_arrays(store, side_arrays_of(recipe.masking, recipe.word_unit))
     if checkpoint is None:
         return
     if checkpoint.config.vocab_size != store.vocabulary.size:
@@ -173,6 +175,7 @@ def _source(
         packs_per_step=packs_per_step,
         num_maskings=num_maskings,
         order=order,
+        word_unit=recipe.word_unit,
     )
 
 

@@ -49,6 +49,15 @@ class BlockTable:
         """Tokens that each block takes in a pack, specials included, int64 [n]."""
         return self.text_lengths + self.num_special
 
+    def text_ranges(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the text of blocks `rows` [S] lies in the store, in the order of the pack: starts and lengths, [S] or,
+        where blocks have two ranges, [2 S]."""
+        if self.second_starts is None or self.second_lengths is None:
+            return self.starts[rows], self.lengths[rows]
+        starts = np.stack([self.starts[rows], self.second_starts[rows]], axis=1)
+        lengths = np.stack([self.lengths[rows], self.second_lengths[rows]], axis=1)
+        return starts.reshape(-1), lengths.reshape(-1)
+
 
 class InputFormat(Protocol):
     """A recipe part: blocks are a pure function of (store, seed, epoch)."""

@@ -16,7 +16,11 @@ from spanwise.runtime.compiled import njit
 
 
 class MaskingScheme(Protocol):
-    """Chooses what is hidden; what is then put there is the replacement's business."""
+    """Chooses what is hidden; what is then put there is the replacement's business.
+
+    A scheme that reads side arrays of the store names them in a class attribute `side_arrays: tuple[str, ...]` and
+    finds them in `pack.side`.
+    """
 
     @property
     def ratio(self) -> float: ...
