@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -100,36 +102,38 @@ def paired(values: dict, name: str, ours: str, control: str) -> dict | None:
     return {"mean": mean, "low": mean - half, "high": mean + half, "interval": verdict}
 
 
+def measure(arm: str, seed: int, data: Path, out: Path) -> dict:
+    """All measures of one model, kept in `OUT/measures`: a model is measured once."""
+    kept = out / "measures" / f"{arm}-{seed}.json"
+    if not kept.exists():
+        torch.set_num_threads(1)
+        began = time.perf_counter()
+        store, valid = TokenStore.open(out / "store"), TokenStore.open(out / "valid")
+        pairs = read_minimal_pairs(data / "probes/blimp_first200.jsonl.xz")[::4]
+        model = model_of(arm, seed, out, store)
+        found = language_measures(model, store, valid, pairs)
+        found |= question_measures(arm, seed, out, data, model, valid.tokenizer())
+        kept.parent.mkdir(exist_ok=True)
+        write_text_atomic(kept, json.dumps(found, indent=1) + "\n")
+        shown = {name: round(value, 3) for name, value in found.items()}
+        print(arm, seed, shown, f"{time.perf_counter() - began:.0f} s", flush=True)
+    return json.loads(kept.read_text())
+
+
 def main() -> None:
     data, out = Path(sys.argv[1]), Path(sys.argv[2])
-    torch.set_num_threads(1)
-    store, valid = TokenStore.open(out / "store"), TokenStore.open(out / "valid")
-    pairs = read_minimal_pairs(data / "probes/blimp_first200.jsonl.xz")[::4]
-    target = out / "result.json"
-    values = json.loads(target.read_text())["values"] if target.exists() else {arm: {} for arm in ARMS}
-    for seed in SEEDS:
-        for arm in ARMS:
-            if str(seed) in values[arm]:
-                continue
-            began = time.perf_counter()
-            model = model_of(arm, seed, out, store)
-            found = language_measures(model, store, valid, pairs)
-            found |= question_measures(arm, seed, out, data, model, valid.tokenizer())
-            values[arm][str(seed)] = found
-            print(
-                arm,
-                seed,
-                {k: round(v, 3) for k, v in found.items()},
-                f"{time.perf_counter() - began:.0f} s",
-                flush=True,
-            )
-            write_text_atomic(target, json.dumps({"values": values}, indent=1) + "\n")
+    models = [(arm, seed) for seed in SEEDS for arm in ARMS]
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as two_at_a_time:
+        futures = [two_at_a_time.submit(measure, arm, seed, data, out) for arm, seed in models]
+        values: dict = {arm: {} for arm in ARMS}
+        for (arm, seed), future in zip(models, futures, strict=True):
+            values[arm][str(seed)] = future.result()
     names = list(values["mlm_sbo"]["0"])
     tables = {
         f"{ours} against {control}": {name: paired(values, name, ours, control) for name in names}
         for ours, control in (("mlm_sbo", "none"), ("mlm", "none"), ("mlm_sbo", "mlm"))
     }
-    write_text_atomic(target, json.dumps({"values": values, "paired": tables}, indent=1) + "\n")
+    write_text_atomic(out / "result.json", json.dumps({"values": values, "paired": tables}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
