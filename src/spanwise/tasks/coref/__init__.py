@@ -1,0 +1,1 @@
+"""Coreference: which mentions of a document speak of the same thing."""
