@@ -13,7 +13,7 @@ Source: Pradhan et al. 2014 (the reference implementation for predicted mentions
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -172,7 +172,7 @@ def _lea(key: list[set[Mention]], response: list[set[Mention]]) -> tuple[float, 
     return *one_way(key, response), *one_way(response, key)
 
 
-_METRICS = {
+_METRICS: dict[str, Callable[[list[set[Mention]], list[set[Mention]]], tuple[float, float, float, float]]] = {
     "mentions": _mentions,
     "muc": _muc,
     "b_cubed": _b_cubed,
