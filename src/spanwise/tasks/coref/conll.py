@@ -116,7 +116,7 @@ class _Unfinished:
         opens, closes, cluster = part.startswith("("), part.endswith(")"), part.strip("()")
         if not cluster or not (opens or closes) or part not in (f"({cluster})", f"({cluster}", f"{cluster})"):
             raise DataError(
-                f"{self.path}, line {number}: coreference {part!r} can't be read; '(5', '5)', '(5)' or '-' belongs there."
+                f"{self.path}, line {number}: coreference {part!r} can't be read; write '(5', '5)', '(5)' or '-'."
             )
         if opens:
             self.clusters.setdefault(cluster, [])
