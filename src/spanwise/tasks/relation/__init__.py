@@ -1,0 +1,1 @@
+"""Relation extraction: how two mentions of a sentence are related."""
