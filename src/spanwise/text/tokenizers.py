@@ -92,6 +92,10 @@ class Tokenizer:
         """Write `tokenizer.json`, `tokenizer_config.json` and (WordPiece) `vocab.txt`; `AutoTokenizer` reads them."""
         write_tokenizer(self._backend, Path(folder), self.specials, self.max_length)
 
+    def copy_backend(self) -> tokenizers.Tokenizer:
+        """Return a library object of the caller's own, equal to this one's."""
+        return tokenizers.Tokenizer.from_str(self._backend.to_str())
+
     def encode(self, text: str) -> Encoding:
         """Tokens of one text, no special tokens added. Raises: DataError for half a surrogate pair."""
         return self.encode_batch([text])[0]

@@ -1,0 +1,126 @@
+"""A tokenizer with more tokens: old ids stay as they are, new ones follow them.
+
+In a WordPiece vocabulary a new token that is one word becomes a piece like any other, so that `covid` also serves
+`covids` (`covid ##s`); `##ology` becomes a continuation. What is no single word (`New York`, `C++`), and everything in
+other kinds of vocabulary, becomes a plain added token of the library, which is found where no letter or digit touches
+it. No new token is special: it can be hidden, and drawn as a random token.
+
+Letters: V vocabulary before, k new tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tokenizers
+from tokenizers import AddedToken
+
+from spanwise.errors import DataError
+from spanwise.text.tokenizers import Tokenizer
+
+MAX_CHARACTERS = 100  # WordPiece makes every longer word [UNK]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """A tokenizer with k tokens more; new token i has the id V + i."""
+
+    tokenizer: Tokenizer
+    tokens: tuple[str, ...]  # [k] as they stand in the vocabulary
+    old_ids: tuple[np.ndarray, ...]  # [k] the pieces that the old tokenizer made of each, [UNK] among them
+    known: tuple[str, ...]  # asked for, but in the vocabulary already
+
+
+def read_tokens(path: str | Path) -> list[str]:
+    """Read a file of new tokens, one a line; blank lines and blanks around a token do not count.
+
+    Raises: DataError for a file that is missing, no UTF-8 or empty.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except OSError as cause:
+        raise DataError(f"{path} cannot be read: {cause.strerror or cause}.") from cause
+    except UnicodeDecodeError as cause:
+        raise DataError(f"{path} is not valid UTF-8 ({cause}); save it again as UTF-8.") from cause
+    tokens = [line.strip() for line in lines if line.strip()]
+    if not tokens:
+        raise DataError(f"{path} names no token; write one a line.")
+    return tokens
+
+
+def extend_tokenizer(tokenizer: Tokenizer, tokens: Sequence[str]) -> Extension:
+    """Return a copy of `tokenizer` that also has `tokens`; the given one stays as it is.
+
+    A token is kept in the form that text has after the tokenizer's normaliser (an uncased one makes `COVID` `covid`).
+    Raises: DataError for a token that no text can give, or that is too long.
+    """
+    backend = tokenizer.copy_backend()
+    old_size = tokenizer.vocab_size
+    pieces: dict[str, str] = {}  # piece -> what the old tokenizer is asked for its rows
+    known: list[str] = []
+    in_model = _takes_pieces(backend, old_size)
+    added: list[str] = []
+    for token in dict.fromkeys(tokens):
+        piece, asked, is_word = _as_piece(backend, token, in_model)
+        if tokenizer.token_to_id(piece) is not None:
+            known.append(token)
+        elif piece not in pieces:
+            pieces[piece] = asked
+            if not is_word:
+                added.append(piece)
+    words = [piece for piece in pieces if piece not in set(added)]
+    backend = _with_pieces(backend, {piece: old_size + i for i, piece in enumerate(words)})
+    backend.add_tokens([AddedToken(piece, single_word=True, normalized=True, special=False) for piece in added])
+    ordered = [*words, *added]
+    extended = Tokenizer(backend, specials=tokenizer.specials, max_length=tokenizer.max_length)
+    for number, piece in enumerate(ordered):
+        if extended.token_to_id(piece) != old_size + number:
+            raise DataError(f"the tokenizer's ids have gaps, so {piece!r} got no place after the last one.")
+    return Extension(
+        tokenizer=extended,
+        tokens=tuple(ordered),
+        old_ids=tuple(tokenizer.encode(pieces[piece]).ids for piece in ordered),
+        known=tuple(known),
+    )
+
+
+def _takes_pieces(backend: tokenizers.Tokenizer, size: int) -> bool:
+    """Whether words can go into the model's own vocabulary: WordPiece, and no added token lies behind its pieces."""
+    return json.loads(backend.to_str())["model"]["type"] == "WordPiece" and (
+        backend.get_vocab_size(with_added_tokens=False) == size
+    )
+
+
+def _as_piece(backend: tokenizers.Tokenizer, token: str, in_model: bool) -> tuple[str, str, bool]:
+    """Return the token as a piece, the text that stands for it, and whether the piece is one word of the model."""
+    if not isinstance(token, str) or any(not character.isprintable() for character in token):
+        raise DataError(f"{token!r} is no token: it holds characters that can't be printed; write one token a line.")
+    prefix = getattr(backend.model, "continuing_subword_prefix", None) or "##"
+    rest = token.removeprefix(prefix) if in_model and len(token) > len(prefix) else token
+    words = _words(backend, rest)
+    if not words:
+        raise DataError(f"nothing is left of the token {token!r} after the tokenizer's normaliser; leave it out.")
+    if max(map(len, words)) > MAX_CHARACTERS:
+        raise DataError(f"the token {token[:20]!r}... has a word of more than {MAX_CHARACTERS} characters; shorten it.")
+    if not in_model or len(words) > 1:
+        return token, token, False
+    return (words[0] if rest == token else prefix + words[0]), rest, True
+
+
+def _words(backend: tokenizers.Tokenizer, text: str) -> list[str]:
+    normal = backend.normalizer.normalize_str(text) if backend.normalizer else text
+    if backend.pre_tokenizer is None:
+        return [normal] if normal else []
+    return [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(normal)]
+
+
+def _with_pieces(backend: tokenizers.Tokenizer, pieces: dict[str, int]) -> tokenizers.Tokenizer:
+    if not pieces:
+        return backend
+    record = json.loads(backend.to_str())
+    record["model"]["vocab"].update(pieces)
+    return tokenizers.Tokenizer.from_str(json.dumps(record))
