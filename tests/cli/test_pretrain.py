@@ -77,6 +77,34 @@ def test_wrong_use_is_told_before_anything_is_written(world, tmp_path, capsys):
         assert not os.path.exists(out)
 
 
+def test_a_vocabulary_grows_by_the_tokens_of_a_file(world, run, tiny, tmp_path, capsys):
+    """The store is made with the same file; the weights go on with rows for both new tokens."""
+    tokens = tmp_path / "tokens.txt"
+    tokens.write_text("Februaryan\nfourteen points\n")
+    text, tokenizer = str(world.folder / "text.txt"), str(world.folder / "tokenizer")
+    made = ["prepare", text, "--tokenizer", tokenizer, "--add-tokens", str(tokens), "--out", str(tmp_path / "store")]
+    assert main(made) == 0
+    grow = ["--init", str(run / "final"), "--add-tokens", str(tokens), "--longer-positions", "tile"]
+    grow += [*tiny, "--set", "encoder.max_positions=80", *LENGTH]
+    call = ["pretrain", "spanbert-tiny", "--data", str(tmp_path / "store"), "--out", str(tmp_path / "run"), *grow]
+    assert main(call) == 0
+    assert "Added 2 tokens" in capsys.readouterr().out
+    before, after = (json.loads((folder / "final" / "config.json").read_text()) for folder in (run, tmp_path / "run"))
+    assert after["vocab_size"] == before["vocab_size"] + 2 and after["max_position_embeddings"] == 80
+    assert main(["pretrain", "spanbert-tiny", "--data", str(world.folder / "store"), *call[4:]]) == 2
+    other = [
+        "pretrain",
+        "spanbert-tiny",
+        "--data",
+        str(world.folder / "store"),
+        "--out",
+        str(tmp_path / "other"),
+        *grow,
+    ]
+    assert main(other) == 3
+    assert "--add-tokens FILE" in capsys.readouterr().err
+
+
 def test_a_store_that_does_not_exist_is_bad_data(tmp_path, tiny, capsys):
     arguments = [
         "pretrain",

@@ -19,6 +19,7 @@ def prepare(
     errors: Literal["strict", "replace"] = "strict",
     text_field: str = "text",
     language: str = "en",
+    add_tokens: Path | None = None,
     processes: int | None = None,
     json: bool = False,
 ) -> None:
@@ -40,6 +41,8 @@ def prepare(
         The field that holds the text, in JSON lines and parquet.
     language
         Of the text, for splitting sentences: en, ko, ...
+    add_tokens
+        File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
     processes
         Cores to encode on. Default: all.
     json
@@ -49,10 +52,14 @@ def prepare(
         os.environ["RAYON_NUM_THREADS"] = str(max(1, processes))  # read when the library starts its threads
     from spanwise.data.prepare import prepare as prepare_store
     from spanwise.text.corpus import CorpusOptions
+    from spanwise.text.extend import extend_tokenizer, read_tokens
     from spanwise.text.tokenizers import Tokenizer
 
     options = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
-    report = prepare_store(list(text), Tokenizer.load(tokenizer), out, options)
+    words = Tokenizer.load(tokenizer)
+    if add_tokens is not None:
+        words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
+    report = prepare_store(list(text), words, out, options)
     if json:
         print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
         return

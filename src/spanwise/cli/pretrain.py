@@ -24,6 +24,9 @@ def pretrain(
     valid: Files = None,
     tokenizer: Path | None = None,
     init: str | None = None,
+    add_tokens: Path | None = None,
+    token_rows: Literal["mean", "random"] = "mean",
+    longer_positions: Literal["tile", "random"] | None = None,
     budget: str | None = None,
     resume: bool = False,
     config: Path | None = None,
@@ -56,6 +59,12 @@ def pretrain(
         Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text.
     init
         A BERT-type Hugging Face folder or hub id to start from, instead of random weights.
+    add_tokens
+        File of tokens, one a line, that the vocabulary of --init grows by; its old rows stay as they are.
+    token_rows
+        Where their embeddings start: at the mean of their old pieces, or at random.
+    longer_positions
+        Grow the positions of --init to encoder.max_positions (--set): new ones repeat the old, or start at random.
     budget
         Wall-clock time, such as 20min, 90s or 1h30m; replaces the recipe's own length.
     resume
@@ -97,6 +106,9 @@ def pretrain(
         valid=valid[0] if valid and len(valid) == 1 else valid,
         tokenizer=tokenizer,
         init=init,
+        add_tokens=add_tokens,
+        token_rows=token_rows,
+        longer_positions=longer_positions,
         budget=seconds,
         resume=resume,
         overrides=changes,

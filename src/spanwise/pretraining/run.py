@@ -16,11 +16,12 @@ from typing import Any, cast
 from spanwise.config import override, to_record
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
-from spanwise.errors import CheckpointError, ConfigError
+from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.pretraining.describe import head_costs
+from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.model import PretrainingModel
@@ -67,6 +68,7 @@ class Ready:
     source: PretrainingSource
     identity: dict[str, Any]
     fresh_heads: tuple[str, ...] = ()
+    growth: Growth = NO_GROWTH
 
 
 def pretrain(
@@ -78,6 +80,9 @@ def pretrain(
     valid: Paths | None = None,
     tokenizer: str | Path | None = None,
     init: str | Path | None = None,
+    add_tokens: Sequence[str] | str | Path | None = None,
+    token_rows: TokenRows = "mean",
+    longer_positions: PositionRows | None = None,
     budget: float | None = None,
     resume: bool = False,
     overrides: Sequence[str] = (),
@@ -89,18 +94,30 @@ def pretrain(
     """Train `recipe` on a token store (`data`) or on text files (`text`), and leave a model in `out/final`.
 
     `valid` is a store or text files whose masks never change; `tokenizer` a folder to use instead of learning one;
-    `init` a Hugging Face folder of BERT type to go on from, whose tokenizer and shape replace the recipe's; `budget`
-    is in seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes.
+    `init` a Hugging Face folder of BERT type to go on from, whose tokenizer and shape replace the recipe's. Its
+    vocabulary grows by `add_tokens` (a list, or a file with one a line; `token_rows` says where their embeddings
+    start), and with `longer_positions` its position table grows to the recipe's `encoder.max_positions`. `budget` is in
+    seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes.
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
     recipe = settled(recipe, overrides=overrides, budget=budget)
     if (data is None) == (text is None):
         raise ConfigError("give either data (a token store) or text (files to make one from), and not both.")
+    growth = asked_growth(add_tokens, token_rows, longer_positions, has_weights=init is not None)
     with claim_run_folder(out, resume=resume) as folder:
         log = log or RunLog(out)
         ready = make_ready(
-            recipe, folder, data=data, text=text, valid=valid, tokenizer=tokenizer, init=init, corpus=corpus, log=log
+            recipe,
+            folder,
+            data=data,
+            text=text,
+            valid=valid,
+            tokenizer=tokenizer,
+            init=init,
+            growth=growth,
+            corpus=corpus,
+            log=log,
         )
         if not folder.plan.exists():  # a refused resume must leave the first record
             write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
@@ -143,15 +160,24 @@ def make_ready(
     valid: Paths | None = None,
     tokenizer: str | Path | None = None,
     init: str | Path | None = None,
+    growth: Growth = NO_GROWTH,
     corpus: CorpusOptions | None = None,
     log: RunLog,
 ) -> Ready:
     """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
     checkpoint = read_folder(init) if init is not None else None
-    if checkpoint is not None:
-        recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
-    store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, log)
+    if checkpoint is not None:
+        seed, max_positions = recipe.training.seed, recipe.encoder.max_positions
+        checkpoint, words = grown(checkpoint, words, growth, max_positions=max_positions, seed=seed, log=log)
+        recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
+    try:
+        store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, log)
+    except DataError as error:
+        if data is None or not growth.add_tokens:
+            raise
+        made = "spanwise prepare TEXT --tokenizer INIT --add-tokens FILE --out STORE"
+        raise DataError(f"{error} A store with added tokens is made by `{made}`.") from error
     validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, log)
     check_inputs(recipe, store, checkpoint)
     if checkpoint is None:
@@ -171,6 +197,7 @@ def make_ready(
         source=training_source(recipe, store),
         identity=identity,
         fresh_heads=fresh,
+        growth=growth,
     )
 
 
@@ -183,7 +210,7 @@ def save_pretrained(folder: Path, ready: Ready) -> None:
         heads,
         ready.tokenizer,
         architecture="BertForMaskedLM" if "mlm" in heads else "BertModel",
-        extra={"recipe": to_record(ready.recipe), "store": ready.store.sha256},
+        extra={"recipe": to_record(ready.recipe), "store": ready.store.sha256, **ready.growth.record},
     )
 
 

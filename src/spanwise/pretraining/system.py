@@ -96,7 +96,8 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
     if recipe.format.max_length > checkpoint.config.max_positions:
         raise CheckpointError(
             f"format.max_length {recipe.format.max_length} is longer than the {checkpoint.config.max_positions} "
-            f"positions of {checkpoint.folder}; add --set format.max_length={checkpoint.config.max_positions}."
+            f"positions of {checkpoint.folder}; add --set format.max_length={checkpoint.config.max_positions}, or "
+            "--longer-positions tile with --set encoder.max_positions=..., which adds rows."
         )
 
 

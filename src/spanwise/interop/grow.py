@@ -1,0 +1,102 @@
+"""A checkpoint with more rows: for new tokens, and for positions beyond the old ones. Old rows stay bit for bit.
+
+Source: Hewitt 2021 for rows at a mean of old ones, which move no probability far; Beltagy et al. 2020 (Longformer),
+section 5, for repeated positions, which keep the neighbourhoods that attention has learned.
+Letters: V vocabulary before, k new tokens, E width of the embedding tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.nn.init import normal
+
+WORDS, POSITIONS = "embeddings.word.weight", "embeddings.position.weight"
+
+
+def grow_vocabulary(
+    checkpoint: Checkpoint,
+    old_ids: Sequence[np.ndarray],
+    *,
+    rows: Literal["mean", "random"] = "mean",
+    seed: int = 0,
+    unk_id: int = -1,
+) -> Checkpoint:
+    """Return the checkpoint with k rows more in the word table and in the bias of every head that is tied to it.
+
+    `old_ids` are the pieces that each new token had in the old vocabulary. With "mean" its row and its biases are their
+    mean, [UNK] (`unk_id`) left out; a token of which nothing else is known, and every token with "random", starts like
+    fresh weights: N(0, initializer_range), bias 0.
+    Raises: CheckpointError for a piece that the checkpoint has no row for.
+    """
+    size = checkpoint.config.vocab_size
+    known = [np.asarray(ids)[np.asarray(ids) != unk_id] if rows == "mean" else np.empty(0, int) for ids in old_ids]
+    if any(len(ids) and (ids.min() < 0 or ids.max() >= size) for ids in known):
+        raise CheckpointError(f"{checkpoint.folder} has {size:,} rows, its tokenizer gives ids beyond them.")
+    table_VE = checkpoint.tensors[WORDS]
+    fresh = _fresh(len(known), table_VE.shape[1], checkpoint, seed, WORDS)
+    heads = {
+        name: {
+            part: _with_rows(tensor, known, torch.zeros(len(known))) if _is_tied_bias(part, tensor, size) else tensor
+            for part, tensor in tensors.items()
+        }
+        for name, tensors in checkpoint.heads.items()
+    }
+    return replace(
+        checkpoint,
+        config=replace(checkpoint.config, vocab_size=size + len(known)),
+        tensors={**checkpoint.tensors, WORDS: _with_rows(table_VE, known, fresh)},
+        heads=heads,
+    )
+
+
+def grow_positions(
+    checkpoint: Checkpoint, max_positions: int, *, rows: Literal["tile", "random"] = "tile", seed: int = 0
+) -> Checkpoint:
+    """Return the checkpoint with `max_positions` positions; "tile" repeats the old rows from the first on.
+
+    Rows that are never looked up (RoBERTa's first two) are not repeated. "random" starts like fresh weights.
+    Raises: ConfigError where there would not be more positions than before.
+    """
+    config = checkpoint.config
+    old = config.max_positions
+    if max_positions <= old:
+        raise ConfigError(
+            f"encoder.max_positions {max_positions} is not longer than the {old} positions of {checkpoint.folder}; "
+            "raise it, or leave the positions as they are."
+        )
+    table_PE = checkpoint.tensors[POSITIONS]
+    offset = table_PE.shape[0] - old
+    if rows == "tile":
+        new = table_PE[offset + torch.arange(old, max_positions) % old]
+    else:
+        new = _fresh(max_positions, table_PE.shape[1], checkpoint, seed, POSITIONS)[old:]
+    return replace(
+        checkpoint,
+        config=replace(config, max_positions=max_positions),
+        tensors={**checkpoint.tensors, POSITIONS: torch.cat([table_PE, new.to(table_PE.dtype)])},
+    )
+
+
+def _is_tied_bias(part: str, tensor: Tensor, size: int) -> bool:
+    """Whether a head's tensor has a number for each token; the bias of a pair classifier has two."""
+    return part == "bias" and tensor.shape == (size,)
+
+
+def _with_rows(tensor: Tensor, old_ids: Sequence[np.ndarray], fresh: Tensor) -> Tensor:
+    """The tensor with k rows more: means of old rows, or those of `fresh` where a token has none."""
+    new = [tensor[torch.as_tensor(ids)].mean(0) if len(ids) else row for ids, row in zip(old_ids, fresh, strict=True)]
+    return torch.cat([tensor, torch.stack(new).to(tensor.dtype)]) if new else tensor
+
+
+def _fresh(count: int, width: int, checkpoint: Checkpoint, seed: int, name: str) -> Tensor:
+    values = normal(seed, f"grown.{name}", count * width, checkpoint.config.initializer_range)
+    return torch.from_numpy(values).view(count, width)
