@@ -13,10 +13,43 @@ from spanwise.cli.spellings import suggest_option
         ("--num_train_epochs=3", "--set training.num_epochs"),
         ("--learning-rate", "--set training.learning_rate"),
         ("--resume_from_checkpoint", "--resume"),
+        ("--mlm-probability", "--set masking.ratio"),
+        ("--num-hidden-layers", "--set encoder.num_layers"),
+        ("--hidden-dropout", "--set encoder.hidden_dropout"),
+        ("--per-device-train-batch-size", "--set batch.tokens_per_step"),
+        ("--max-seq-length", "--set format.max_length"),
     ],
 )
 def test_a_hugging_face_spelling_names_our_option(argument, ours):
     assert ours in suggest_option(["pretrain", argument, "3"])
+
+
+@pytest.mark.parametrize(
+    ("argument", "ours"),
+    [
+        ("--per_device_train_batch_size", "--set batch_size"),
+        ("--hidden-dropout", "--set hidden_dropout"),
+        ("--doc-stride", "--set task.doc_stride"),
+        ("--max_seq_length", "--set task.max_length"),
+        ("--learning-rate", "--set training.learning_rate"),
+    ],
+)
+def test_fine_tuning_has_places_of_its_own(argument, ours):
+    assert ours in suggest_option(["finetune", argument, "3"])
+
+
+def test_every_place_that_is_suggested_exists():
+    from spanwise.config.overrides import override
+    from spanwise.recipes import spanbert_tiny
+    from spanwise.tasks.base import task_recipe
+
+    values = {"num_layers": 3, "hidden_dropout": 0.2, "ratio": 0.2, "tokens_per_step": 9000, "max_length": 64}
+    for argument, ours in [("num_hidden_layers", "num_layers"), ("mlm_probability", "ratio"), ("hidden_dropout",) * 2]:
+        place = suggest_option(["pretrain", f"--{argument}"]).partition("--set ")[2].partition("=")[0]
+        override(spanbert_tiny(), [f"{place}={values[ours]}"])
+    for argument in ("doc_stride", "max_seq_length", "n_best_size", "batch_size"):
+        place = suggest_option(["finetune", f"--{argument}"]).partition("--set ")[2].partition("=")[0]
+        override(task_recipe("qa"), [f"{place}=32"])
 
 
 def test_our_own_and_unheard_of_options_get_no_suggestion():

@@ -113,6 +113,14 @@ def test_a_run_learns_logs_saves_and_ends_with_a_whole_model(tmp_path):
     assert "step 60/60" in said.text and "evaluation at step 60" in said.text
 
 
+def test_a_run_that_says_nothing_of_saving_saves_by_the_clock(tmp_path):
+    run(tmp_path / "run", save_every=None, save_minutes=1e-9, keep=100, max_steps=6)
+    run(tmp_path / "end", save_every=None, max_steps=6)
+
+    assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 6
+    assert len(list((tmp_path / "end" / "checkpoints").iterdir())) == 1
+
+
 def test_killed_anywhere_a_run_ends_with_the_same_bits_and_the_same_log(request):
     kills = "200" if request.config.getoption("--slow") else "16"
     done = subprocess.run(

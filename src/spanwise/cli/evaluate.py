@@ -15,7 +15,6 @@ def evaluate(
     data: Path,
     out: Path | None = None,
     tokenizer: Path | None = None,
-    errors: Literal["strict", "repair"] = "strict",
     device: str | None = None,
     precision: Literal["auto", "fp32", "bf16"] = "auto",
     json: bool = False,
@@ -34,8 +33,6 @@ def evaluate(
         File that receives the scores as JSON.
     tokenizer
         Folder of the tokenizer. Default: the checkpoint's.
-    errors
-        What to do with answers that do not stand at their offset: stop, or move and drop them, counted.
     device
         cpu, cuda or cuda:1. Default: a GPU where there is one.
     precision
@@ -46,7 +43,7 @@ def evaluate(
     from spanwise.tasks.run import evaluate as run_evaluation
 
     result = run_evaluation(
-        task, model=model, data=data, out=out, tokenizer=tokenizer, errors=errors, device=device, precision=precision
+        task, model=model, data=data, out=out, tokenizer=tokenizer, device=device, precision=precision
     )
     if json:
         print_json(result.scores)

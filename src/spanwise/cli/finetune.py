@@ -26,6 +26,8 @@ def finetune(
     resume: bool = False,
     config: Path | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    save_every: int | None = None,
+    keep: int | None = None,
     errors: Literal["strict", "repair"] = "strict",
     device: str | None = None,
     tensorboard: bool = False,
@@ -55,6 +57,10 @@ def finetune(
         YAML of changed values.
     overrides
         Change a value: path=value, for example training.learning_rate=3e-5. May be repeated.
+    save_every
+        Steps from one checkpoint to the next. Default: every 10 minutes (training.save_minutes).
+    keep
+        How many of the newest checkpoints are kept.
     errors
         What to do with answers that do not stand at their offset: stop, or move and drop them, counted.
     device
@@ -67,7 +73,7 @@ def finetune(
     from spanwise.runtime.progress import RunLog
     from spanwise.tasks.run import finetune as run_finetuning
 
-    changes = read_changes(config, overrides)
+    changes = read_changes(config, overrides, save_every=save_every, keep=keep)
     log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
     result = run_finetuning(
         task,

@@ -31,6 +31,8 @@ def pretrain(
     resume: bool = False,
     config: Path | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    save_every: int | None = None,
+    keep: int | None = None,
     lines: Literal["paragraphs", "sentences"] = "paragraphs",
     errors: Literal["strict", "replace"] = "strict",
     text_field: str = "text",
@@ -73,6 +75,10 @@ def pretrain(
         YAML of changed values; spanwise init writes one.
     overrides
         Change a value: path=value. May be repeated.
+    save_every
+        Steps from one checkpoint to the next. Default: every 10 minutes (training.save_minutes).
+    keep
+        How many of the newest checkpoints are kept.
     lines
         What a line of --text is.
     errors
@@ -95,7 +101,7 @@ def pretrain(
     from spanwise.text.corpus import CorpusOptions
 
     chosen = find(recipe)
-    changes = read_changes(config, overrides)
+    changes = read_changes(config, overrides, save_every=save_every, keep=keep)
     corpus = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
     log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
     result = run_pretraining(

@@ -21,7 +21,15 @@ OPTIONS = {
 # Values of a recipe whose names are the same here, so that no table of foreign names holds them.
 VALUES = ["learning_rate", "warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"]
 VALUES += ["max_steps", "max_tokens", "num_epochs", "seed", "precision", "log_every", "eval_every", "save_every"]
-VALUES += ["keep", "schedule", "threads", "hidden_dropout"]
+VALUES += ["save_minutes", "keep", "schedule", "threads", "hidden_dropout", "batch_size", "doc_stride", "max_length"]
+# Where a value lies in a recipe, unless in `training`; fine-tuning has places of its own.
+PLACES = dict.fromkeys(["num_layers", "num_heads", "hidden_size", "intermediate_size", "max_positions"], "encoder.")
+PLACES |= dict.fromkeys(["num_token_types", "activation", "norm_eps"], "encoder.")
+PLACES |= dict.fromkeys(["hidden_dropout", "attention_dropout"], "encoder.")
+PLACES |= {"tokens_per_step": "batch.", "ratio": "masking.", "max_length": "format."}
+FINETUNING_PLACES = {"batch_size": "", "hidden_dropout": "", "attention_dropout": ""}
+FINETUNING_PLACES |= dict.fromkeys(["max_length", "doc_stride", "num_best"], "task.")
+FINETUNING_PLACES |= dict.fromkeys(["max_question_tokens", "max_answer_tokens"], "task.")
 
 
 def suggest_option(arguments: Sequence[str]) -> str:
@@ -32,8 +40,14 @@ def suggest_option(arguments: Sequence[str]) -> str:
         name = argument[2:].split("=")[0].replace("-", "_")
         if name in OPTIONS:
             return f"What others call --{name} is here {OPTIONS[name]}."
-        ours, note = FOREIGN_SPELLINGS.get(name, (name if name in VALUES else "", ""))
+        ours, note = (name, "") if name in VALUES else FOREIGN_SPELLINGS.get(name, ("", ""))
+        if ours and "finetune" in arguments[:1]:
+            if ours == "tokens_per_step":
+                ours, note = "batch_size", "examples a step"
+            place = FINETUNING_PLACES.get(ours, "training.")
+        else:
+            place = PLACES.get(ours, "training.")
         if ours:
-            words = f"Values of a recipe are changed with --set, for example --set training.{ours}=VALUE."
+            words = f"Values of a recipe are changed with --set, for example --set {place}{ours}=VALUE."
             return words + (f" ({note})" if note else "")
     return ""

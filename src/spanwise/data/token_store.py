@@ -205,6 +205,10 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
         raise DataError(f"{path} is no token store: it holds {found}. Make one with `spanwise prepare`.")
     for name, expected in files.items():
         size = _size(path / name)
+        if size < 0:
+            raise DataError(
+                f"{path / name} is missing; {MANIFEST_NAME} lists it. Restore it or prepare the text again."
+            )
         if size != expected["size"]:
             raise DataError(
                 f"{path / name} has {size:,} bytes, {MANIFEST_NAME} says {expected['size']:,}; it is damaged."

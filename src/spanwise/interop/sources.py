@@ -27,6 +27,11 @@ def find_folder(source: str | Path) -> Path:
         raise CheckpointError(f"{path} is a file; a model folder was expected. Name the folder that holds it.")
     if not isinstance(source, str) or not HUB_ID.fullmatch(source):
         raise CheckpointError(f"{source} does not exist; a model folder or a hub id (owner/name) was expected.")
+    if path.parent.is_dir() and path.parent != Path("."):
+        raise CheckpointError(
+            f"{source} does not exist, and its folder {path.parent} does. A model of the hub is not looked for there: "
+            "correct the name."
+        )
     return _download(source)
 
 

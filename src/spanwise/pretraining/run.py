@@ -39,7 +39,7 @@ from spanwise.pretraining.system import (
 from spanwise.runtime.device import choose_device, resolve_precision
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.text.corpus import CorpusOptions
+from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.evaluate import evaluate_batches
@@ -105,6 +105,9 @@ def pretrain(
     if (data is None) == (text is None):
         raise ConfigError("give either data (a token store) or text (files to make one from), and not both.")
     growth = asked_growth(add_tokens, token_rows, longer_positions, has_weights=init is not None)
+    for paths in () if resume else (text, valid):  # before a wrong name leaves a run folder behind
+        if paths is not None and not (isinstance(paths, str | Path) and Path(paths).is_dir()):
+            corpus_files(paths)
     with claim_run_folder(out, resume=resume) as folder:
         log = log or RunLog(out)
         ready = make_ready(

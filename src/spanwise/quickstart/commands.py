@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import sys
 from pathlib import Path
 from shlex import quote
 
@@ -13,14 +11,7 @@ from spanwise.config import difference
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import spanbert_quickstart
-
-
-def program() -> str:
-    """How this program is called: by name where the shell finds it, else by its path."""
-    if shutil.which("spanwise"):
-        return "spanwise"
-    beside = Path(sys.executable).with_name("spanwise")
-    return quote(str(beside)) if beside.exists() else f"{quote(sys.executable)} -m spanwise"
+from spanwise.runtime.program import program
 
 
 def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> list[list[str]]:

@@ -8,6 +8,7 @@ closed silences the lines and never stops the run.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import math
 import os
@@ -40,8 +41,10 @@ class RunLog:
         live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
         self._live = _LiveLine(stream) if live and stream is not None else None
         self._file: IO[str] | None = None
-        self._writer = _tensorboard_writer(self.path.parent) if tensorboard == "on" and self.path else None
-        if tensorboard == "on" and self.path and self._writer is None:
+        self._writer: Any = None  # made at the first number: a run folder must be empty when the run takes it
+        self._wants_writer = tensorboard == "on" and self.path is not None
+        if self._wants_writer and importlib.util.find_spec("tensorboard") is None:
+            self._wants_writer = False
             self.say("TensorBoard is not installed: pip install 'spanwise[tensorboard]'. metrics.jsonl has everything.")
 
     def cut_after(self, step: int) -> None:
@@ -62,6 +65,8 @@ class RunLog:
                     self._file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115  closed by `close`
                 self._file.write(json.dumps(clean, allow_nan=False) + "\n")
                 self._file.flush()
+        if self._wants_writer and self.path is not None and self._writer is None:
+            self._writer = _tensorboard_writer(self.path.parent)
         if self._writer is not None and "step" in clean:
             for name, value in _numbers(clean):
                 self._writer.add_scalar(name, value, clean["step"])
@@ -202,10 +207,8 @@ def _numbers(record: Mapping[str, Any], front: str = "") -> list[tuple[str, floa
 
 
 def _tensorboard_writer(folder: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
+    from torch.utils.tensorboard import SummaryWriter
+
     return SummaryWriter(str(folder / "tensorboard"))
 
 

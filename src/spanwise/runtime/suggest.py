@@ -51,7 +51,14 @@ FOREIGN_SPELLINGS: dict[str, tuple[str, str]] = {
     "layer_norm_eps": ("norm_eps", ""),
     "hidden_dropout_prob": ("hidden_dropout", ""),
     "attention_probs_dropout_prob": ("attention_dropout", ""),
-    "mlm_probability": ("budget", "the share of hidden tokens"),
+    "mlm_probability": ("ratio", "of the masking: the share of hidden tokens"),
+    "masked_lm_prob": ("ratio", "of the masking: the share of hidden tokens"),
+    "mlm_prob": ("ratio", "of the masking: the share of hidden tokens"),
+    "max_seq_length": ("max_length", "in tokens, special tokens included"),
+    "max_seq_len": ("max_length", "in tokens, special tokens included"),
+    "max_query_length": ("max_question_tokens", ""),
+    "max_answer_length": ("max_answer_tokens", ""),
+    "n_best_size": ("num_best", ""),
 }
 
 

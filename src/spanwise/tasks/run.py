@@ -150,7 +150,6 @@ def evaluate(
     data: str | Path,
     out: str | Path | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
-    errors: str = "strict",
     device: str | None = None,
     precision: Precision = "auto",
 ) -> EvaluationResult:
@@ -159,7 +158,7 @@ def evaluate(
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
     loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
-    labelled = loaded.task.read(data, purpose="score", errors=errors)
+    labelled = loaded.task.read(data, purpose="score")
     predictions = _predict(loaded.model, labelled, loaded.tokenizer, precision)
     scores = loaded.task.score(labelled, predictions)
     if out is not None:

@@ -22,7 +22,7 @@ from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import CheckpointError, InterruptedAndSaved
 from spanwise.runtime.device import choose_device, numerics_fingerprint, resolve_precision
-from spanwise.runtime.files import atomic_folder, verify_folder, write_text_atomic
+from spanwise.runtime.files import atomic_folder, require_free_space, verify_folder, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.progress import RunLog
 from spanwise.training.checkpoint import (
@@ -42,6 +42,8 @@ from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
 
 # Fields of a log line that tell how long things took; all others are equal whenever the training is.
 TIMING_FIELDS = frozenset({"seconds", "seconds_left", "tokens_per_second", "flop_utilisation", "time"})
+
+_BYTES_A_PARAMETER = 3 * 12  # weights and two moments in float32; two checkpoints are kept while a third is written
 
 
 class BatchSource(Protocol):
@@ -161,6 +163,9 @@ class _Loop:
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
         self.flops_per_token = flops_per_token
         self.saved_step: int | None = None
+        self._saved_at = time.monotonic()
+        num_parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        require_free_space(self.folder.path, _BYTES_A_PARAMETER * num_parameters)
         self.clock = self._new_clock()
 
     def restore(self) -> int | None:
@@ -241,6 +246,7 @@ class _Loop:
         except BadNumbers as error:
             record = {"step": error.step, "pack": error.pack, "ids": list(error.ids), "error": str(error)}
             write_text_atomic(self.folder.path / "bad_step.json", json.dumps(record, indent=1) + "\n")
+            error.args = (f"{error} {self._where_to_start_again()}",)
             raise
         now.step = step
         now.tokens += sums.num_tokens
@@ -287,8 +293,10 @@ class _Loop:
         return self.evaluate_now is not None and every is not None and self.progress.step % every == 0
 
     def _saving_is_due(self) -> bool:
-        every = self.options.save_every
-        return every is not None and self.progress.step % every == 0
+        every, minutes = self.options.save_every, self.options.save_minutes
+        if every is not None and self.progress.step % every == 0:
+            return True
+        return minutes is not None and time.monotonic() - self._saved_at >= 60 * minutes
 
     def _evaluate(self, *, first: bool = False) -> None:
         """Ask for the constant evaluation; it draws nothing and moves nothing."""
@@ -329,6 +337,7 @@ class _Loop:
                 keep=self.options.keep,
             )
         self.saved_step = now.step
+        self._saved_at = time.monotonic()
         self.clock.saving = time.perf_counter() - began
 
     def _leave(self, resume_command: str) -> None:
@@ -337,6 +346,12 @@ class _Loop:
             self._save()
         how = f" Go on with:\n  {resume_command}" if resume_command else " Go on with --resume."
         raise InterruptedAndSaved(f"Stopped on request at step {self.progress.step:,}; everything is saved.{how}")
+
+    def _where_to_start_again(self) -> str:
+        found = newest_checkpoint(self.folder.checkpoints, self.log.say)
+        if found is None:
+            return "No checkpoint was saved before: start a new run."
+        return f"The last good checkpoint is {found[0]}; start a new run from it (pretrain --init, finetune --model)."
 
     def _final_is_whole(self) -> bool:
         try:

@@ -49,7 +49,8 @@ class TrainingOptions:
     seed: int = 0
     log_every: Annotated[int, Field(ge=1)] = 10  # steps
     eval_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: at the start and the end only
-    save_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: at the end only
+    save_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: by the clock and at the end only
+    save_minutes: Annotated[float, Field(gt=0)] | None = 10.0  # the most that a crash may cost; None: see save_every
     keep: Annotated[int, Field(ge=1)] = 2  # newest checkpoints kept
     threads: Annotated[int, Field(ge=1)] | None = None  # of this process; None: as torch is set
 
@@ -86,7 +87,7 @@ def with_one_length(overrides: Sequence[str]) -> list[str]:
 
 
 # Values that never change a number that is trained: they may differ when a run goes on.
-HARMLESS_OPTIONS = frozenset({"log_every", "eval_every", "save_every", "keep", "threads"})
+HARMLESS_OPTIONS = frozenset({"log_every", "eval_every", "save_every", "save_minutes", "keep", "threads"})
 
 
 class Positions(Protocol):

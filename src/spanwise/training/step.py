@@ -180,9 +180,8 @@ class BadNumbers(NumericsError):
 def bad_numbers(step: int, pack: int, batch: Batch, what: str) -> BadNumbers:
     shown = ", ".join(map(str, batch.ids[:8])) + (", ..." if len(batch.ids) > 8 else "")
     error = BadNumbers(
-        f"step {step}, pack {pack} (blocks {shown or 'unnamed'}): {what}. Nothing was updated and the last good "
-        "checkpoint is kept. Lower training.learning_rate, lengthen training.warmup_steps, or use "
-        "training.precision=fp32; then start from that checkpoint."
+        f"step {step}, pack {pack} (blocks {shown or 'unnamed'}): {what}. Nothing was updated. Lower "
+        "training.learning_rate, lengthen training.warmup_steps, or use training.precision=fp32."
     )
     error.step, error.pack, error.ids = step, pack, tuple(batch.ids)
     return error

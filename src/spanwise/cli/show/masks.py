@@ -49,6 +49,8 @@ def show_masks(
     json
         Print one JSON object.
     """
+    if times < 1:
+        raise ConfigError(f"--times {times} draws nothing; give 1 or more.")
     if span and model is None:
         raise ConfigError("--span shows what a model makes of hidden words: add --model CHECKPOINT.")
     if span:

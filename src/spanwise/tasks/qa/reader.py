@@ -252,12 +252,15 @@ class _Parser:
 
 def _any_impossible_key(articles: list[Any]) -> bool:
     """Whether any question carries `is_impossible`; the walk that follows names malformed parts."""
-    for article in articles:
-        for paragraph in article.get("paragraphs") or () if isinstance(article, dict) else ():
-            for qa in paragraph.get("qas") or () if isinstance(paragraph, dict) else ():
-                if isinstance(qa, dict) and "is_impossible" in qa:
-                    return True
-    return False
+
+    def parts(record: Any, key: str) -> list[Any]:
+        found = record.get(key) if isinstance(record, dict) else None
+        return found if isinstance(found, list) else []
+
+    questions = (
+        qa for article in articles for paragraph in parts(article, "paragraphs") for qa in parts(paragraph, "qas")
+    )
+    return any(isinstance(qa, dict) and "is_impossible" in qa for qa in questions)
 
 
 def read_predictions(path: str | Path) -> dict[str, str]:
