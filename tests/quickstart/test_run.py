@@ -116,6 +116,17 @@ def test_a_full_folder_and_a_budget_without_time_are_refused(finished, tmp_path)
         quickstart(out=tmp_path / "new", budget=3)
 
 
+def test_text_that_is_refused_leaves_the_folder_free_for_the_corrected_call(tmp_path):
+    text = tmp_path / "empty.txt"
+    text.write_text("\n\n \n")
+
+    for _ in range(2):
+        with pytest.raises(DataError):
+            quickstart([text], out=tmp_path / "out", budget=20)
+
+    assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["LOCK"])
+
+
 def test_the_default_folder_is_numbered_where_the_name_is_taken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert str(free_folder()) == "quickstart-out"

@@ -104,7 +104,8 @@ class QuestionAnsweringPipeline:
 
         Returns a dictionary `{"score": probability, "start", "end": half-open characters of the context, "answer"}`
         for one question, a list of them for several; with `top_k` above 1 a list takes the dictionary's place. A list
-        of one question counts as one question, and a list of one answer as one answer, as in the old pipeline.
+        of one question counts as one question, and a list of one answer as one answer, as in the old pipeline. Equal
+        answers at several places are one answer with their probabilities added up, so a score may pass 1.
 
         Raises: QuestionError (a DataError and ValueError) for empty or missing texts; OptionError for an option.
         """

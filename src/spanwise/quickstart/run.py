@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -44,6 +45,7 @@ DEFAULT_BUDGET = 480.0  # seconds
 LEAST_BUDGET = 10.0
 DEFAULT_OUT = "quickstart-out"
 RESULT_NAME = "result.json"
+PRETRAINING_FOLDER = "pretraining"
 REPORT_NAME = "report.html"
 MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
 
@@ -89,7 +91,13 @@ def quickstart(
     with folder_lock(folder), open_bundle() as bundle:
         refuse_full(folder)
         job = _Job(folder, clock, terminal, bundle, language)
-        return job.run(texts, corpus or CorpusOptions(), init, question)
+        try:
+            return job.run(texts, corpus or CorpusOptions(), init, question)
+        except DataError:
+            if not (folder / PRETRAINING_FOLDER).exists():  # nothing to keep: the corrected call may use the folder
+                for left in [path for path in folder.iterdir() if path.name != LOCK_NAME]:
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+            raise
 
 
 class _Job:
@@ -180,7 +188,7 @@ class _Job:
 
     def pretrain(self, recipe: PretrainingRecipe, prepared: Prepared, init: str | Path | None, seconds: float) -> Path:
         self.terminal.heading(3, "Pre-train: MLM and the span boundary objective", seconds)
-        out = self.folder / "pretraining"
+        out = self.folder / PRETRAINING_FOLDER
         seconds = max(1, round(seconds))  # as the command that goes on with it says
         with self.clock.stage("pretrain"), RunLog(out, stream=self.terminal.console.file) as log:
             result = pretrain(
