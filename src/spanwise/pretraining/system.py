@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -12,7 +12,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.encoder import Encoder
+from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
@@ -111,23 +111,28 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
 
 def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:
     """The recipe as it goes on from given weights: their shape, with its own dropout; none of them starts fresh."""
-    dropout = {name: getattr(recipe.encoder, name) for name in ("hidden_dropout", "attention_dropout")}
+    own: dict[str, Any] = {name: getattr(recipe.encoder, name) for name in ("hidden_dropout", "attention_dropout")}
+    own["pooler"] = config.pooler or recipe.encoder.pooler  # an objective may ask for one; then it starts fresh
     shape = {name: getattr(config, name) for name in field_names(EncoderShape)}
-    return replace(recipe, encoder=EncoderShape(**{**shape, **dropout}), initial=InitialWeights())
+    return replace(recipe, encoder=EncoderShape(**{**shape, **own}), initial=InitialWeights())
 
 
 def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[PretrainingModel, tuple[str, ...]]:
     """A model that goes on from a checkpoint, and the names of the heads that had to start fresh.
 
-    The shape is the checkpoint's; dropout rates are the recipe's.
+    The shape is the checkpoint's; dropout rates are the recipe's, and so is a pooler that the checkpoint has not.
     """
     config = replace(
         checkpoint.config,
         hidden_dropout=recipe.encoder.hidden_dropout,
         attention_dropout=recipe.encoder.attention_dropout,
+        pooler=checkpoint.config.pooler or recipe.encoder.pooler,
     )
-    model = _with_heads(recipe, build_encoder(checkpoint, config))
     fresh = []
+    if config.pooler and not checkpoint.config.pooler:
+        fresh.append("pooler")
+        checkpoint = _with_fresh_pooler(checkpoint, config, recipe.training.seed)
+    model = _with_heads(recipe, build_encoder(checkpoint, config))
     for name, head in model.heads.items():
         tensors = checkpoint.heads.get(name)
         if not any(True for _ in head.parameters()):
@@ -137,6 +142,13 @@ def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[P
         else:
             fill(head, tensors, f"the {name} head of {checkpoint.folder}")
     return model, tuple(fresh)
+
+
+def _with_fresh_pooler(checkpoint: Checkpoint, config: EncoderConfig, seed: int) -> Checkpoint:
+    pooler = Pooler(config.hidden_size)
+    initialize(pooler, config, seed, prefix="encoder.pooler")
+    fresh = {f"pooler.{name}": tensor.detach() for name, tensor in pooler.named_parameters()}
+    return replace(checkpoint, tensors={**checkpoint.tensors, **fresh})
 
 
 def training_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:

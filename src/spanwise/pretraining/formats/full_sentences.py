@@ -61,8 +61,6 @@ def _block_lengths(lengths_u, document_ends, room):
     for d in range(len(document_ends)):
         begins = True
         for u in range(first, document_ends[d]):
-            if lengths_u[u] == 0:
-                continue
             extra = 1 if begins and pending else 0
             if pending and pending + num_separators + extra + lengths_u[u] > room:
                 blocks[num_blocks] = pending

@@ -12,6 +12,7 @@ import numpy as np
 
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.compiled import njit
 
@@ -74,6 +75,20 @@ def assemble(store: TokenStore, pieces: Pieces, rows: np.ndarray, frame: Frame, 
 def one_piece_each(starts: np.ndarray, lengths: np.ndarray) -> Pieces:
     """Return sequences of one piece: starts [S], lengths [S]."""
     return Pieces(starts=starts, lengths=lengths, firsts=np.arange(len(starts) + 1))
+
+
+def pairs_as_pieces(table: BlockTable, rows: np.ndarray) -> Pieces:
+    """Return the blocks `rows` [S] as two pieces each, or one where a block has no second range."""
+    assert table.second_starts is not None and table.second_lengths is not None
+    second_S = table.second_lengths[rows]
+    has_second_S = second_S > 0
+    firsts = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(1 + has_second_S, out=firsts[1:])
+    starts, lengths = np.empty(firsts[-1], dtype=np.int64), np.empty(firsts[-1], dtype=np.int64)
+    starts[firsts[:-1]], lengths[firsts[:-1]] = table.starts[rows], table.lengths[rows]
+    seconds = firsts[:-1][has_second_S] + 1
+    starts[seconds], lengths[seconds] = table.second_starts[rows][has_second_S], second_S[has_second_S]
+    return Pieces(starts=starts, lengths=lengths, firsts=firsts)
 
 
 def cut_at_documents(

@@ -1,0 +1,62 @@
+"""What objectives about two segments share: one label a sequence, read from the pooled vector of its first token.
+
+Source: Devlin et al. 2019 (BERT), section 3.1, task 2; spec FAMILY sections 6.1 and 6.3.
+Letters: S sequences of a pack, N of them with a label, D hidden size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanwise.errors import ConfigError
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.vocabulary_loss import VocabularyLoss
+from spanwise.pretraining.formats import NO_LABEL
+from spanwise.pretraining.packs import Pack
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairTargets:
+    """The N sequences of a pack that have a label."""
+
+    positions: Tensor  # [N] int64, their first tokens
+    labels: Tensor  # [N] int64, 0 or 1
+
+    @property
+    def count(self) -> int:
+        return self.positions.shape[0]
+
+
+def pair_targets(pack: Pack) -> PairTargets:
+    """Return the targets of a pack. Raises: ConfigError where its format gives no labels."""
+    if pack.pair_labels is None:
+        raise ConfigError("this pack has no pair labels; choose a format that gives them, such as SentencePair.")
+    labelled = np.flatnonzero(pack.pair_labels != NO_LABEL)
+    return PairTargets(
+        positions=torch.from_numpy(pack.borders[:-1][labelled]), labels=torch.from_numpy(pack.pair_labels[labelled])
+    )
+
+
+class PairScorer(nn.Module):
+    """Two scores from the encoder's pooler: weight [2, D], bias [2]. The pooler stays the encoder's."""
+
+    def __init__(self, encoder: Encoder, name: str) -> None:
+        if encoder.pooler is None:
+            raise ConfigError(f"objective '{name}' reads the pooled vector of [CLS]; set encoder.pooler=true.")
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(2, encoder.config.hidden_size))
+        self.bias = nn.Parameter(torch.zeros(2))
+        self._pooler = (encoder.pooler,)  # a tuple hides it from nn.Module's registration
+
+    def forward(self, hidden: Tensor, targets: PairTargets, per_row: bool = False) -> VocabularyLoss:
+        """Return the loss summed over the N labels; hidden [T, D]. `per_row` adds the N single losses."""
+        pooled_ND = self._pooler[0](hidden.index_select(0, targets.positions))
+        scores_N2 = F.linear(pooled_ND, self.weight, self.bias).float()
+        losses_N = F.cross_entropy(scores_N2, targets.labels, reduction="none")
+        num_correct = (scores_N2.argmax(dim=1) == targets.labels).sum()
+        return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
