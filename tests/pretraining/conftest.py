@@ -65,5 +65,16 @@ def documents(tokenizer) -> list[list[np.ndarray]]:
 
 
 @pytest.fixture(scope="session")
+def many_documents(write_store) -> TokenStore:
+    """2,000 documents of 1 to 12 sentences of 3 to 19 ids, enough for shares to show."""
+    draw = np.random.default_rng(2)
+    counts = draw.integers(1, 13, 2_000)
+    lengths = draw.integers(3, 20, counts.sum())
+    ids = draw.integers(5, 90, lengths.sum())
+    sentences = iter(np.split(ids, np.cumsum(lengths)[:-1]))
+    return write_store([[next(sentences) for _ in range(count)] for count in counts])
+
+
+@pytest.fixture(scope="session")
 def store(write_store, documents) -> TokenStore:
     return write_store(documents)

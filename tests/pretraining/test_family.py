@@ -8,9 +8,9 @@ import pytest
 import torch
 from test_system import small
 
-from spanwise.pretraining.formats import ContiguousText, FullSentences
+from spanwise.pretraining.formats import ContiguousText, FullSentences, OrderedPair, SentencePair, SplitSegments
 from spanwise.pretraining.masking import NoMasking, NoReplacement
-from spanwise.pretraining.objectives import CausalLM, MaskedLM
+from spanwise.pretraining.objectives import CausalLM, MaskedLM, NextSentence, SentenceOrder, SpanBoundary
 from spanwise.pretraining.system import build_model, check, training_source
 from spanwise.training.optim import build_optimizer
 from spanwise.training.step import Updater
@@ -18,6 +18,13 @@ from spanwise.training.timing import SectionTimer
 
 READS_ALL = dict(masking=NoMasking(), replacement=NoReplacement())
 SYSTEMS = {
+    "bert": (dict(pooler=True), dict(format=SentencePair(max_length=64)), [MaskedLM(), NextSentence()]),
+    "albert": (
+        dict(pooler=True, sharing="all", embedding_size=16),
+        dict(format=OrderedPair(max_length=64)),
+        [MaskedLM(), SentenceOrder()],
+    ),
+    "electra's text": ({}, dict(format=SplitSegments(max_length=64)), [MaskedLM(), SpanBoundary()]),
     "gpt1": (dict(causal=True), dict(format=ContiguousText(max_length=64), **READS_ALL), [CausalLM()]),
     "roberta": (dict(num_token_types=1), dict(format=FullSentences(max_length=64)), [MaskedLM()]),
 }
@@ -31,7 +38,7 @@ def system(name: str):
     return replace(recipe, encoder=encoder, objectives={part.name: part for part in objectives}, **parts)
 
 
-def learned(recipe, store, num_steps: int = 30):
+def learned(recipe, store, num_steps: int = 50):
     """Mean losses before and after learning the packs of one step again and again."""
     check(recipe)
     model, device = build_model(recipe, store.vocabulary.size), torch.device("cpu")
@@ -57,4 +64,4 @@ def test_every_objective_learns(name, tiny_store):
 
     assert first.keys() == recipe.objectives.keys()
     for objective in recipe.objectives:
-        assert last[objective] < 0.7 * first[objective]
+        assert last[objective] < 0.2 * first[objective]

@@ -11,9 +11,9 @@ import torch
 
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import ConfigError, DataError
-from spanwise.pretraining.formats import SingleSegment
+from spanwise.pretraining.formats import SentencePair, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement
-from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
 
 
@@ -130,6 +130,52 @@ def test_static_masking_repeats_the_sequences_of_a_format_that_changes_too(store
 
     assert shown[0] == shown[2] and shown[1] == shown[3] and shown[0] != shown[1]
     assert [content([batch])[0] for batch in dynamic.epoch_batches(2)] != shown[0]
+
+
+PAIRS = dict(format=SentencePair(max_length=48), objectives={"mlm": MaskedLM(), "nsp": NextSentence()})
+
+
+def pairs(step) -> list:
+    return [(batch.ids, batch.input_ids.tolist(), batch.targets["nsp"].labels.tolist()) for batch in step]
+
+
+def test_a_format_that_changes_with_the_epoch_is_resumed_bit_for_bit_over_the_border_of_epochs(store):
+    """Steps of three packs: some lie in two epochs, whose tables differ."""
+    forward = source_of(store, **PAIRS)
+    epochs = [forward.position(index)["epoch"] for index in range(200)]
+    last = next(index for index, epoch in enumerate(epochs) if epoch >= 3.2)
+    expected = [pairs(forward.step(index)) for index in range(last)]
+    crossing = [index for index in range(last) if int(epochs[index]) != int(epochs[index + 1])]
+    fresh = source_of(store, **PAIRS)
+
+    assert len(crossing) >= 3
+    for index in (crossing[1], crossing[2], 0, crossing[0], last - 1, crossing[2]):
+        assert pairs(fresh.step(index)) == expected[index]
+        assert fresh.position(index) == forward.position(index)
+
+
+def test_every_epoch_of_a_changing_format_visits_its_own_blocks_once(store):
+    source = source_of(store, **PAIRS, packs_per_step=1)
+    tables = [SentencePair(max_length=48).blocks(store, 3, epoch) for epoch in range(3)]
+
+    passed = 0
+    for epoch, table in enumerate(tables):
+        batches = list(source.epoch_batches(epoch))
+        assert sorted(i for batch in batches for i in batch.ids) == list(range(table.num_blocks))
+        labels = {i: label for b in batches for i, label in zip(b.ids, b.targets["nsp"].labels.tolist(), strict=True)}
+        assert [labels[i] for i in range(table.num_blocks)] == table.pair_labels.tolist()
+        assert source.position(passed)["tokens"] == sum(t.packed_lengths.sum() for t in tables[:epoch])
+        passed += len(batches)
+    assert len({table.num_blocks for table in tables}) > 1
+
+
+def test_static_data_repeats_its_pairs_with_its_masks(store):
+    """BERT's data of ten copies: the copies come again, in another order."""
+    source = source_of(store, **PAIRS, num_maskings=2, packs_per_step=1, max_tokens=48, max_sequences=1)
+
+    epochs = [sorted(pairs([batch])[0][1:] for batch in source.epoch_batches(epoch)) for epoch in range(4)]
+
+    assert epochs[0] == epochs[2] != epochs[1] == epochs[3]
 
 
 def test_shards_change_nothing(documents, write_store, store):

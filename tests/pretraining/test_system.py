@@ -7,13 +7,15 @@ import torch
 from spanwise import recipes
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.pretraining.formats import SegmentPair, SentencePair, SplitSegments
 from spanwise.pretraining.masking import NoMasking, NoReplacement
-from spanwise.pretraining.objectives import CausalLM, MaskedLM
+from spanwise.pretraining.objectives import CausalLM, MaskedLM, NextSentence
 from spanwise.pretraining.system import (
     build_model,
     check,
     check_inputs,
     continue_model,
+    shaped_like,
     training_source,
     validation_source,
 )
@@ -64,6 +66,58 @@ def test_objectives_that_encoder_or_masking_cannot_serve_are_refused_before_any_
         check(replace(small(), encoder=causal, objectives=clm))
     with pytest.raises(ConfigError, match=r"'mlm'.*NoMasking"):
         check(replace(small(), **reads_all))
+
+
+def test_pairs_and_their_labels_are_asked_of_format_encoder_and_pooler():
+    pooled = replace(small().encoder, pooler=True)
+    nsp = dict(format=SentencePair(max_length=64), objectives={"nsp": NextSentence()})
+
+    check(replace(small(), encoder=pooled, **nsp))
+    with pytest.raises(ConfigError, match=r"'nsp'.*encoder\.pooler=true"):
+        check(replace(small(), **nsp))
+    with pytest.raises(ConfigError, match=r"'nsp'.*SingleSegment.*SentencePair"):
+        check(replace(small(), encoder=pooled, objectives=nsp["objectives"]))
+    with pytest.raises(ConfigError, match=r"'nsp'.*causal=true"):
+        check(replace(small(), encoder=replace(pooled, causal=True), **nsp))
+
+
+def test_an_encoder_with_fewer_token_types_than_the_format_is_refused():
+    one = replace(small().encoder, num_token_types=1)
+    check(replace(small(), encoder=one, format=SegmentPair(max_length=64)))
+    with pytest.raises(ConfigError, match=r"format\.num_token_types 2.*encoder\.num_token_types 1"):
+        check(replace(small(), encoder=one, format=SplitSegments(max_length=64)))
+
+
+def test_a_pooler_that_a_checkpoint_lacks_starts_fresh_and_is_named(tiny_store, tmp_path):
+    bare = build_model(small(), tiny_store.vocabulary.size)
+    write_folder(tmp_path / "m", bare.encoder, {"mlm": bare.heads["mlm"]}, tiny_store.tokenizer())
+    checkpoint = read_folder(tmp_path / "m")
+    wanted = replace(
+        small(),
+        encoder=replace(small().encoder, pooler=True),
+        format=SentencePair(max_length=64),
+        objectives={"mlm": MaskedLM(), "nsp": NextSentence()},
+    )
+    recipe = shaped_like(wanted, checkpoint.config)
+    check(recipe)
+
+    model, fresh = continue_model(recipe, checkpoint)
+
+    assert fresh == ("pooler", "nsp") and recipe.encoder.pooler
+    expected = build_model(wanted, tiny_store.vocabulary.size).encoder.pooler
+    assert torch.equal(model.encoder.pooler.dense.weight, expected.dense.weight)
+    assert torch.equal(model.encoder.embeddings.position.weight, bare.encoder.embeddings.position.weight)
+
+
+def test_a_checkpoint_whose_encoder_cannot_serve_the_recipe_is_refused(tiny_store, tmp_path):
+    one_type = replace(small(), encoder=replace(small().encoder, num_token_types=1))
+    model = build_model(one_type, tiny_store.vocabulary.size)
+    write_folder(tmp_path / "m", model.encoder, {}, tiny_store.tokenizer())
+    checkpoint = read_folder(tmp_path / "m")
+
+    check_inputs(small(), tiny_store, checkpoint)
+    with pytest.raises(CheckpointError, match=r"m does not fit.*format\.num_token_types 2"):
+        check_inputs(replace(small(), format=SplitSegments(max_length=64)), tiny_store, checkpoint)
 
 
 def test_a_masking_and_a_replacement_that_undo_each_other_are_refused():

@@ -36,6 +36,17 @@ def visits_of(store, table: BlockTable) -> np.ndarray:
     return np.cumsum(steps)[:-1]
 
 
+def documents_of(store, offsets: np.ndarray) -> np.ndarray:
+    """Return the document that each token of the store lies in."""
+    return np.searchsorted(store.sentence_offsets[store.document_borders], offsets, side="right") - 1
+
+
+def equal_tables(one: BlockTable, other: BlockTable) -> bool:
+    """Say whether two tables hold the same blocks in the same order."""
+    columns = ("starts", "lengths", "second_starts", "second_lengths", "pair_labels", "num_special")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
+
+
 def cut(sentence, room: int, may_start) -> list[list[int]]:
     """Cut a sentence into pieces of at most `room` ids, before a word where there is one (FAMILY 3.1)."""
     rest, pieces = [int(token) for token in sentence], []

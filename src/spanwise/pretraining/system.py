@@ -31,7 +31,7 @@ def check(recipe: PretrainingRecipe) -> None:
     Raises: ConfigError that names both parts.
     """
     check_needs(recipe.format, recipe.objectives, recipe.masking)
-    check_encoder_needs(recipe.encoder, recipe.objectives)
+    _check_encoder(recipe, recipe.encoder)
     _check_masking(recipe)
     for name, objective in recipe.objectives.items():
         if name != objective.name:
@@ -48,13 +48,18 @@ def check(recipe: PretrainingRecipe) -> None:
             f"batch.max_tokens {recipe.batch.max_tokens} holds no sequence of format.max_length "
             f"{recipe.format.max_length}; raise the first or lower the second."
         )
-    num_types = getattr(recipe.format, "num_token_types", 1)
-    if num_types > max(1, recipe.encoder.num_token_types):
-        raise ConfigError(
-            f"format.num_token_types {num_types} is more than encoder.num_token_types "
-            f"{recipe.encoder.num_token_types}; lower the first or raise the second."
-        )
     recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
+
+
+def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderShape) -> None:
+    """Objectives and format get from the encoder what they need. Raises: ConfigError."""
+    check_encoder_needs(encoder, recipe.objectives)
+    num_types = getattr(recipe.format, "num_token_types", 1)
+    if num_types > max(1, encoder.num_token_types):
+        raise ConfigError(
+            f"format.num_token_types {num_types} is more than encoder.num_token_types {encoder.num_token_types}; "
+            "lower the first or raise the second."
+        )
 
 
 def _check_masking(recipe: PretrainingRecipe) -> None:
@@ -93,6 +98,10 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
             f"{checkpoint.folder} has {checkpoint.config.vocab_size:,} vocabulary rows, {store.path} was made with "
             f"{store.vocabulary.size:,} ids. Prepare the text with the tokenizer of the checkpoint."
         )
+    try:
+        _check_encoder(recipe, shaped_like(recipe, checkpoint.config).encoder)
+    except ConfigError as error:
+        raise CheckpointError(f"{checkpoint.folder} does not fit the recipe: {error}") from error
     if recipe.format.max_length > checkpoint.config.max_positions:
         raise CheckpointError(
             f"format.max_length {recipe.format.max_length} is longer than the {checkpoint.config.max_positions} "
