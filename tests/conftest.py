@@ -21,7 +21,9 @@ from spanwise.text.learn import learn_tokenizer
 def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the long tests too")
     parser.addoption(
-        "--data-folder", type=Path, help="folder of public data sets for slow tests (text/, qa/squad/, qa/squadshifts/)"
+        "--data-folder",
+        type=Path,
+        help="folder of public data sets for slow tests, written --data-folder=DIR (text/, qa/squad/, re/, ...)",
     )
 
 
