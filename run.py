@@ -54,9 +54,7 @@ def check_machine():
         stop(f"{ROOT} can't be written, so no .venv can be made there: copy the folder to one of your own.")
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < MIN_FREE_GB:
-        stop(
-            f"{free:.1f} GB free at {ROOT}; the set-up needs {MIN_FREE_GB} GB, 12 with torch for CUDA: free some space."
-        )
+        stop(f"{free:.1f} GB free at {ROOT}; the set-up needs {MIN_FREE_GB} GB (12 with CUDA): free some space.")
 
 
 def fingerprint():
