@@ -1,13 +1,27 @@
 from huggingface_hub import ModelCard
 from tests.nn.toy import toy_config
 
+from spanwise.interop.architectures import Choice
 from spanwise.interop.model_card import write_model_card
+from spanwise.interop.tables import BY_CLASS
+
+
+def write(path, name, heads, **options):
+    choice = Choice(family=BY_CLASS[name], name=name)
+    write_model_card(path / "README.md", toy_config(), choice, heads, has_tokenizer=False, **options)
+    return ModelCard.load(path / "README.md")
 
 
 def test_the_card_is_one_that_hubs_read_and_names_heads_and_shape(tmp_path):
-    write_model_card(tmp_path / "README.md", toy_config(), "BertForMaskedLM", ["mlm", "sbo"], has_tokenizer=False)
-    card = ModelCard.load(tmp_path / "README.md")
+    card = write(tmp_path, "BertForMaskedLM", ["mlm", "sbo"])
     assert card.data.library_name == "transformers" and card.data.pipeline_tag == "fill-mask"
-    assert "spanbert" in card.data.tags
+    assert card.data.tags == ["spanwise", "bert", "spanbert"]
     for words in ("span boundary objective", "3 layers", "vocabulary 99", "AutoModelForMaskedLM", "no tokenizer"):
         assert words in card.text
+
+
+def test_the_card_of_an_encoder_that_no_stock_class_computes_offers_none(tmp_path):
+    card = write(tmp_path, "SpanwiseEncoder", [], notes=["No class of Hugging Face computes this."])
+    assert card.data.library_name == "spanwise" and card.data.tags == ["spanwise"]
+    assert "No class of Hugging Face computes this." in card.text and "transformers" not in card.text
+    assert 'spanwise.load("path/to/this/folder")' in card.text

@@ -5,19 +5,20 @@ from tests.nn.toy import toy_config
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.model_config import config_record, encoder_config
+from spanwise.interop.tables import bert
 
 PATH = Path("folder/config.json")
 
 
 def make_record(**changes):
-    record = config_record(toy_config(), "BertForMaskedLM", pad_id=0) | changes
+    record = config_record(toy_config(), bert.FAMILY, "BertForMaskedLM") | changes
     return {key: value for key, value in record.items() if value is not None}
 
 
 @pytest.mark.parametrize("changes", [{}, {"activation": "gelu_tanh", "norm_eps": 1e-5, "attention_dropout": 0.1}])
 def test_our_own_settings_come_back(changes):
     config = toy_config(**changes)
-    assert encoder_config(config_record(config, "BertModel", 0), PATH) == config
+    assert encoder_config(config_record(config, bert.FAMILY, "BertModel"), PATH) == config
 
 
 def test_a_folder_without_model_type_but_with_berts_settings_is_bert():
@@ -36,7 +37,8 @@ def test_a_folder_without_model_type_but_with_berts_settings_is_bert():
         ({"num_attention_heads": 5}, "does not divide"),
         ({"hidden_act": "relu"}, "hidden_act 'relu'"),
         ({"position_embedding_type": "relative_key"}, "relative_key"),
-        ({"is_decoder": True}, "is_decoder"),
+        ({"add_cross_attention": True}, "add_cross_attention"),
+        ({"pruned_heads": {"0": [1]}}, "pruned_heads"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(changes, named):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,19 +12,25 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.heads import Size, form_of, make_head, size_of
+from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
 from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.sequence_head import SequenceForm
 from spanwise.nn.spans import SpanBoundaryHead
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What a folder lacked for the class it names, and what it held that nothing here uses."""
+    """What a folder lacked for the class it names, what it held that nothing here uses, and what reading changed."""
 
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # a sentence each
 
     def __str__(self) -> str:
         parts = [
@@ -31,7 +38,7 @@ class LoadReport:
             for what, names in (("missing", self.missing), ("not used", self.unexpected))
             if names
         ]
-        return "; ".join(parts) or "all tensors found and used"
+        return "; ".join([*parts, *self.notes]) or "all tensors found and used"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +48,35 @@ class Checkpoint:
     folder: Path
     config: EncoderConfig
     tensors: dict[str, Tensor]  # the encoder's, in our names
-    heads: dict[str, dict[str, Tensor]]  # "mlm", "nsp", "sbo", "qa": tensors in our names
+    heads: dict[str, dict[str, Tensor]]  # "mlm", "sbo", "qa", ... (interop/heads.py): tensors in our names
     source_class: str  # the class that config.json names
     tokenizer_folder: Path | None  # where the folder holds a tokenizer
     report: LoadReport
+    model_type: str = "bert"  # the family
+    labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
     record: dict[str, Any] = field(default_factory=dict)  # spanwise.json, empty for folders of others
 
+    def form_of(self, head: str, encoder: Encoder) -> SequenceForm:
+        """How a "classification" or "multiple_choice" head reads sequences here: as recorded, else as the family."""
+        recorded = self.record.get("forms", {}).get(head)
+        return recorded or form_of(BY_MODEL_TYPE[self.model_type], head, encoder)
 
-def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None) -> Encoder:
+
+def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, seed: int = 0) -> Encoder:
     """An encoder with the checkpoint's weights. `config` may change what has no weights, such as dropout rates.
+
+    A pooler that `config` asks for and the checkpoint lacks starts fresh from `seed`, which is logged.
 
     Raises:
         CheckpointError: `config` has another shape than the weights.
     """
     encoder = Encoder(config or checkpoint.config)
-    fill(encoder, checkpoint.tensors, f"the encoder of {checkpoint.folder}")
+    tensors = checkpoint.tensors
+    if encoder.pooler is not None and "pooler.dense.weight" not in tensors:
+        initialize(encoder.pooler, encoder.config, seed, prefix="pooler")
+        tensors = tensors | {f"pooler.{name}": tensor for name, tensor in encoder.pooler.named_parameters()}
+        logger.warning("%s has no pooler; it starts fresh.", checkpoint.folder)
+    fill(encoder, tensors, f"the encoder of {checkpoint.folder}")
     return encoder
 
 
@@ -66,20 +87,22 @@ def build_head(checkpoint: Checkpoint, name: Literal["sbo"], encoder: Encoder) -
 @overload
 def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module | None: ...
 def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module | None:
-    """The head `name` ("mlm", "sbo", "nsp" or "qa") with its weights, tied to `encoder`; None where there is none."""
+    """The head `name` (interop/heads.py lists them) with its weights, for `encoder`; None where there is none.
+
+    Raises: ConfigError where the head reads a pooler and `encoder` has none.
+    """
     tensors = checkpoint.heads.get(name)
     if tensors is None:
         return None
-    config, word_embedding = encoder.config, encoder.word_embedding
-    if name == "mlm":
-        head: nn.Module = MaskedLMHead(config, word_embedding)
-    elif name == "sbo":
-        head = SpanBoundaryHead(config, word_embedding, *tensors["positions.weight"].shape)
-    elif name == "qa":
-        head = QuestionAnsweringHead(config)
-    else:
-        head = nn.Linear(config.hidden_size, 2)
+    head = make_head(name, encoder, size_of(name, tensors), checkpoint.form_of(name, encoder))
     fill(head, tensors, f"the {name} head of {checkpoint.folder}")
+    return head
+
+
+def fresh_head(checkpoint: Checkpoint, name: str, encoder: Encoder, seed: int, size: Size = ()) -> nn.Module:
+    """A head `name` in the form of the checkpoint's family, with fresh weights; `size` as in `make_head`."""
+    head = make_head(name, encoder, size, checkpoint.form_of(name, encoder))
+    initialize(head, encoder.config, seed, prefix=name)
     return head
 
 

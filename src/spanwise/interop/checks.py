@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.family import Family
+from spanwise.interop.heads import form_of, make_head, size_of
 from spanwise.interop.key_map import KeyMap, Line, Translated
 from spanwise.interop.tensor_files import StoredTensors
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.lm_head import TiedDecoder
+from spanwise.nn.sequence_head import SequenceForm
+
+Shape = tuple[int, ...]
 
 
 def check_complete(translated: Translated, key_map: KeyMap, folder: Path) -> None:
@@ -20,67 +27,87 @@ def check_complete(translated: Translated, key_map: KeyMap, folder: Path) -> Non
     if not translated.missing:
         return
     shown = ", ".join(repr(name) for name in translated.missing[:3])
-    needed = sum(len(line.theirs) for line in key_map.encoder)
+    needed = len({name for line in key_map.encoder for name in line.theirs})
     raise CheckpointError(
         f"{folder} lacks {len(translated.missing)} tensors that its config.json asks for, the first: {shown}. "
         f"(An encoder of this shape has {needed}; the files also hold {len(translated.unexpected)} unknown ones.)"
     )
 
 
-def check_tied(translated: Translated, stored: StoredTensors) -> None:
-    """Copies of tied tensors repeat them exactly."""
+def check_tied(translated: Translated, key_map: KeyMap, stored: StoredTensors) -> None:
+    """Copies of tied tensors, and layers that share their weights, repeat them exactly; fillers are as they must be."""
     if translated.untied:
         name = translated.untied[0]
+        kind = "layers that share" if key_map.canonical(name) in key_map.repeats else "tied decoders"
         raise CheckpointError(
-            f"{stored.files[name]}: {name!r} differs from the tensor it is tied to; only tied decoders are supported."
+            f"{stored.files[name]}: {name!r} differs from the tensor it is tied to; only {kind} are supported here."
         )
+    for name in translated.unexpected:
+        if key_map.canonical(name) in key_map.fillers:
+            raise CheckpointError(
+                f"{stored.files[name]}: {name!r} holds learned values, and an encoder of this shape has no such part."
+            )
 
 
-def check_shapes(translated: Translated, config: EncoderConfig, key_map: KeyMap, stored: StoredTensors) -> None:
-    """Shapes are those that the configuration asks for, vocabulary rows included."""
+def check_shapes(
+    translated: Translated,
+    config: EncoderConfig,
+    family: Family,
+    key_map: KeyMap,
+    stored: StoredTensors,
+    forms: Mapping[str, SequenceForm],
+) -> None:
+    """Shapes are those that the configuration asks for, vocabulary rows included. forms: of heads, where recorded."""
     with torch.device("meta"):
-        shapes = {name: tuple(parameter.shape) for name, parameter in Encoder(config).named_parameters()}
-    shapes["embeddings.word.weight"] = (config.vocab_size, config.hidden_size)
+        encoder = Encoder(config)
+    shapes = _shapes(encoder, config.vocab_size)
     _compare(translated.encoder, shapes, (*key_map.encoder, *key_map.pooler), translated, key_map, stored)
     for head, tensors in translated.heads.items():
-        _compare(tensors, _head_shapes(head, tensors, config), key_map.heads[head], translated, key_map, stored)
+        form = forms.get(head) or form_of(family, head, encoder)
+        if form == "pooled" and encoder.pooler is None:
+            with torch.device("meta"):  # the pooler may start fresh; the head's own shape doesn't depend on it
+                encoder = Encoder(replace(config, pooler=True))
+        with torch.device("meta"):
+            expected = _shapes(make_head(head, encoder, size_of(head, tensors), form), config.vocab_size)
+        absent = sorted(expected.keys() - tensors.keys())
+        if absent:
+            raise CheckpointError(f"the {head} head of {stored.folder} lacks {absent[0]!r}; write the folder again.")
+        lines = key_map.heads.get(head, ())
+        if tensors.keys() != {line.ours for line in lines}:
+            lines = tuple(Line(name, f"{head}.{name}") for name in tensors)
+        _compare(tensors, expected, lines, translated, key_map, stored)
 
 
-def _head_shapes(head: str, tensors: Mapping[str, Tensor], config: EncoderConfig) -> dict[str, tuple[int, ...]]:
-    D, V = config.hidden_size, config.vocab_size
-    square: dict[str, tuple[int, ...]] = {"weight": (D, D), "bias": (D,)}
-    norm: dict[str, tuple[int, ...]] = {"weight": (D,), "bias": (D,)}
-    if head == "mlm":
-        parts: dict[str, dict[str, tuple[int, ...]]] = {"dense": square, "norm": norm}
-    elif head == "sbo":
-        positions = tensors["positions.weight"]
-        num_positions, P = positions.shape if positions.ndim == 2 else (15, 200)
-        first: dict[str, tuple[int, ...]] = {"weight": (D, 2 * D + P), "bias": (D,)}
-        parts = {"linear1": first, "norm1": norm, "linear2": square, "norm2": norm}
-        parts["positions"] = {"weight": (num_positions, P)}
-    else:
-        pair: dict[str, tuple[int, ...]] = {"weight": (2, D), "bias": (2,)}
-        return pair if head == "nsp" else {f"linear.{kind}": shape for kind, shape in pair.items()}
-    return {"bias": (V,)} | {f"{part}.{kind}": shape for part, kinds in parts.items() for kind, shape in kinds.items()}
+def _shapes(module: torch.nn.Module, vocab_size: int) -> dict[str, Shape]:
+    """Shapes as files have them: vocabulary rows are the real ones."""
+    shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+    padded = "embeddings.word.weight" if isinstance(module, Encoder) else "bias"
+    if isinstance(module, Encoder | TiedDecoder) and padded in shapes:
+        shapes[padded] = (vocab_size, *shapes[padded][1:])
+    return shapes
 
 
 def _compare(
     tensors: Mapping[str, Tensor],
-    shapes: Mapping[str, tuple[int, ...]],
-    lines: tuple[Line, ...],
+    shapes: Mapping[str, Shape],
+    lines: Iterable[Line],
     translated: Translated,
     key_map: KeyMap,
     stored: StoredTensors,
 ) -> None:
-    theirs = {line.ours: line.theirs for line in lines}
+    theirs = {line.ours: line for line in lines}
     for ours, tensor in tensors.items():
-        expected = shapes[ours]
-        if tuple(tensor.shape) != expected:
-            names = [translated.source_names[key_map.canonical(name)] for name in theirs[ours]]
+        names = [translated.source_names.get(key_map.canonical(name), name) for name in theirs[ours].theirs]
+        if ours not in shapes:
+            raise CheckpointError(f"{stored.files[names[0]]}: nothing here has a place for the tensor {names[0]!r}.")
+        if tuple(tensor.shape) != shapes[ours]:
             stacked = f" (stacked with {', '.join(names[1:])})" if len(names) > 1 else ""
+            shape, expected = list(tensor.shape), list(shapes[ours])
+            if theirs[ours].transposed:
+                shape, expected = shape[::-1], expected[::-1]
             raise CheckpointError(
-                f"{stored.files[names[0]]}: tensor {names[0]!r}{stacked} has shape {list(tensor.shape)}, but "
-                f"config.json asks for {list(expected)}."
+                f"{stored.files[names[0]]}: tensor {names[0]!r}{stacked} has shape {shape}, but config.json asks for "
+                f"{expected}."
             )
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from spanwise.nn.config import EncoderConfig
+
 OLD_NORM_NAMES = {"gamma": "weight", "beta": "bias"}
+SHARED_PARTS = {"none": (), "all": ("attention", "feed_forward"), "attention": ("attention",)}
+SHARED_PARTS |= {"feed_forward": ("feed_forward",)}
 
 
 @dataclass(frozen=True, init=False)
@@ -18,10 +23,57 @@ class Line:
 
     ours: str
     theirs: tuple[str, ...]
+    transposed: bool
 
-    def __init__(self, ours: str, *theirs: str) -> None:
+    def __init__(self, ours: str, *theirs: str, transposed: bool = False) -> None:
         object.__setattr__(self, "ours", ours)
         object.__setattr__(self, "theirs", theirs)
+        object.__setattr__(self, "transposed", transposed)
+
+
+@dataclass(frozen=True)
+class LayerPart:
+    """A linear layer or LayerNorm within one layer: our name below `layers.{i}.`, theirs below their layer's prefix."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    transposed: bool = False  # whether files hold the matrix with inputs as rows
+
+    def lines(self, ours: str, theirs: str) -> tuple[Line, Line]:
+        """Weight and bias of this part in one layer."""
+        weight, bias = (
+            Line(
+                f"{ours}.{self.ours}.{kind}",
+                *(f"{theirs}.{name}.{kind}" for name in self.theirs),
+                transposed=self.transposed and kind == "weight",
+            )
+            for kind in ("weight", "bias")
+        )
+        return weight, bias
+
+
+def layer_lines(
+    config: EncoderConfig, parts: Iterable[LayerPart], place: Callable[[int], str]
+) -> tuple[tuple[Line, ...], dict[str, str]]:
+    """Lines of all layers, and the tensors that files repeat because our layers share them.
+
+    place: the prefix of layer i in files. Where several layers have one place (ALBERT's groups), the file holds their
+    tensors once.
+    """
+    lines: list[Line] = []
+    repeats: dict[str, str] = {}
+    shared = SHARED_PARTS[config.sharing]
+    for part in parts:
+        first = part.lines("layers.0", place(0))
+        lines += first
+        for i in range(1, config.num_layers):
+            own = part.lines(f"layers.{i}", place(i))
+            if not part.ours.startswith(shared):
+                lines += own
+            elif place(i) != place(0):
+                for line, original in zip(own, first, strict=True):
+                    repeats |= dict(zip(line.theirs, original.theirs, strict=True))
+    return tuple(lines), repeats
 
 
 @dataclass(frozen=True)
@@ -41,87 +93,123 @@ class Translated:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyMap:
-    """Lines of the encoder, its pooler and every head, with what a reader must forgive."""
+    """Lines of the encoder, its pooler and every head, with what a reader must forgive and a writer must add."""
 
     encoder: tuple[Line, ...]
     pooler: tuple[Line, ...]
     heads: Mapping[str, tuple[Line, ...]]
-    copies: Mapping[str, str]
-    buffers: frozenset[str]
+    copies: Mapping[str, str]  # tied or derived tensors that some files carry -> the tensor that they repeat
+    buffers: frozenset[str]  # counted up, not learned
     root: str  # prefix that a bare encoder class leaves out
-    optional_prefix: str  # prefix that some training code puts before everything
+    bare: tuple[str, ...]  # how names begin that have lost this prefix
+    repeats: Mapping[str, str] = field(default_factory=dict)  # as `copies`, but files of the family always hold them
+    fillers: Mapping[str, Tensor] = field(default_factory=dict)  # what the family has and our encoder does without
+    optional_prefix: str = "decoder."  # that some training code puts before everything
 
     def canonical(self, name: str) -> str:
         """The name as the table spells it: one optional prefix off, root prefix on, `weight` and `bias` for norms."""
         name = name.removeprefix(self.optional_prefix)
         name = re.sub(r"\.(gamma|beta)$", lambda match: "." + OLD_NORM_NAMES[match[1]], name)
-        return self.root + name if name.startswith(("embeddings.", "encoder.", "pooler.")) else name
+        return self.root + name if name.startswith(self.bare) else name
 
-    def to_ours(self, tensors: Mapping[str, Tensor]) -> Translated:
-        """Translate a file."""
+    def ambiguous_heads(self) -> frozenset[str]:
+        """Heads that have a name in common with another: only the class that a folder names tells which is meant."""
+        counts = Counter(name for lines in self.heads.values() for line in lines for name in line.theirs)
+        return frozenset(
+            head for head, lines in self.heads.items() if any(counts[n] > 1 for line in lines for n in line.theirs)
+        )
+
+    def to_ours(self, tensors: Mapping[str, Tensor], heads_of_class: Collection[str] = ()) -> Translated:
+        """Translate a file. `heads_of_class`: the heads that the class named by the folder has."""
         source_names = {self.canonical(name): name for name in tensors}
         left = {name: tensors[source] for name, source in source_names.items()}
-        untied = tuple(
-            source_names[copy]
-            for copy, original in self.copies.items()
-            if copy in left and original in left and not torch.equal(left[copy], left[original])
-        )
-        for copy, original in self.copies.items():
-            if copy in left and original in left:
-                del left[copy]
+        untied = []
+        for copy, original in (*self.copies.items(), *self.repeats.items()):
+            if copy not in left:
+                continue
+            tensor = left.pop(copy)
+            if original not in left:  # the file holds the copy alone
+                left[original], source_names[original] = tensor, source_names[copy]
+            elif not torch.equal(tensor, left[original]):
+                untied.append(source_names[copy])
         for name in self.buffers & left.keys():
             del left[name]
 
-        missing: list[str] = []
-        encoder = self._take(self.encoder, left, missing)
-        encoder |= self._take_if_any(self.pooler, left, missing)
-        heads = {name: self._take_if_any(lines, left, missing) for name, lines in self.heads.items()}
+        found = _Taker(self, left)
+        encoder = found.take(self.encoder)
+        encoder |= found.take_if_any(self.pooler)
+        ambiguous = self.ambiguous_heads() - set(heads_of_class)
+        heads = {
+            name: found.take_if_any(lines)
+            for name, lines in sorted(self.heads.items(), key=lambda item: item[0] not in heads_of_class)
+            if name not in ambiguous
+        }
+        for name, filler in self.fillers.items():
+            if name in left and torch.equal(left[name], filler.to(left[name].dtype)):
+                found.used.add(name)
         return Translated(
             encoder=encoder,
             heads={name: taken for name, taken in heads.items() if taken},
-            missing=tuple(missing),
-            unexpected=tuple(source_names[name] for name in left),
-            untied=untied,
+            missing=tuple(found.missing),
+            unexpected=tuple(source_names[name] for name in left if name not in found.used),
+            untied=tuple(untied),
             source_names=source_names,
         )
 
     def encoder_to_theirs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Their names for our encoder's tensors, without the pooler."""
-        return self._give(self.encoder, tensors)
+        given = self.give(self.encoder, tensors)
+        given |= {copy: given[original].clone() for copy, original in self.repeats.items()}
+        return given | {name: filler.clone() for name, filler in self.fillers.items()}
 
     def pooler_to_theirs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return self._give(self.pooler, tensors)
+        return self.give(self.pooler, tensors)
 
     def head_to_theirs(self, head: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Their names for the tensors of one head."""
-        return self._give(self.heads[head], tensors)
+        return self.give(self.heads[head], tensors)
 
     def without_root(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The names that the bare encoder class uses."""
         return {name.removeprefix(self.root): tensor for name, tensor in tensors.items()}
 
-    def _take(self, lines: tuple[Line, ...], left: dict[str, Tensor], missing: list[str]) -> dict[str, Tensor]:
-        taken = {}
-        for line in lines:
-            names = [self.canonical(name) for name in line.theirs]
-            absent = [name for name in names if name not in left]
-            missing += absent
-            parts = [left.pop(name) for name in names if name in left]
-            if not absent:
-                taken[line.ours] = parts[0] if len(parts) == 1 else _stack(parts)
-        return taken
-
-    def _take_if_any(self, lines: tuple[Line, ...], left: dict[str, Tensor], missing: list[str]) -> dict[str, Tensor]:
-        present = any(self.canonical(name) in left for line in lines for name in line.theirs)
-        return self._take(lines, left, missing) if present else {}
-
     @staticmethod
-    def _give(lines: tuple[Line, ...], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def give(lines: Iterable[Line], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of some lines in their names."""
         given: dict[str, Tensor] = {}
         for line in lines:
             parts = tensors[line.ours].chunk(len(line.theirs))
+            if line.transposed:
+                parts = tuple(part.t() for part in parts)
             given |= {name: part.contiguous() for name, part in zip(line.theirs, parts, strict=True)}
         return given
+
+
+class _Taker:
+    """Takes lines out of a file's tensors and remembers which were used and which were missed."""
+
+    def __init__(self, key_map: KeyMap, left: Mapping[str, Tensor]) -> None:
+        self.key_map, self.left = key_map, left
+        self.used: set[str] = set()
+        self.missing: list[str] = []
+
+    def take(self, lines: Iterable[Line]) -> dict[str, Tensor]:
+        taken = {}
+        for line in lines:
+            names = [self.key_map.canonical(name) for name in line.theirs]
+            absent = [name for name in names if name not in self.left]
+            self.missing += absent
+            parts = [self.left[name] for name in names if name in self.left]
+            self.used.update(names)
+            if not absent:
+                parts = [part.t() if line.transposed and part.ndim == 2 else part for part in parts]
+                taken[line.ours] = parts[0] if len(parts) == 1 else _stack(parts)
+        return taken
+
+    def take_if_any(self, lines: Iterable[Line]) -> dict[str, Tensor]:
+        lines = tuple(lines)
+        present = any(self.key_map.canonical(name) in self.left for line in lines for name in line.theirs)
+        return self.take(lines) if present else {}
 
 
 def _stack(parts: list[Tensor]) -> Tensor:

@@ -2,63 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from spanwise.interop.architectures import Choice
+from spanwise.interop.heads import TITLES
 from spanwise.nn.config import EncoderConfig
-
-PIPELINE_TAGS = {"BertForQuestionAnswering": "question-answering", "BertForMaskedLM": "fill-mask"}
-HEAD_NAMES = {
-    "mlm": "masked language model",
-    "sbo": "span boundary objective",
-    "nsp": "next sentence",
-    "qa": "extractive question answering",
-}
-AUTO_CLASSES = {
-    "BertForQuestionAnswering": "AutoModelForQuestionAnswering",
-    "BertForPreTraining": "AutoModelForPreTraining",
-    "BertForMaskedLM": "AutoModelForMaskedLM",
-    "BertModel": "AutoModel",
-}
 
 
 def write_model_card(
-    path: Path, config: EncoderConfig, architecture: str, heads: list[str], *, has_tokenizer: bool
+    path: Path,
+    config: EncoderConfig,
+    choice: Choice,
+    heads: list[str],
+    *,
+    has_tokenizer: bool,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write a card that says what the folder holds and how to load it. It claims nothing about quality."""
     from huggingface_hub import ModelCard, ModelCardData  # heavy, and only saving needs it
 
+    architecture, family = choice.architecture, choice.family
     data = ModelCardData(
-        library_name="transformers",
-        tags=["spanwise", "bert", *(["spanbert"] if "sbo" in heads else [])],
-        pipeline_tag=PIPELINE_TAGS.get(architecture),
+        library_name="transformers" if family.is_stock else "spanwise",
+        tags=list(dict.fromkeys(["spanwise", family.model_type, *(["spanbert"] if "sbo" in heads else [])])),
+        pipeline_tag=architecture.pipeline,
     )
     shape = (
         f"{config.num_layers} layers, hidden size {config.hidden_size}, {config.num_heads} heads, "
         f"vocabulary {config.vocab_size}, at most {config.max_positions} tokens"
     )
-    named = ", ".join(HEAD_NAMES.get(head, head) for head in heads) or "none"
-    auto = AUTO_CLASSES[architecture]
-    tokenizer = "" if has_tokenizer else "\nThe folder holds no tokenizer.\n"
-    content = f"""---
-{data.to_yaml()}
----
-
-# {architecture} made with spanwise
-
-A BERT-type encoder ({shape}). Heads: {named}.
-{tokenizer}
-```python
-import spanwise
-
-model = spanwise.load("path/to/this/folder")
-```
-
-```python
-from transformers import {auto}
-
-model = {auto}.from_pretrained("path/to/this/folder")
-```
-
-`heads.safetensors`, where present, keeps heads that `{architecture}` has no name for; spanwise reads them back.
-"""
-    ModelCard(content).save(path)
+    named = ", ".join(TITLES.get(head, head) for head in heads) or "none"
+    lines = [f"An encoder of the {family.label} type ({shape}). Heads: {named}.", *notes]
+    if not has_tokenizer:
+        lines.append("The folder holds no tokenizer.")
+    loads = ["import spanwise", "", 'model = spanwise.load("path/to/this/folder")']
+    blocks = ["```python\n" + "\n".join(loads) + "\n```"]
+    if family.is_stock:
+        auto = architecture.auto or choice.name
+        loads = [f"from transformers import {auto}", "", f'model = {auto}.from_pretrained("path/to/this/folder")']
+        blocks.append("```python\n" + "\n".join(loads) + "\n```")
+    content = "\n\n".join([f"---\n{data.to_yaml()}\n---", f"# {choice.name} made with spanwise", *lines, *blocks])
+    ModelCard(content + "\n").save(path)

@@ -1,4 +1,4 @@
-"""`config.json` of Hugging Face against our `EncoderConfig`, in both directions, for BERT-type models.
+"""`config.json` of Hugging Face against our `EncoderConfig`, in both directions.
 
 Only plain numbers and names are read. `auto_map`, `trust_remote_code`, `_attn_implementation` and everything else
 that could make a loader run code has no effect here.
@@ -6,85 +6,122 @@ that could make a loader run code has no effect here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.family import Family
+from spanwise.interop.tables import BY_CLASS, BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
+from spanwise.runtime.suggest import did_you_mean
 
-SUPPORTED_MODEL_TYPES = ("bert",)
-# our field -> (their key, required)
-NUMBERS: dict[str, tuple[str, bool]] = {
-    "vocab_size": ("vocab_size", True),
-    "hidden_size": ("hidden_size", True),
-    "num_layers": ("num_hidden_layers", True),
-    "num_heads": ("num_attention_heads", True),
-    "intermediate_size": ("intermediate_size", True),
-    "max_positions": ("max_position_embeddings", False),
-    "num_token_types": ("type_vocab_size", False),
-    "norm_eps": ("layer_norm_eps", False),
-    "hidden_dropout": ("hidden_dropout_prob", False),
-    "attention_dropout": ("attention_probs_dropout_prob", False),
-    "initializer_range": ("initializer_range", False),
-}
 FRACTIONS = frozenset({"norm_eps", "hidden_dropout", "attention_dropout", "initializer_range"})
-ACTIVATIONS: dict[str, Literal["gelu", "gelu_tanh"]] = {
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_tanh": "gelu_tanh",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-}
-# settings that change what is computed, with the only value that a BERT encoder has
-REFUSED_UNLESS = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+UNNAMED = {"hidden_size", "num_hidden_layers", "num_attention_heads"}  # of BERT folders older than `model_type`
 
 
-def encoder_config(record: dict[str, Any], path: Path) -> EncoderConfig:
+def find_family(settings: Mapping[str, Any], path: Path) -> Family:
+    """The family that the content of `path` speaks of. Before 2019 folders named none: those are BERT's.
+
+    Raises:
+        CheckpointError: a `model_type` that is not supported, or none and not BERT's settings either.
+    """
+    model_type = settings.get("model_type")
+    if model_type is None and settings.keys() >= UNNAMED:
+        named = next(iter(settings.get("architectures") or ()), "BertModel")
+        return BY_CLASS.get(named, BY_MODEL_TYPE["bert"])
+    if model_type is None:
+        raise CheckpointError(f"{path} names no model_type and lacks BERT's settings (hidden_size, num_hidden_layers).")
+    if model_type not in BY_MODEL_TYPE:
+        supported = ", ".join(BY_MODEL_TYPE)
+        raise CheckpointError(
+            f"{path} says model_type {model_type!r}; this version reads: {supported}."
+            f"{did_you_mean(str(model_type), BY_MODEL_TYPE)}"
+        )
+    return BY_MODEL_TYPE[model_type]
+
+
+def encoder_config(settings: Mapping[str, Any], path: Path) -> EncoderConfig:
     """Read the shape of an encoder out of the content of `path`; `pooler` is left False, tensors decide it.
 
     Raises:
         CheckpointError: another kind of model, a missing or senseless value.
     """
-    model_type = record.get("model_type")
-    if model_type is None and not {"hidden_size", "num_hidden_layers", "num_attention_heads"} <= record.keys():
-        raise CheckpointError(f"{path} names no model_type and lacks BERT's settings (hidden_size, num_hidden_layers).")
-    if model_type is not None and model_type not in SUPPORTED_MODEL_TYPES:
-        supported = ", ".join(SUPPORTED_MODEL_TYPES)
-        raise CheckpointError(f"{path} says model_type {model_type!r}; this version reads: {supported}.")
-    for key, only in REFUSED_UNLESS.items():
-        if record.get(key, only) != only:
-            raise CheckpointError(f"{path} says {key} = {record[key]!r}; only {only!r} is supported.")
-    values: dict[str, Any] = {}
-    for ours, (theirs, required) in NUMBERS.items():
-        value = record.get(theirs)
+    family = find_family(settings, path)
+    for key, only in family.only.items():
+        if settings.get(key, only) != only:
+            raise CheckpointError(f"{path} says {key} = {settings[key]!r}; only {only!r} is supported.")
+    values = dict(family.constants)
+    for ours, theirs in family.settings.items():
+        value = settings.get(theirs)
         if value is None:
-            if required:
+            if ours not in family.defaults:
                 raise CheckpointError(f"{path} lacks {theirs!r}.")
+            values[ours] = family.defaults[ours]
             continue
         wanted = (int, float) if ours in FRACTIONS else (int,)
         if isinstance(value, bool) or not isinstance(value, wanted):
             raise CheckpointError(f"{path} says {theirs} = {value!r}; a number was expected.")
         values[ours] = float(value) if ours in FRACTIONS else value
-    activation = record.get("hidden_act", "gelu")
-    if activation not in ACTIVATIONS:
-        raise CheckpointError(f"{path} says hidden_act {activation!r}; supported: {', '.join(ACTIVATIONS)}.")
+    activation = settings.get(family.activation_key, next(iter(family.activations)))
+    if activation not in family.activations:
+        supported = ", ".join(family.activations)
+        raise CheckpointError(f"{path} says {family.activation_key} {activation!r}; supported: {supported}.")
     try:
-        return EncoderConfig(activation=ACTIVATIONS[activation], **values)
-    except ConfigError as error:
+        values |= family.read_settings(settings)
+        if values.get("embedding_size") == values["hidden_size"]:
+            values["embedding_size"] = None
+        return EncoderConfig(activation=family.activations[activation], **values)
+    except (ConfigError, TypeError) as error:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-def config_record(config: EncoderConfig, architecture: str, pad_id: int) -> dict[str, Any]:
-    """The content of `config.json` for the class `architecture`, stock keys only."""
-    record = {theirs: getattr(config, ours) for ours, (theirs, _) in NUMBERS.items()}
-    return {
+def read_labels(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of a classifier's scores, in order; () where the folder names none, or not all."""
+    named = settings.get("id2label")
+    if not isinstance(named, Mapping):
+        return ()
+    labels = [named.get(str(number)) for number in range(len(named))]
+    return tuple(map(str, labels)) if all(isinstance(label, str) for label in labels) else ()
+
+
+def config_record(
+    config: EncoderConfig,
+    family: Family,
+    architecture: str,
+    *,
+    tokens: Mapping[str, int | None] | None = None,
+    num_labels: int | None = None,
+    labels: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The content of `config.json` for the class `architecture`, stock keys only.
+
+    tokens: `pad_token_id` and the like, where a tokenizer says them. num_labels: scores of the class's classifier,
+    named by `labels` where these are given.
+    """
+    tokens = tokens or {}
+    activation = next(theirs for theirs, ours in family.activations.items() if ours == config.activation)
+    record = {
         "architectures": [architecture],
-        "model_type": "bert",
-        "hidden_act": "gelu_pytorch_tanh" if config.activation == "gelu_tanh" else "gelu",
+        "model_type": family.model_type,
+        family.activation_key: activation,
         "dtype": "float32",
-        "pad_token_id": pad_id,
-        "position_embedding_type": "absolute",
         "tie_word_embeddings": True,
-        **record,
+        **tokens,
+        **{theirs: getattr(config, ours) for ours, theirs in family.settings.items()},
+        **family.write_settings(config, tokens.get("pad_token_id")),
+        **family.architectures[architecture].settings,
     }
+    if num_labels is not None:
+        names = list(labels) or [f"LABEL_{number}" for number in range(num_labels)]
+        record["id2label"] = {str(number): name for number, name in enumerate(names)}
+        record["label2id"] = {name: number for number, name in enumerate(names)}
+    return record
+
+
+def lost_values(config: EncoderConfig, settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Our values that `settings`, written for `config`, do not say; spanwise.json keeps them."""
+    again = encoder_config(settings, path)
+    names = [field.name for field in fields(EncoderConfig) if field.name != "pooler"]
+    return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(again, name)}

@@ -32,6 +32,7 @@ SAFETENSORS, INDEX, PICKLED, HEADS = (
 class StoredTensors:
     """Tensors by their name in the file, and the file each came from."""
 
+    folder: Path
     tensors: dict[str, Tensor]
     files: dict[str, Path]
 
@@ -61,7 +62,7 @@ def read_weights(folder: Path) -> StoredTensors:
             raise CheckpointError(f"{path} repeats the tensor {twice!r} of {files[twice]}.")
         tensors |= read
         files |= dict.fromkeys(read, path)
-    return StoredTensors(tensors, files)
+    return StoredTensors(folder, tensors, files)
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:

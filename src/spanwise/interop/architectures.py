@@ -1,0 +1,143 @@
+"""Which class of Hugging Face a folder is written for: one that computes the encoder and holds the most special head.
+
+Every folder can be written. Where no class computes the encoder, it gets `model_type: spanwise`; heads that the class
+has no place for lie beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+
+from spanwise.errors import ConfigError
+from spanwise.interop.family import KINDS, Architecture, Family
+from spanwise.interop.key_map import KeyMap
+from spanwise.interop.tables import BY_CLASS, BY_MODEL_TYPE, FAMILIES
+from spanwise.nn.config import EncoderConfig
+from spanwise.runtime.suggest import did_you_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenHead:
+    """What the choice needs to know of a head: the names of its tensors, and its form where it reads sequences."""
+
+    tensors: Set[str]
+    form: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A class and its family; `reason` says why a family that was asked for, or the usual one, is not it."""
+
+    family: Family
+    name: str
+    reason: str | None = None
+
+    @property
+    def architecture(self) -> Architecture:
+        return self.family.architectures[self.name]
+
+
+def choose_architecture(
+    config: EncoderConfig,
+    heads: Mapping[str, GivenHead],
+    pad_id: int | None,
+    *,
+    main_head: str | None = None,
+    model_type: str | None = None,
+) -> Choice:
+    """The class that holds `main_head`, or else the most special one that the heads allow.
+
+    model_type: the family to stay in where several can hold the same.
+
+    Raises:
+        ConfigError: an unknown `model_type`, or a `main_head` that was not given.
+    """
+    if model_type is not None and model_type not in BY_MODEL_TYPE:
+        raise ConfigError(
+            f"Unknown model_type {model_type!r}; known: {', '.join(BY_MODEL_TYPE)}."
+            f"{did_you_mean(model_type, BY_MODEL_TYPE)}"
+        )
+    if main_head is not None and main_head not in heads:
+        raise ConfigError(
+            f"The main head {main_head!r} is not among those given: {', '.join(sorted(heads)) or 'none'}."
+        )
+    best: tuple[tuple[int, ...], Choice] | None = None
+    for place, family in enumerate(FAMILIES):
+        if family_refusal(family, config, pad_id) is not None:
+            continue
+        key_map = family.key_map(config, family.write_settings(config, pad_id))
+        for depth, (name, architecture) in enumerate(family.architectures.items()):
+            if _lacking(family, architecture, config, heads, key_map):
+                continue
+            holds_main = main_head in architecture.heads
+            if main_head is not None and not holds_main and architecture.kind == "task":
+                continue  # another task's class would hide what this folder is for
+            rank = (
+                int(family.is_stock),
+                int(holds_main),
+                KINDS.index(architecture.kind),
+                int(family.model_type == model_type),
+                int(not key_map.repeats),
+                int(not key_map.fillers),
+                -place,
+                -depth,
+            )
+            if best is None or rank > best[0]:
+                best = rank, Choice(family=family, name=name)
+    assert best is not None  # the family of our own names holds everything
+    choice = best[1]
+    if not choice.family.is_stock:
+        reasons = (family_refusal(family, config, pad_id) for family in FAMILIES)
+        usual = next(reason for reason in reasons if reason)
+        return Choice(family=choice.family, name=choice.name, reason=usual)
+    return choice
+
+
+def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, GivenHead], pad_id: int | None) -> Choice:
+    """The class `name`.
+
+    Raises:
+        ConfigError: an unknown class, one that does not compute the encoder, or one whose heads are not there.
+    """
+    family = BY_CLASS.get(name)
+    if family is None:
+        raise ConfigError(f"Unknown architecture {name!r}; known: {', '.join(BY_CLASS)}.{did_you_mean(name, BY_CLASS)}")
+    reason = family_refusal(family, config, pad_id)
+    if reason is not None:
+        raise ConfigError(f"{name} does not compute this encoder: {reason}. Name no class to have one chosen.")
+    key_map = family.key_map(config, family.write_settings(config, pad_id))
+    absent = _lacking(family, family.architectures[name], config, heads, key_map)
+    if absent:
+        given = sorted(heads) + (["pooler"] if config.pooler else [])
+        raise ConfigError(f"{name} needs {', '.join(absent)}; given: {', '.join(given) or 'none'}.")
+    return Choice(family=family, name=name)
+
+
+def family_refusal(family: Family, config: EncoderConfig, pad_id: int | None) -> str | None:
+    """What of this encoder no class of the family computes; None where it computes all."""
+    if config.activation not in family.activations.values():
+        return f"activation = {config.activation}"
+    return family.refusal(config, pad_id)
+
+
+def _lacking(
+    family: Family,
+    architecture: Architecture,
+    config: EncoderConfig,
+    heads: Mapping[str, GivenHead],
+    key_map: KeyMap,
+) -> list[str]:
+    """What the class needs and does not get: absent heads, heads of another form, another activation, a pooler."""
+    absent = [name for name in architecture.heads if name not in heads]
+    for name in architecture.heads:
+        given, form = heads.get(name), family.forms.get(name)
+        if given is None:
+            continue
+        if given.tensors != {line.ours for line in key_map.heads[name]} or given.form not in (None, form):
+            absent.append(f"a {name} head in the form of {family.label}")
+    if architecture.pooler and not config.pooler:
+        absent.append("pooler")
+    if architecture.only_gelu and config.activation != "gelu":
+        absent.append("activation = gelu")
+    return absent

@@ -1,0 +1,81 @@
+"""Every head by its name in folders: which module it is, and how its size is read off its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from torch import Tensor, nn
+
+from spanwise.errors import ConfigError
+from spanwise.interop.family import Family
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
+from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.replaced_token_head import ReplacedTokenHead
+from spanwise.nn.sequence_head import SequenceForm, SequenceHead
+from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.nn.token_head import TokenClassificationHead
+
+Size = tuple[int, ...]  # what a head's shape depends on beside the encoder: labels, or positions and their size
+SequenceHeadName = Literal["classification", "multiple_choice"]
+TITLES = {
+    "mlm": "masked language model",
+    "clm": "causal language model",
+    "sbo": "span boundary objective",
+    "nsp": "next sentence",
+    "sop": "sentence order",
+    "rtd": "replaced token detection",
+    "qa": "extractive question answering",
+    "classification": "sequence classification",
+    "tagging": "token classification",
+    "multiple_choice": "multiple choice",
+}
+SIZED_BY = {"sbo": "positions.weight", "classification": "out.weight", "tagging": "out.weight"}
+_PLAIN: dict[str, Callable[[Encoder], nn.Module]] = {
+    "mlm": lambda encoder: MaskedLMHead(encoder.config, encoder.word_embedding),
+    "clm": lambda encoder: TiedDecoder(encoder.word_embedding, bias=False),
+    "nsp": lambda encoder: nn.Linear(encoder.config.hidden_size, 2),
+    "sop": lambda encoder: nn.Linear(encoder.config.hidden_size, 2),
+    "rtd": lambda encoder: ReplacedTokenHead(encoder.config),
+    "qa": lambda encoder: QuestionAnsweringHead(encoder.config),
+}
+
+
+def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm = "pooled") -> nn.Module:
+    """A head with weights yet to be set.
+
+    size: labels of "classification" and "tagging"; positions and position size of "sbo"; () elsewhere.
+    form: of "classification" and "multiple_choice".
+
+    Raises:
+        ConfigError: an unknown name, or the form "pooled" on an encoder without pooler.
+    """
+    if name in _PLAIN:
+        return _PLAIN[name](encoder)
+    if name == "sbo":
+        return SpanBoundaryHead(encoder.config, encoder.word_embedding, *size)
+    if name == "tagging":
+        return TokenClassificationHead(encoder.config, size[0])
+    if name in ("classification", "multiple_choice"):
+        return SequenceHead(encoder.config, size[0] if size else 1, form, encoder.pooler)
+    raise ConfigError(f"there is no head {name!r}; heads are {', '.join(TITLES)}.")
+
+
+def size_of(name: str, tensors: Mapping[str, Tensor]) -> Size:
+    """The `size` that `make_head` needs for a head with these tensors."""
+    table = tensors.get(SIZED_BY.get(name, ""))
+    if table is None or table.ndim != 2:
+        return (15, 200) if name == "sbo" else (1,) if name in SIZED_BY else ()
+    return tuple(table.shape) if name == "sbo" else (table.shape[0],)
+
+
+def form_of(family: Family, name: str, encoder: Encoder) -> SequenceForm:
+    """How a head that reads whole sequences does so in a family. Where attention is causal, only the last token has
+    seen them."""
+    form = family.forms.get(name, "pooled")
+    return "last" if encoder.config.causal and not form.startswith("last") else form
+
+
+def is_sequence_head(name: str) -> bool:
+    return name in ("classification", "multiple_choice")

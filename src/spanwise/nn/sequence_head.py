@@ -1,0 +1,67 @@
+"""Scores of whole sequences: classification, and multiple choice with one score a sequence.
+
+The systems agree on the last product and differ in what it reads; a form names that.
+
+| form | reads | before the last product | who |
+|---|---|---|---|
+| pooled | first token | the encoder's pooler | BERT, ALBERT; multiple choice of RoBERTa |
+| tanh | first token | Linear D -> D, tanh | RoBERTa |
+| gelu | first token | Linear D -> D, GELU | ELECTRA |
+| last | last token | nothing; no bias | GPT-1 |
+| last_biased | last token | nothing | multiple choice of GPT-1 |
+
+Letters: T tokens in the pack, S sequences, D hidden size, K scores a sequence.
+Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark et al. 2020 (ELECTRA) and Radford et al.
+2018 (GPT-1) in the classes of Hugging Face.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from spanwise.errors import ConfigError
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.dropout import dropout
+from spanwise.nn.layer import gelu
+from spanwise.nn.sequences import Sequences
+
+SequenceForm = Literal["pooled", "tanh", "gelu", "last", "last_biased"]
+FORMS: tuple[SequenceForm, ...] = get_args(SequenceForm)
+
+
+class SequenceHead(nn.Module):
+    """K scores a sequence: [T, D] -> [S, K].
+
+    pooler: the encoder's, asked for by the form "pooled" alone. It stays the encoder's: counted, saved and decayed
+    once, with the encoder.
+
+    Raises: ConfigError for the form "pooled" without a pooler.
+    """
+
+    def __init__(
+        self, config: EncoderConfig, num_scores: int, form: SequenceForm, pooler: nn.Module | None = None
+    ) -> None:
+        super().__init__()
+        if form == "pooled" and pooler is None:
+            raise ConfigError("this head reads the pooler and the encoder has none; set encoder.pooler to true.")
+        self.form = form
+        self.dropout = config.hidden_dropout
+        self._pooler = (pooler,)  # a tuple hides it from nn.Module's registration
+        has_dense = form in ("tanh", "gelu")
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size) if has_dense else None
+        self.out = nn.Linear(config.hidden_size, num_scores, bias=form != "last")
+
+    def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
+        """hidden: [T, D]. Returns [S, K] float32."""
+        borders = sequences.cu_seqlens
+        rows_SD = hidden.index_select(0, borders[1:] - 1 if self.form.startswith("last") else borders[:-1])
+        (pooler,) = self._pooler
+        if pooler is not None and self.form == "pooled":
+            rows_SD = pooler(rows_SD)
+        elif self.dense is not None:
+            rows_SD = self.dense(dropout(rows_SD, self.dropout, self.training))
+            rows_SD = torch.tanh(rows_SD) if self.form == "tanh" else gelu(rows_SD, "gelu")
+        return self.out(dropout(rows_SD, self.dropout, self.training)).float()

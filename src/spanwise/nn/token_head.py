@@ -1,0 +1,25 @@
+"""Token classification head: K scores a token, for tagging.
+
+Letters: T tokens in the pack, D hidden size, K labels.
+Source: Devlin et al. 2019 (BERT), section 5.3; dropout, then one product, no conditional random field.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.dropout import dropout
+
+
+class TokenClassificationHead(nn.Module):
+    """Dropout, Linear D -> K."""
+
+    def __init__(self, config: EncoderConfig, num_labels: int) -> None:
+        super().__init__()
+        self.dropout = config.hidden_dropout
+        self.out = nn.Linear(config.hidden_size, num_labels)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """hidden: [T, D]. Returns [T, K] float32."""
+        return self.out(dropout(hidden, self.dropout, self.training)).float()
