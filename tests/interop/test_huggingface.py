@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -16,13 +17,16 @@ from transformers import (
     BertForMaskedLM,
     BertForPreTraining,
     BertForQuestionAnswering,
+    BertForTokenClassification,
     BertModel,
 )
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder, build_head
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.sequence_head import SequenceHead
 from spanwise.nn.sequences import Sequences
+from spanwise.nn.token_head import TokenClassificationHead
 
 IDS = torch.tensor([3, 14, 15, 92, 65, 35, 89, 7])
 
@@ -253,3 +257,56 @@ def test_the_tokenizer_is_saved_beside_and_its_padding_id_recorded(tmp_path, enc
     write_folder(tmp_path, encoder, {}, OneFile())
     assert json.loads((tmp_path / "config.json").read_text())["pad_token_id"] == 7
     assert read_folder(tmp_path).tokenizer_folder == tmp_path
+
+
+def test_an_encoder_without_token_types_is_written_with_a_row_of_zeros_and_comes_back_without(tmp_path):
+    encoder = toy_encoder(num_token_types=0)
+    write_folder(tmp_path, encoder, make_heads(encoder, "mlm"))
+    theirs, info = BertForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and theirs.config.type_vocab_size == 1
+    assert (hidden_of(encoder) - theirs.eval().bert(IDS[None]).last_hidden_state[0]).abs().max() < 1e-5
+    checkpoint = read_folder(tmp_path)
+    assert checkpoint.config == encoder.config and checkpoint.report.unexpected == ()
+    assert torch.equal(hidden_of(build_encoder(checkpoint).eval()), hidden_of(encoder))
+
+
+def test_a_causal_encoder_of_berts_shape_is_its_decoder(tmp_path):
+    encoder = toy_encoder(causal=True)
+    write_folder(tmp_path, encoder, make_heads(encoder, "mlm"))
+    theirs = AutoModel.from_pretrained(tmp_path).eval()
+    assert theirs.config.is_decoder
+    assert (hidden_of(encoder) - theirs(IDS[None]).last_hidden_state[0]).abs().max() < 1e-5
+    assert read_folder(tmp_path).config.causal
+
+
+def test_labels_are_written_and_read_and_number_the_scores(tmp_path):
+    encoder = toy_encoder()
+    head = TokenClassificationHead(encoder.config, 3)
+    write_folder(tmp_path / "named", encoder, {"tagging": head}, labels=["O", "B-이름", "I-이름"])
+    write_folder(tmp_path / "plain", encoder, {"tagging": head})
+    model = BertForTokenClassification.from_pretrained(tmp_path / "named")
+    assert model.config.id2label == {0: "O", 1: "B-이름", 2: "I-이름"} and model.classifier.weight.shape == (3, 32)
+    assert read_folder(tmp_path / "named").labels == ("O", "B-이름", "I-이름")
+    assert read_folder(tmp_path / "plain").labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+    write_folder(tmp_path / "none", encoder, make_heads(encoder, "mlm"))
+    assert read_folder(tmp_path / "none").labels == ()
+
+
+def test_a_pooler_that_is_asked_for_and_not_there_starts_fresh_and_is_said(folder, caplog):
+    checkpoint = read_folder(folder)
+    config = dataclasses.replace(checkpoint.config, pooler=True)
+    first, second, other = (build_encoder(checkpoint, config, seed) for seed in (3, 3, 4))
+    assert "has no pooler; it starts fresh" in caplog.text
+    assert torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)
+    assert not torch.equal(first.pooler.dense.weight, other.pooler.dense.weight)
+    assert torch.equal(hidden_of(first.eval()), hidden_of(build_encoder(checkpoint).eval()))
+
+
+def test_the_form_of_a_head_that_its_family_has_not_is_remembered(tmp_path):
+    encoder = toy_encoder()
+    head = SequenceHead(encoder.config, 3, "gelu")
+    written = write_folder(tmp_path, encoder, {"classification": head}, model_type="bert", architecture="BertModel")
+    assert written.beside == ("classification",)
+    checkpoint = read_folder(tmp_path)
+    again = build_head(checkpoint, "classification", build_encoder(checkpoint))
+    assert again.form == "gelu" and torch.equal(again.dense.weight, head.dense.weight)

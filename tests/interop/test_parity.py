@@ -86,7 +86,10 @@ def test_what_we_write_is_read_back_and_the_auto_model_has_equal_hidden_states(t
     again = read_folder(tmp_path / "ours")
     assert again.config == checkpoint.config and again.heads.keys() == checkpoint.heads.keys()
     assert again.report.missing == () and again.report.unexpected == ()
-    for tensors, others in ((checkpoint.tensors, again.tensors), *zip(checkpoint.heads.values(), again.heads.values())):
+    for tensors, others in (
+        (checkpoint.tensors, again.tensors),
+        *zip(checkpoint.heads.values(), again.heads.values(), strict=True),
+    ):
         assert tensors.keys() == others.keys()
         assert all(torch.equal(tensors[one], others[one]) for one in tensors)
     batch = make_batch(oracle)

@@ -27,7 +27,7 @@ class GivenHead:
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A class and its family; `reason` says why a family that was asked for, or the usual one, is not it."""
+    """A class and its family; `reason` says why none of Hugging Face's was taken, where none was."""
 
     family: Family
     name: str
@@ -78,7 +78,7 @@ def choose_architecture(
                 int(holds_main),
                 KINDS.index(architecture.kind),
                 int(family.model_type == model_type),
-                int(not key_map.repeats),
+                int(family.has_sharing == (config.sharing != "none")),
                 int(not key_map.fillers),
                 -place,
                 -depth,
@@ -88,9 +88,9 @@ def choose_architecture(
     assert best is not None  # the family of our own names holds everything
     choice = best[1]
     if not choice.family.is_stock:
-        reasons = (family_refusal(family, config, pad_id) for family in FAMILIES)
-        usual = next(reason for reason in reasons if reason)
-        return Choice(family=choice.family, name=choice.name, reason=usual)
+        refusals = {family.label: family_refusal(family, config, pad_id) for family in FAMILIES if family.is_stock}
+        reason = ", ".join(f"{label} has no {refused}" for label, refused in refusals.items())
+        return Choice(family=choice.family, name=choice.name, reason=reason)
     return choice
 
 
@@ -105,7 +105,9 @@ def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, Giv
         raise ConfigError(f"Unknown architecture {name!r}; known: {', '.join(BY_CLASS)}.{did_you_mean(name, BY_CLASS)}")
     reason = family_refusal(family, config, pad_id)
     if reason is not None:
-        raise ConfigError(f"{name} does not compute this encoder: {reason}. Name no class to have one chosen.")
+        raise ConfigError(
+            f"{name} does not compute this encoder: {family.label} has no {reason}. Name no class to have one chosen."
+        )
     key_map = family.key_map(config, family.write_settings(config, pad_id))
     absent = _lacking(family, family.architectures[name], config, heads, key_map)
     if absent:
@@ -115,7 +117,7 @@ def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, Giv
 
 
 def family_refusal(family: Family, config: EncoderConfig, pad_id: int | None) -> str | None:
-    """What of this encoder no class of the family computes; None where it computes all."""
+    """A value of this encoder that no class of the family computes; None where it computes all."""
     if config.activation not in family.activations.values():
         return f"activation = {config.activation}"
     return family.refusal(config, pad_id)

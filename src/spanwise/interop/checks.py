@@ -97,13 +97,14 @@ def _compare(
 ) -> None:
     theirs = {line.ours: line for line in lines}
     for ours, tensor in tensors.items():
-        names = [translated.source_names.get(key_map.canonical(name), name) for name in theirs[ours].theirs]
+        line = theirs.get(ours, Line(ours, ours))
+        names = [translated.source_names.get(key_map.canonical(name), name) for name in line.theirs]
         if ours not in shapes:
             raise CheckpointError(f"{stored.files[names[0]]}: nothing here has a place for the tensor {names[0]!r}.")
         if tuple(tensor.shape) != shapes[ours]:
             stacked = f" (stacked with {', '.join(names[1:])})" if len(names) > 1 else ""
             shape, expected = list(tensor.shape), list(shapes[ours])
-            if theirs[ours].transposed:
+            if line.transposed:
                 shape, expected = shape[::-1], expected[::-1]
             raise CheckpointError(
                 f"{stored.files[names[0]]}: tensor {names[0]!r}{stacked} has shape {shape}, but config.json asks for "

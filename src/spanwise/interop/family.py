@@ -50,6 +50,7 @@ class Family:
     key_map: Callable[[EncoderConfig, Mapping[str, Any]], KeyMap]  # of an encoder, and the content of config.json
     architectures: Mapping[str, Architecture]  # by class name, the most special first
     forms: Mapping[str, SequenceForm]  # of the heads that read whole sequences
+    has_sharing: bool = False  # whether its files hold shared layers once
     is_stock: bool = True  # whether Hugging Face has its classes
     names_borders: bool = False  # whether config.json has ids of the first and last token whose defaults may be wrong
 

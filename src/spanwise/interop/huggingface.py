@@ -8,43 +8,40 @@ heads.safetensors: the span boundary head always, the masked-LM head after fine-
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from spanwise.errors import CheckpointError, ConfigError
+from spanwise.errors import ConfigError
 from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
 from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
 from spanwise.interop.checks import check_complete, check_shapes, check_tied, check_values
 from spanwise.interop.family import Family
+from spanwise.interop.head_files import POOLER, arrange, own_names
 from spanwise.interop.heads import SIZED_BY, TITLES
-from spanwise.interop.json_files import read_json_object
-from spanwise.interop.key_map import KeyMap
+from spanwise.interop.json_files import read_json_object, write_json
 from spanwise.interop.model_card import write_model_card
-from spanwise.interop.model_config import config_record, encoder_config, find_family, lost_values, read_labels
-from spanwise.interop.sources import find_folder
-from spanwise.interop.tensor_files import (
-    HEADS,
-    SAFETENSORS,
-    StoredTensors,
-    read_weights,
-    sha256_of,
-    write_safetensors,
+from spanwise.interop.model_config import (
+    config_record,
+    encoder_config,
+    find_family,
+    lost_values,
+    named_class,
+    read_labels,
 )
+from spanwise.interop.record import read_record, recorded_forms, with_recorded, write_record
+from spanwise.interop.sources import find_folder
+from spanwise.interop.tensor_files import HEADS, SAFETENSORS, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.sequence_head import FORMS, SequenceHead
+from spanwise.nn.sequence_head import SequenceHead
 
-FORMAT_VERSION = 1
-RECORD = "spanwise.json"
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt")
 LABELLED = ("classification", "tagging")  # heads whose number of scores config.json must say
-POOLER = "pooler"
 
 
 class SavesItself(Protocol):
@@ -75,24 +72,21 @@ def read_folder(source: str | Path) -> Checkpoint:
     config_path = folder / "config.json"
     settings = read_json_object(config_path)
     family, config = find_family(settings, config_path), encoder_config(settings, config_path)
-    record = _verified_record(folder)
-    config = _with_recorded(config, record, folder)
-    source_class = next(iter(settings.get("architectures") or ()), "")
+    record = read_record(folder)
+    config = with_recorded(config, record, folder)
+    source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
     stored = read_weights(folder)
 
     key_map = family.key_map(config, settings)
-    own, others = _own_names(stored)
+    own, others = own_names(stored)
     translated = key_map.to_ours(others, architecture.heads if architecture else ())
-    config = replace(
-        config, pooler=any(name.startswith("pooler.") for name in {**translated.encoder, **own.get(POOLER, {})})
-    )
     translated.encoder.update(own.pop(POOLER, {}))
     translated.heads.update(own)
-    forms = _recorded_forms(record)
+    config = replace(config, pooler=any(name.startswith("pooler.") for name in translated.encoder))
     check_tied(translated, key_map, stored)
     check_complete(translated, key_map, folder)
-    check_shapes(translated, config, family, key_map, stored, forms)
+    check_shapes(translated, config, family, key_map, stored, recorded_forms(record))
     check_values(translated, key_map, stored)
 
     heads = {name: _as_float32(tensors) for name, tensors in translated.heads.items()}
@@ -168,27 +162,25 @@ def write_folder(
         labels=labels,
     )
 
-    main, aside, places = _arrange(encoder, parts, choice, family.key_map(config, settings))
+    body = real_tensors(encoder, config.vocab_size)
+    arranged = arrange(body, parts, choice.architecture, family.key_map(config, settings))
     folder.mkdir(parents=True, exist_ok=True)
-    write_safetensors(main, folder / SAFETENSORS)
-    if aside:
-        write_safetensors(aside, folder / HEADS)
+    write_safetensors(arranged.main, folder / SAFETENSORS)
+    if arranged.aside:
+        write_safetensors(arranged.aside, folder / HEADS)
     if tokenizer is not None:
         tokenizer.save(folder)
-    _write_json(folder / "config.json", settings)
-    files = [name for name in (SAFETENSORS, HEADS) if (folder / name).exists()]
+    write_json(folder / "config.json", settings)
     lost = lost_values(config, settings, folder / "config.json")
     record = {
         **(extra or {}),
-        "format_version": FORMAT_VERSION,
         "architecture": choice.name,
-        "heads": dict(sorted(places.items())),
+        "heads": dict(sorted(arranged.places.items())),
         **({"encoder": lost} if lost else {}),
         **({"forms": forms} if forms else {}),
-        "tensor_files": {name: {"sha256": sha256_of(folder / name)} for name in files},
     }
-    _write_json(folder / RECORD, record)
-    beside = tuple(sorted(name for name, file in places.items() if file == HEADS))
+    write_record(folder, record)
+    beside = tuple(sorted(name for name, file in arranged.places.items() if file == HEADS))
     notes = _written_notes(config, choice, beside, lost)
     write_model_card(
         folder / "README.md",
@@ -199,65 +191,6 @@ def write_folder(
         has_tokenizer=tokenizer is not None,
     )
     return Written(model_type=family.model_type, architecture=choice.name, beside=beside, notes=notes)
-
-
-def _arrange(
-    encoder: Encoder, parts: Mapping[str, Mapping[str, Tensor]], choice: Choice, key_map: KeyMap
-) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, str]]:
-    """Tensors of model.safetensors, those of heads.safetensors, and the file of each head."""
-    config, architecture = encoder.config, choice.architecture
-    body = real_tensors(encoder, config.vocab_size)
-    main = key_map.encoder_to_theirs(body)
-    aside: dict[str, Tensor] = {}
-    places: dict[str, str] = {}
-    ambiguous = key_map.ambiguous_heads()
-    for name, tensors in parts.items():
-        inside = name in architecture.heads
-        stock = name in key_map.heads and tensors.keys() == {line.ours for line in key_map.heads[name]}
-        if inside or (stock and name not in ambiguous):
-            named = key_map.head_to_theirs(name, tensors)
-        else:
-            named = {f"{name}.{ours}": tensor for ours, tensor in tensors.items()}
-        (main if inside else aside).update(named)
-        places[name] = SAFETENSORS if inside or not tensors else HEADS
-    if config.pooler:
-        inside = bool(key_map.pooler) and (architecture.pooler or architecture.kind == "encoder")
-        named = key_map.pooler_to_theirs(body) or {name: body[name] for name in body if name.startswith("pooler.")}
-        (main if inside else aside).update(named)
-        if not inside:
-            places[POOLER] = HEADS
-    bare = architecture.kind == "encoder"
-    return (key_map.without_root(main) if bare else main), aside, places
-
-
-def _own_names(stored: StoredTensors) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
-    """Heads that heads.safetensors has under our own names (`classification.out.weight`), and all other tensors."""
-    own: dict[str, dict[str, Tensor]] = {}
-    others: dict[str, Tensor] = {}
-    for name, tensor in stored.tensors.items():
-        head, _, rest = name.partition(".")
-        if stored.files[name].name != HEADS or head not in (*TITLES, POOLER):
-            others[name] = tensor
-        else:
-            own.setdefault(head, {})[name if head == POOLER else rest] = tensor
-    return own, others
-
-
-def _with_recorded(config: EncoderConfig, record: Mapping[str, Any], folder: Path) -> EncoderConfig:
-    """The configuration with what config.json has no key for."""
-    lost = record.get("encoder", {})
-    known = {field.name for field in fields(EncoderConfig)}
-    if not isinstance(lost, Mapping) or not lost.keys() <= known:
-        raise CheckpointError(f"{folder / RECORD}: 'encoder' names what no encoder has; write the folder again.")
-    try:
-        return replace(config, **lost)
-    except (ConfigError, TypeError) as error:
-        raise CheckpointError(f"{folder / RECORD}: {error}") from error
-
-
-def _recorded_forms(record: Mapping[str, Any]) -> dict[str, Any]:
-    forms = record.get("forms", {})
-    return {name: form for name, form in forms.items() if form in FORMS} if isinstance(forms, Mapping) else {}
 
 
 def _notes(
@@ -321,33 +254,3 @@ def _tensors_of(head: nn.Module | Mapping[str, Tensor], config: EncoderConfig) -
 
 def _as_float32(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.to("cpu", torch.float32).contiguous() for name, tensor in tensors.items()}
-
-
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _verified_record(folder: Path) -> dict[str, Any]:
-    path = folder / RECORD
-    if not path.exists():
-        return {}
-    record = read_json_object(path)
-    if record.get("format_version") != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path} has format_version {record.get('format_version')!r}; this version reads {FORMAT_VERSION}."
-        )
-    for name in (SAFETENSORS, HEADS):
-        expected = record.get("tensor_files", {}).get(name)
-        is_there = (folder / name).exists()
-        if expected is None and is_there:
-            raise CheckpointError(f"{folder / name} is not listed in {path.name}; it does not belong to this folder.")
-        if expected is None:
-            continue
-        if not is_there:
-            raise CheckpointError(f"{folder / name} is missing, though {path.name} lists it. Copy the folder again.")
-        if sha256_of(folder / name) != expected.get("sha256"):
-            raise CheckpointError(
-                f"{folder / name} is damaged: its SHA-256 is not the one in {path.name}. Copy the folder again, or go "
-                "back to an older checkpoint."
-            )
-    return record

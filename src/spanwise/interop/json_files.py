@@ -1,8 +1,9 @@
-"""JSON of other people, read strictly: no duplicate keys, no NaN, no bottomless nesting, no huge files."""
+"""JSON of other people, read strictly: no duplicate keys, no NaN, no bottomless nesting, no huge files. And ours."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ def read_json_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict) or depth > MAX_DEPTH:
         raise CheckpointError(f"{path} must hold one JSON object, nested at most {MAX_DEPTH} deep.")
     return value
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write one JSON object as people read it."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

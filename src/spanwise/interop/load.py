@@ -44,7 +44,7 @@ class LoadedModel(nn.Module):
     """An encoder behind the padded interface that people know. Inside, the batch is packed: padding costs nothing.
 
     Differs: positions are counted from a sequence's first real token, so left and right padding give the same hidden
-    states; Hugging Face's BERT counts left padding unless it is given `position_ids`.
+    states; Hugging Face's classes but RoBERTa's count left padding unless they are given `position_ids`.
     """
 
     encoder: Encoder
@@ -97,7 +97,7 @@ class LoadedModel(nn.Module):
 
     @torch.no_grad()
     def encode(self, texts: Sequence[str]) -> list[Tensor]:
-        """Hidden states of each text, [n, D] with [CLS] first and [SEP] last.
+        """Hidden states of each text, [n, D] with [CLS] first and [SEP] last, where the tokenizer has them.
 
         Raises:
             DataError: one string instead of a list, or a text with more tokens than the encoder has positions.
@@ -105,21 +105,25 @@ class LoadedModel(nn.Module):
         if isinstance(texts, str):
             raise DataError("encode() takes a list of texts; one string came. Write encode([text]).")
         tokenizer = self.tokenizer
-        rows = [[tokenizer.cls_id, *e.ids, tokenizer.sep_id] for e in tokenizer.encode_batch(list(texts))]
+        before, after = ([number] if number >= 0 else [] for number in (tokenizer.cls_id, tokenizer.sep_id))
+        rows = [[*before, *e.ids, *after] for e in tokenizer.encode_batch(list(texts))]
         for index, row in enumerate(rows):
             if len(row) > self.config.max_positions:
                 raise DataError(
-                    f"Text {index} has {len(row)} tokens with [CLS] and [SEP]; this encoder reads at most "
+                    f"Text {index} has {len(row)} tokens, special ones included; this encoder reads at most "
                     f"{self.config.max_positions}. Split it."
                 )
         hidden: list[Tensor] = []
         pack: list[list[int]] = []
-        for row in rows:
+        for row in filter(None, rows):
             if pack and sum(map(len, pack)) + len(row) > PACK_TOKENS:
                 hidden += self._encode_pack(pack)
                 pack = []
             pack.append(row)
-        return hidden + self._encode_pack(pack) if pack else hidden
+        hidden += self._encode_pack(pack) if pack else []
+        nothing = torch.zeros(0, self.config.hidden_size, device=self.encoder.word_embedding.device)
+        found = iter(hidden)
+        return [next(found) if row else nothing for row in rows]
 
     def _encode_pack(self, rows: list[list[int]]) -> list[Tensor]:
         device = self.encoder.word_embedding.device

@@ -29,8 +29,7 @@ def find_family(settings: Mapping[str, Any], path: Path) -> Family:
     """
     model_type = settings.get("model_type")
     if model_type is None and settings.keys() >= UNNAMED:
-        named = next(iter(settings.get("architectures") or ()), "BertModel")
-        return BY_CLASS.get(named, BY_MODEL_TYPE["bert"])
+        return BY_CLASS.get(named_class(settings), BY_MODEL_TYPE["bert"])
     if model_type is None:
         raise CheckpointError(f"{path} names no model_type and lacks BERT's settings (hidden_size, num_hidden_layers).")
     if model_type not in BY_MODEL_TYPE:
@@ -75,6 +74,12 @@ def encoder_config(settings: Mapping[str, Any], path: Path) -> EncoderConfig:
         return EncoderConfig(activation=family.activations[activation], **values)
     except (ConfigError, TypeError) as error:
         raise CheckpointError(f"{path}: {error}") from error
+
+
+def named_class(settings: Mapping[str, Any]) -> str:
+    """The class that a folder says it is for; "" where it says none."""
+    named = settings.get("architectures")
+    return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
 
 
 def read_labels(settings: Mapping[str, Any]) -> tuple[str, ...]:

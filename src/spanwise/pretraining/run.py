@@ -69,6 +69,7 @@ class Ready:
     identity: dict[str, Any]
     fresh_heads: tuple[str, ...] = ()
     growth: Growth = NO_GROWTH
+    model_type: str | None = None  # the family of the checkpoint that training goes on from
 
 
 def pretrain(
@@ -201,18 +202,18 @@ def make_ready(
         identity=identity,
         fresh_heads=fresh,
         growth=growth,
+        model_type=checkpoint.model_type if checkpoint is not None else None,
     )
 
 
 def save_pretrained(folder: Path, ready: Ready) -> None:
-    """Write the Hugging Face folder of a run: encoder and masked LM head as that class, all other heads beside it."""
-    heads = {name: head for name, head in ready.model.heads.items() if any(True for _ in head.parameters())}
+    """Write the Hugging Face folder of a run, for the class that holds most of its heads; the others lie beside it."""
     write_folder(
         folder,
         ready.model.encoder,
-        heads,
+        dict(ready.model.heads.items()),
         ready.tokenizer,
-        architecture="BertForMaskedLM" if "mlm" in heads else "BertModel",
+        model_type=ready.model_type,
         extra={"recipe": to_record(ready.recipe), "store": ready.store.sha256, **ready.growth.record},
     )
 

@@ -113,7 +113,7 @@ def make_columns(recipe: PretrainingRecipe, prepared: Prepared, final: Path, ini
 
 def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
     """Write the random weights, the very ones that training began with, for the control's fine-tuning."""
-    write_folder(folder, columns.control.encoder, {}, prepared.tokenizer, architecture="BertModel")
+    write_folder(folder, columns.control.encoder, {}, prepared.tokenizer)
 
 
 def measure_columns(

@@ -45,8 +45,7 @@ class Task(Protocol):
     """
 
     part_name: ClassVar[str]
-    architecture: ClassVar[str]  # the Hugging Face class whose weights encoder and head are
-    head_name: ClassVar[str]  # the head's name in a checkpoint
+    head_name: ClassVar[str]  # the head's name in a checkpoint; it decides the Hugging Face class of the folder
     target_name: ClassVar[str]  # the name of its one loss
     main_score: ClassVar[str]
 

@@ -91,9 +91,13 @@ def save_task_model(
     tokenizer: Tokenizer,
     *,
     other_heads: Mapping[str, Mapping[str, Tensor]],
+    model_type: str | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the folder of the task's class; heads of earlier training (MLM, SBO) stay in heads.safetensors."""
+    """Write the folder of the task's class; heads of earlier training (MLM, SBO) stay in heads.safetensors.
+
+    model_type: the family of the checkpoint that the encoder came from, which the folder stays in.
+    """
     task = model.task
     heads = {name: head for name, head in other_heads.items() if name != task.head_name}
     write_folder(
@@ -101,6 +105,7 @@ def save_task_model(
         model.encoder,
         {**heads, task.head_name: model.head},
         tokenizer,
-        architecture=task.architecture,
+        main_head=task.head_name,
+        model_type=model_type,
         extra={"task": to_record(task), **(extra or {})},
     )

@@ -118,7 +118,14 @@ def finetune(
         def save_model(target: Path) -> None:
             if dev_scorer is not None:
                 dev_scorer.ensure()
-            save_task_model(target, built, words, other_heads=kept_heads, extra=_provenance(asked, dev_scorer))
+            save_task_model(
+                target,
+                built,
+                words,
+                other_heads=kept_heads,
+                model_type=checkpoint.model_type,
+                extra=_provenance(asked, dev_scorer),
+            )
 
         training = run_training(
             built,

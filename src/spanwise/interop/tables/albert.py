@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from spanwise.errors import ConfigError
-from spanwise.interop.family import Architecture, Family, refuse_unless
+from spanwise.interop.family import Activation, Architecture, Family, refuse_unless
 from spanwise.interop.key_map import KeyMap, LayerPart, Line, layer_lines
 from spanwise.interop.tables import bert
-from spanwise.interop.tables.bert import embedding_lines, linear
+from spanwise.interop.tables.bert import embedding_lines, linear, stock_settings
 from spanwise.nn.config import EncoderConfig
 
 LAYER = (
@@ -45,6 +45,7 @@ HEADS = {
     "tagging": linear("out", "classifier"),
     "multiple_choice": linear("out", "classifier"),
 }
+ACTIVATIONS: dict[str, Activation] = {"gelu_new": "gelu_tanh", **bert.ACTIVATIONS}
 MAPPING = "albert.encoder.embedding_hidden_mapping_in"
 
 
@@ -61,6 +62,7 @@ def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
         "num_hidden_groups": 1 if config.sharing == "all" else config.num_layers,
         "inner_group_num": 1,
         "classifier_dropout_prob": config.hidden_dropout,
+        **stock_settings(config),
     }
 
 
@@ -107,7 +109,7 @@ FAMILY = Family(
     label="ALBERT",
     settings=bert.SETTINGS | {"embedding_size": "embedding_size"},
     defaults=bert.DEFAULTS | {"hidden_dropout": 0.0, "attention_dropout": 0.0, "embedding_size": 128},
-    activations={"gelu_new": "gelu_tanh"} | bert.ACTIVATIONS,
+    activations=ACTIVATIONS,
     only=bert.ONLY | {"inner_group_num": 1},
     read_settings=read_settings,
     write_settings=write_settings,
@@ -139,5 +141,6 @@ FAMILY = Family(
         "AlbertModel": Architecture(kind="encoder", auto="AutoModel"),
     },
     forms={"classification": "pooled", "multiple_choice": "pooled"},
+    has_sharing=True,
     names_borders=True,
 )

@@ -70,6 +70,14 @@ def linear(ours: str, theirs: str) -> tuple[Line, Line]:
     return Line(f"{front}weight", f"{theirs}.weight"), Line(f"{front}bias", f"{theirs}.bias")
 
 
+def stock_settings(config: EncoderConfig) -> dict[str, Any]:
+    """What the class needs that our values say otherwise: at least one token type, and a decoder where causal."""
+    return {
+        "type_vocab_size": max(1, config.num_token_types),
+        **({"is_decoder": True} if config.causal else {}),
+    }
+
+
 def embedding_lines(config: EncoderConfig, root: str) -> tuple[tuple[Line, ...], dict[str, Tensor]]:
     """Lines of the tables and their norm below `root`, and the table of zeros that stands for no token types."""
     lines = [
@@ -141,10 +149,7 @@ FAMILY = Family(
     activations=ACTIVATIONS,
     only=ONLY,
     read_settings=lambda settings: {"causal": bool(settings.get("is_decoder", False))},
-    write_settings=lambda config, pad_id: {
-        "position_embedding_type": "absolute",
-        **({"is_decoder": True} if config.causal else {}),
-    },
+    write_settings=lambda config, pad_id: {"position_embedding_type": "absolute"} | stock_settings(config),
     refusal=refusal,
     key_map=key_map,
     architectures={

@@ -15,7 +15,7 @@ from typing import Any
 from spanwise.interop.family import Architecture, Family, refuse_unless
 from spanwise.interop.key_map import KeyMap, Line, layer_lines
 from spanwise.interop.tables import bert
-from spanwise.interop.tables.bert import embedding_lines, linear
+from spanwise.interop.tables.bert import embedding_lines, linear, stock_settings
 from spanwise.nn.config import EncoderConfig
 
 HEADS = {
@@ -66,10 +66,7 @@ FAMILY = Family(
     activations=bert.ACTIVATIONS,
     only=bert.ONLY,
     read_settings=lambda settings: {"causal": bool(settings.get("is_decoder", False))},
-    write_settings=lambda config, pad_id: {
-        "embedding_size": config.embedding_width,
-        **({"is_decoder": True} if config.causal else {}),
-    },
+    write_settings=lambda config, pad_id: {"embedding_size": config.embedding_width} | stock_settings(config),
     refusal=refusal,
     key_map=key_map,
     architectures={

@@ -15,7 +15,7 @@ from spanwise.errors import ConfigError
 from spanwise.interop.family import Architecture, Family, refuse_unless
 from spanwise.interop.key_map import KeyMap, Line, layer_lines
 from spanwise.interop.tables import bert
-from spanwise.interop.tables.bert import embedding_lines, linear
+from spanwise.interop.tables.bert import embedding_lines, linear, stock_settings
 from spanwise.nn.config import EncoderConfig
 
 PAD_ID = 1  # of RoBERTa's vocabulary, and what its class takes where the setting is absent
@@ -45,7 +45,7 @@ def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
     return {
         "max_position_embeddings": config.max_positions + config.position_offset,
         "pad_token_id": config.position_offset - 1,
-        **({"is_decoder": True} if config.causal else {}),
+        **stock_settings(config),
     }
 
 

@@ -40,7 +40,6 @@ class QuestionAnswering:
     null_threshold: float | None = None  # abstain above it; tuned on dev data; None: every question has an answer
 
     part_name: ClassVar[str]
-    architecture: ClassVar[str] = "BertForQuestionAnswering"
     head_name: ClassVar[str] = "qa"
     target_name: ClassVar[str] = TARGET
     main_score: ClassVar[str] = "f1"

@@ -1,0 +1,73 @@
+"""`spanwise.json`: what a folder of ours is, the SHA-256 of its weights, and what config.json has no key for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.json_files import read_json_object, write_json
+from spanwise.interop.tensor_files import HEADS, SAFETENSORS, sha256_of
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.sequence_head import FORMS, SequenceForm
+
+FORMAT_VERSION = 1
+RECORD = "spanwise.json"
+
+
+def write_record(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write the record of a folder whose weight files are there."""
+    files = [name for name in (SAFETENSORS, HEADS) if (folder / name).exists()]
+    hashes = {name: {"sha256": sha256_of(folder / name)} for name in files}
+    write_json(folder / RECORD, {**content, "format_version": FORMAT_VERSION, "tensor_files": hashes})
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The record, compared with the weight files; {} for a folder of others.
+
+    Raises:
+        CheckpointError: a weight file that is damaged, missing or not listed, or a record of another version.
+    """
+    path = folder / RECORD
+    if not path.exists():
+        return {}
+    record = read_json_object(path)
+    if record.get("format_version") != FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path} has format_version {record.get('format_version')!r}; this version reads {FORMAT_VERSION}."
+        )
+    for name in (SAFETENSORS, HEADS):
+        expected = record.get("tensor_files", {}).get(name)
+        is_there = (folder / name).exists()
+        if expected is None and is_there:
+            raise CheckpointError(f"{folder / name} is not listed in {path.name}; it does not belong to this folder.")
+        if expected is None:
+            continue
+        if not is_there:
+            raise CheckpointError(f"{folder / name} is missing, though {path.name} lists it. Copy the folder again.")
+        if sha256_of(folder / name) != expected.get("sha256"):
+            raise CheckpointError(
+                f"{folder / name} is damaged: its SHA-256 is not the one in {path.name}. Copy the folder again, or go "
+                "back to an older checkpoint."
+            )
+    return record
+
+
+def with_recorded(config: EncoderConfig, record: Mapping[str, Any], folder: Path) -> EncoderConfig:
+    """The configuration with what config.json has no key for."""
+    lost = record.get("encoder", {})
+    known = {field.name for field in fields(EncoderConfig)}
+    if not isinstance(lost, Mapping) or not lost.keys() <= known:
+        raise CheckpointError(f"{folder / RECORD}: 'encoder' names what no encoder has; write the folder again.")
+    try:
+        return replace(config, **lost)
+    except (ConfigError, TypeError) as error:
+        raise CheckpointError(f"{folder / RECORD}: {error}") from error
+
+
+def recorded_forms(record: Mapping[str, Any]) -> dict[str, SequenceForm]:
+    """The forms of heads that read whole sequences, as a folder of ours says them."""
+    forms = record.get("forms", {})
+    return {name: form for name, form in forms.items() if form in FORMS} if isinstance(forms, Mapping) else {}

@@ -1,0 +1,33 @@
+import pytest
+import torch
+from tests.nn.toy import toy_encoder
+
+from spanwise.errors import ConfigError
+from spanwise.interop.heads import TITLES, form_of, make_head, size_of
+from spanwise.interop.tables import BY_MODEL_TYPE
+
+SIZES = {"sbo": (6, 10), "classification": (3,), "tagging": (5,)}
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_heads_size_is_read_off_its_own_tensors(name):
+    head = make_head(name, toy_encoder(pooler=True), SIZES.get(name, ()))
+    assert size_of(name, dict(head.named_parameters())) == SIZES.get(name, ())
+
+
+def test_sizes_of_damaged_tensors_are_the_usual_ones():
+    assert size_of("sbo", {"positions.weight": torch.zeros(3)}) == (15, 200)
+    assert size_of("tagging", {}) == (1,)
+
+
+def test_forms_are_the_familys_and_the_last_token_is_read_where_attention_is_causal():
+    plain, causal = toy_encoder(), toy_encoder(causal=True)
+    assert form_of(BY_MODEL_TYPE["electra"], "classification", plain) == "gelu"
+    assert form_of(BY_MODEL_TYPE["bert"], "multiple_choice", plain) == "pooled"
+    assert form_of(BY_MODEL_TYPE["bert"], "classification", causal) == "last"
+    assert form_of(BY_MODEL_TYPE["openai-gpt"], "multiple_choice", causal) == "last_biased"
+
+
+def test_unknown_heads_are_refused():
+    with pytest.raises(ConfigError, match="no head 'foo'; heads are mlm, clm"):
+        make_head("foo", toy_encoder())

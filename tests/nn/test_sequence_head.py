@@ -1,0 +1,57 @@
+import pytest
+import torch
+import torch.nn.functional as F
+from tests.nn.toy import toy_config, toy_encoder
+
+from spanwise.errors import ConfigError
+from spanwise.nn.sequence_head import FORMS, SequenceHead
+from spanwise.nn.sequences import Sequences
+
+SEQUENCES = Sequences.from_lengths([4, 1, 6])
+FIRST, LAST = [0, 4, 5], [3, 4, 10]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_reads_what_its_systems_read(form):
+    encoder = toy_encoder(pooler=True)
+    head = SequenceHead(encoder.config, 3, form, encoder.pooler).eval()
+    hidden = torch.randn(11, 32, generator=torch.Generator().manual_seed(0))
+    rows = hidden[LAST if form.startswith("last") else FIRST]
+    if form == "pooled":
+        rows = torch.tanh(F.linear(rows, encoder.pooler.dense.weight, encoder.pooler.dense.bias))
+    elif form in ("tanh", "gelu"):
+        rows = getattr(F, form)(F.linear(rows, head.dense.weight, head.dense.bias))
+    expected = F.linear(rows, head.out.weight, head.out.bias)
+    torch.testing.assert_close(head(hidden, SEQUENCES), expected, atol=1e-6, rtol=1e-6)
+
+
+def test_the_pooler_stays_the_encoders_and_is_trained_through_the_head():
+    encoder = toy_encoder(pooler=True)
+    head = SequenceHead(encoder.config, 2, "pooled", encoder.pooler)
+    assert {name for name, _ in head.named_parameters()} == {"out.weight", "out.bias"}
+    head(torch.randn(11, 32), SEQUENCES).sum().backward()
+    assert encoder.pooler.dense.weight.grad.abs().sum() > 0
+
+
+def test_gpt_has_no_bias_and_the_others_have_one():
+    for form in FORMS:
+        head = SequenceHead(toy_config(), 2, form, torch.nn.Identity())
+        assert (head.out.bias is None) == (form == "last")
+
+
+def test_dropout_is_drawn_in_training_alone():
+    head = SequenceHead(toy_config(hidden_dropout=0.5), 2, "tanh")
+    hidden = torch.randn(11, 32)
+    assert not torch.equal(head(hidden, SEQUENCES), head(hidden, SEQUENCES))
+    assert torch.equal(head.eval()(hidden, SEQUENCES), head(hidden, SEQUENCES))
+
+
+def test_a_pooled_head_on_an_encoder_without_pooler_is_refused():
+    with pytest.raises(ConfigError, match="encoder has none"):
+        SequenceHead(toy_config(), 2, "pooled", None)
+
+
+def test_scores_are_float32_under_autocast():
+    head = SequenceHead(toy_config(), 2, "gelu")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert head(torch.randn(11, 32), SEQUENCES).dtype == torch.float32

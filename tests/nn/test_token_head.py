@@ -1,0 +1,20 @@
+import torch
+import torch.nn.functional as F
+from tests.nn.toy import toy_config
+
+from spanwise.nn.token_head import TokenClassificationHead
+
+
+def test_every_token_gets_a_score_a_label():
+    head = TokenClassificationHead(toy_config(), 5).eval()
+    hidden = torch.randn(7, 32)
+    torch.testing.assert_close(head(hidden), F.linear(hidden, head.out.weight, head.out.bias))
+    assert head(hidden).shape == (7, 5)
+
+
+def test_dropout_is_drawn_in_training_and_scores_are_float32():
+    head = TokenClassificationHead(toy_config(hidden_dropout=0.5), 5)
+    hidden = torch.randn(7, 32)
+    assert not torch.equal(head(hidden), head(hidden))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert head(hidden).dtype == torch.float32
