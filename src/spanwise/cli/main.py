@@ -29,6 +29,7 @@ COMMANDS = {
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",
     "score": "Score a file of predictions with the task's official metrics.",
+    "convert": "Other people's checkpoints in, plain Hugging Face folders out.",
     "report": "Put runs into one HTML page: curves, timing, masks and scores.",
     "init": "Write a commented YAML of a recipe's values, to edit and pass as --config.",
     "doctor": "What this machine has, what will be used, what is missing.",

@@ -141,7 +141,8 @@ def write_folder(
     if unknown:
         raise ConfigError(f"No file format for the head {unknown[0]!r}; known: {', '.join(TITLES)}.")
     parts = {name: _tensors_of(head, config) for name, head in heads.items()}
-    forms = {name: head.form for name, head in heads.items() if isinstance(head, SequenceHead)}
+    forms = {name: form for name, form in recorded_forms(extra or {}).items() if name in heads}
+    forms |= {name: head.form for name, head in heads.items() if isinstance(head, SequenceHead)}
     tokens = _token_ids(tokenizer)
     pad_id = tokens.get("pad_token_id")
     given = {name: GivenHead(tensors=tensors.keys(), form=forms.get(name)) for name, tensors in parts.items()}

@@ -15,6 +15,7 @@ from spanwise.nn.sequence_head import FORMS, SequenceForm
 
 FORMAT_VERSION = 1
 RECORD = "spanwise.json"
+MANAGED = ("format_version", "architecture", "heads", "encoder", "tensor_files")  # written anew for every folder
 
 
 def write_record(folder: Path, content: Mapping[str, Any]) -> None:

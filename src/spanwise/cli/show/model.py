@@ -12,11 +12,12 @@ def show_model(model: str, /, *, json: bool = False) -> None:
     Parameters
     ----------
     model
-        Checkpoint folder of BERT type, or a hub id.
+        Checkpoint folder of BERT, RoBERTa, ALBERT, ELECTRA or GPT-1 type, or a hub id.
     json
         Print one JSON object.
     """
     from spanwise.interop.huggingface import read_folder
+    from spanwise.interop.tables import BY_MODEL_TYPE
     from spanwise.text.tokenizers import Tokenizer
 
     checkpoint = read_folder(model)
@@ -26,11 +27,13 @@ def show_model(model: str, /, *, json: bool = False) -> None:
     found: dict[str, Any] = {
         "path": str(checkpoint.folder),
         "architecture": checkpoint.source_class,
+        "model_type": checkpoint.model_type,
         "config": asdict(checkpoint.config),
         "parameters": {"encoder": encoder, "heads": heads, "total": encoder + sum(heads.values())},
         "tokenizer": words and {"vocab_size": words.vocab_size, "cased": words.is_cased, "sha256": words.sha256},
         "missing": list(checkpoint.report.missing),
         "unexpected": list(checkpoint.report.unexpected),
+        "notes": list(checkpoint.report.notes),
         "recipe": checkpoint.record.get("recipe", {}).get("name"),
     }
     if json:
@@ -50,5 +53,8 @@ def show_model(model: str, /, *, json: bool = False) -> None:
             ("Tensors", checkpoint.report),
         ]
     )
-    if checkpoint.source_class:
+    family = BY_MODEL_TYPE[checkpoint.model_type]
+    if not family.is_stock:
+        say("Loads with spanwise.load alone: no class of Hugging Face computes this encoder.")
+    elif checkpoint.source_class in family.architectures:
         say(f"Loads with transformers.{checkpoint.source_class}, AutoModel and spanwise.load.")

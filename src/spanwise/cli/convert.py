@@ -1,0 +1,71 @@
+"""`spanwise convert`: other people's checkpoints in, plain Hugging Face folders out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spanwise.cli.console import print_json, print_pairs, say
+
+if TYPE_CHECKING:
+    from spanwise.interop.convert import Converted
+
+
+def convert(source: str, target: Path, /, *, tokenizer: Path | None = None, json: bool = False) -> None:
+    """Write a checkpoint as a plain Hugging Face folder: today's names, one safetensors file, all heads, right case.
+
+    Parameters
+    ----------
+    source
+        Folder of a BERT, SpanBERT, RoBERTa, ALBERT, ELECTRA or GPT-1 checkpoint, or a hub id. Safetensors, shards and
+        pytorch_model.bin (tensors alone; a pickle with code in it is refused) are read.
+    target
+        Folder to write; it must not exist.
+    tokenizer
+        Folder of the tokenizer. Default: the source's.
+    json
+        Print one JSON object.
+    """
+    from spanwise.interop.convert import convert as run_conversion
+
+    converted = run_conversion(source, target, tokenizer)
+    if json:
+        print_json(_record(converted))
+        return
+    _print(converted)
+    if converted.generator is not None:
+        say("")
+        _print(converted.generator)
+
+
+def _record(converted: "Converted") -> dict[str, Any]:
+    checkpoint, written = converted.checkpoint, converted.written
+    return {
+        "source": str(checkpoint.folder),
+        "target": str(converted.target),
+        "source_class": checkpoint.source_class,
+        "model_type": written.model_type,
+        "architecture": written.architecture,
+        "heads": sorted(checkpoint.heads),
+        "beside": list(written.beside),
+        "tokenizer": converted.tokenizer is not None,
+        "missing": list(checkpoint.report.missing),
+        "unexpected": list(checkpoint.report.unexpected),
+        "notes": [*checkpoint.report.notes, *written.notes],
+        "generator": None if converted.generator is None else _record(converted.generator),
+    }
+
+
+def _print(converted: "Converted") -> None:
+    found = _record(converted)
+    case = converted.tokenizer and ("cased" if converted.tokenizer.is_cased else "uncased")
+    print_pairs(
+        [
+            ("Read", f"{found['source']} ({found['source_class']})"),
+            ("Missing", ", ".join(found["missing"]) or "nothing"),
+            ("Not used", ", ".join(found["unexpected"]) or "nothing"),
+            ("Heads", ", ".join(found["heads"]) or "none"),
+            ("Tokenizer", case or "none in the source; name one with --tokenizer"),
+            ("Wrote", f"{found['target']} ({found['architecture']}, model_type {found['model_type']})"),
+        ]
+    )
+    for note in found["notes"]:
+        say(note[0].upper() + note[1:])

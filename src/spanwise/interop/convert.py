@@ -1,0 +1,82 @@
+"""Other people's model folders made into plain Hugging Face folders of today.
+
+Old names, shards and pickles become one safetensors file, a missing `model_type` is said, heads of the SpanBERT authors
+lie where this package finds them, and a cased vocabulary gets a tokenizer that keeps case (FAMILY trap 7C-11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.interop.huggingface import Written, read_folder, write_folder
+from spanwise.interop.record import MANAGED
+from spanwise.interop.tables import BY_MODEL_TYPE
+from spanwise.runtime.files import atomic_folder
+from spanwise.text.tokenizers import Tokenizer
+
+GENERATOR = "generator"  # of an ELECTRA checkpoint: a folder of the same kind inside it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Converted:
+    """What was read and what it became."""
+
+    target: Path
+    checkpoint: Checkpoint
+    written: Written
+    tokenizer: Tokenizer | None
+    generator: Converted | None = None
+
+
+def convert(source: str | Path, target: str | Path, tokenizer: str | Path | None = None) -> Converted:
+    """Write the model of `source` (a folder, or a hub id) as `target`, which appears whole or not at all.
+
+    tokenizer: folder of the tokenizer, where it is not the source's own.
+
+    Raises:
+        CheckpointError: a source that is missing, foreign or damaged, or a tokenizer that is not its own.
+        ConfigError: `target` exists, or lies in the source.
+    """
+    target = Path(target)
+    checkpoint = read_folder(source)
+    if target.resolve().is_relative_to(checkpoint.folder.resolve()):
+        raise ConfigError(f"{target} lies in the folder that is read; choose a place outside of {checkpoint.folder}.")
+    with atomic_folder(target) as folder:
+        return _convert(checkpoint, folder, target, Path(tokenizer) if tokenizer is not None else None)
+
+
+def _convert(checkpoint: Checkpoint, folder: Path, target: Path, tokenizer: Path | None) -> Converted:
+    words = _open_tokenizer(checkpoint, tokenizer)
+    architecture = BY_MODEL_TYPE[checkpoint.model_type].architectures.get(checkpoint.source_class)
+    has_heads = architecture is not None and checkpoint.heads.keys() >= set(architecture.heads)
+    written = write_folder(
+        folder,
+        build_encoder(checkpoint),
+        checkpoint.heads,
+        words,
+        extra={name: value for name, value in checkpoint.record.items() if name not in MANAGED},
+        main_head=architecture.heads[0] if architecture and has_heads and architecture.heads else None,
+        model_type=checkpoint.model_type,
+        labels=checkpoint.labels,
+    )
+    generator = None
+    if (checkpoint.folder / GENERATOR / "config.json").exists():
+        inner = read_folder(checkpoint.folder / GENERATOR)
+        generator = _convert(inner, folder / GENERATOR, target / GENERATOR, tokenizer)
+    return Converted(target=target, checkpoint=checkpoint, written=written, tokenizer=words, generator=generator)
+
+
+def _open_tokenizer(checkpoint: Checkpoint, folder: Path | None) -> Tokenizer | None:
+    place = folder or checkpoint.tokenizer_folder
+    if place is None:
+        return None
+    words = Tokenizer.load(place)
+    if words.vocab_size > checkpoint.config.vocab_size:
+        raise CheckpointError(
+            f"the tokenizer of {place} has {words.vocab_size:,} tokens and the model {checkpoint.config.vocab_size:,}; "
+            "they do not belong together. Name the right one with --tokenizer."
+        )
+    return words
