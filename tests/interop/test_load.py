@@ -1,4 +1,5 @@
 import logging
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -86,6 +87,20 @@ def test_text_is_encoded_with_the_folders_tokenizer(tmp_path, encoder, heads):
         model.encode(["a", "b " * 40])
     with pytest.raises(DataError, match="list of texts"):
         model.encode("one text")
+
+
+def test_text_of_a_tokenizer_without_borders_is_encoded_without_them(folder):
+    class Letters:
+        cls_id = sep_id = -1  # GPT-1 has neither
+
+        def encode_batch(self, texts):
+            return [SimpleNamespace(ids=[ord(letter) - ord("a") for letter in text]) for text in texts]
+
+    model = load(folder)
+    model._tokenizer = Letters()
+    first, nothing, second = model.encode(["abc", "", "b"])
+    torch.testing.assert_close(first, model(torch.tensor([[0, 1, 2]]))[0].detach(), atol=2e-6, rtol=0)
+    assert nothing.shape == (0, 32) and second.shape == (1, 32)
 
 
 def test_a_folder_without_tokenizer_says_so_when_text_comes(folder):

@@ -4,8 +4,9 @@ import pytest
 from tests.nn.toy import toy_config
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.model_config import config_record, encoder_config
-from spanwise.interop.tables import bert
+from spanwise.interop.model_config import config_record, encoder_config, lost_values
+from spanwise.interop.tables import FAMILIES, bert
+from spanwise.nn.config import EncoderConfig
 
 PATH = Path("folder/config.json")
 
@@ -44,6 +45,35 @@ def test_a_folder_without_model_type_but_with_berts_settings_is_bert():
 def test_what_is_not_supported_is_refused_by_name(changes, named):
     with pytest.raises(CheckpointError, match=named):
         encoder_config(make_record(**changes), PATH)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.model_type)
+def test_every_family_refuses_what_no_encoder_can_be(family):
+    config = EncoderConfig(
+        vocab_size=99,
+        hidden_size=32,
+        num_layers=3,
+        num_heads=4,
+        intermediate_size=128,
+        position_offset=2 if family.model_type == "roberta" else 0,
+        activation=next(iter(family.activations.values())),
+        **family.constants,
+    )
+    bare = next(name for name, architecture in family.architectures.items() if architecture.kind == "encoder")
+    good = config_record(config, family, bare)
+    assert encoder_config(good, PATH).hidden_size == 32 and lost_values(config, good, PATH).keys() <= {"sharing"}
+    heads, layers, vocabulary = (family.settings[name] for name in ("num_heads", "num_layers", "vocab_size"))
+    for changes, named in (
+        ({heads: 5}, "does not divide"),
+        ({layers: 0}, "at least 1"),
+        ({layers: None}, f"lacks '{layers}'"),
+        ({vocabulary: "99"}, f"{vocabulary} = '99'"),
+        ({vocabulary: -1}, "vocab_size must be at least 1"),
+        ({family.activation_key: "silu"}, f"{family.activation_key} 'silu'; supported"),
+        ({family.settings["hidden_dropout"]: 1.5}, "hidden_dropout|only one rate"),
+    ):
+        with pytest.raises(CheckpointError, match=named):
+            encoder_config(good | changes, PATH)
 
 
 def test_settings_that_could_run_code_have_no_effect():

@@ -8,7 +8,10 @@ import torch
 from safetensors.torch import load_file
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
-from spanwise.interop.huggingface import read_folder
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
 from spanwise.tasks.run import evaluate, finetune, predict
@@ -171,3 +174,19 @@ def test_wrong_options_are_named(pretrained_folder, squad_files, tmp_path, overr
 def test_a_folder_in_the_place_of_the_output_file_is_named(finetuned, squad_files, tmp_path):
     with pytest.raises(ConfigError, match=r"name the file to write, such as .*predictions\.json"):
         predict("qa", model=finetuned.final, input=squad_files["1.1"], output=tmp_path)
+
+
+def test_fine_tuning_stays_in_the_family_it_starts_from_and_may_teach_the_second_token_type(
+    tokenizer, squad_files, tmp_path
+):
+    shape = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16, "embedding_size": 8}
+    encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **shape))
+    initialize(encoder, encoder.config, seed=1)
+    write_folder(tmp_path / "start", encoder, {}, tokenizer, model_type="electra")
+    changes = [*SHORT, "training.max_steps=1", "training.learning_rate=1e-9", "second_token_type=first"]
+    path = squad_files["v2.0"]
+    result = finetune("qa", model=tmp_path / "start", train=path, out=tmp_path / "run", overrides=changes)
+    checkpoint = read_folder(result.final)
+    assert checkpoint.source_class == "ElectraForQuestionAnswering" and checkpoint.heads.keys() == {"qa"}
+    first, second = checkpoint.tensors["embeddings.token_type.weight"]
+    torch.testing.assert_close(first, second, atol=1e-6, rtol=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,3 +20,4 @@ class FinetuningRecipe:
     pack_tokens: Annotated[int, Field(ge=8)] = 8_192  # T, of one forward; changes speed and memory only
     hidden_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None  # None: the encoder's own
     attention_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros

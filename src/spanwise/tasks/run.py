@@ -22,6 +22,7 @@ from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.token_types import second_token_type
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.init import initialize
@@ -203,7 +204,9 @@ def _build(
     config = checkpoint.config
     rates = {name: getattr(recipe, name) for name in ("hidden_dropout", "attention_dropout")}
     config = dataclasses.replace(config, **{name: rate for name, rate in rates.items() if rate is not None})
-    encoder = build_encoder(checkpoint, config)
+    if recipe.second_token_type != "as_is" and not reset_weights:
+        checkpoint = second_token_type(checkpoint, recipe.second_token_type)
+    encoder = build_encoder(checkpoint, config, seed)
     head = None if reset_weights else build_head(checkpoint, task.head_name, encoder)
     if reset_weights:
         initialize(encoder, config, seed, prefix="encoder")
@@ -211,6 +214,7 @@ def _build(
     if head is None:
         head = task.build_head(config)
         initialize(head, config, seed, prefix=task.head_name)
+        log.say(f"The head {task.head_name!r} starts fresh.")
     else:
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
