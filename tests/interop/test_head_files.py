@@ -48,10 +48,12 @@ def test_a_pooler_survives_a_class_that_has_none(tmp_path):
 
 def test_a_pooler_survives_a_family_that_has_none(tmp_path):
     encoder = toy_encoder(pooler=True, embedding_size=8)
-    written = write_folder(tmp_path, encoder, make_heads(encoder, "nsp"), model_type="electra")
-    assert written.model_type == "electra" and written.beside == ("nsp", "pooler")
-    _, again, heads = open_ours(tmp_path)
-    assert torch.equal(again.pooler.dense.bias, encoder.pooler.dense.bias) and heads.keys() == {"nsp"}
+    written = write_folder(tmp_path, encoder, heads := make_heads(encoder, "nsp", "sbo"), model_type="electra")
+    assert written.model_type == "electra" and written.beside == ("nsp", "pooler", "sbo")
+    _, again, rebuilt = open_ours(tmp_path)
+    assert torch.equal(again.pooler.dense.bias, encoder.pooler.dense.bias) and rebuilt.keys() == {"nsp", "sbo"}
+    left, right, index = torch.randn(2, 32), torch.randn(2, 32), torch.tensor([0, 5])
+    assert torch.equal(rebuilt["sbo"].transform(left, right, index), heads["sbo"].transform(left, right, index))
 
 
 def test_classifiers_of_a_folder_that_names_no_class_are_reported_and_not_guessed(tmp_path):

@@ -73,7 +73,7 @@ def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, s
     encoder = Encoder(config or checkpoint.config)
     tensors = checkpoint.tensors
     if encoder.pooler is not None and "pooler.dense.weight" not in tensors:
-        initialize(encoder.pooler, encoder.config, seed, prefix="pooler")
+        initialize(encoder.pooler, encoder.config, seed, prefix="encoder.pooler")
         tensors = tensors | {f"pooler.{name}": tensor for name, tensor in encoder.pooler.named_parameters()}
         logger.warning("%s has no pooler; it starts fresh.", checkpoint.folder)
     fill(encoder, tensors, f"the encoder of {checkpoint.folder}")
