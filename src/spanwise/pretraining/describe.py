@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import nn
 
 from spanwise.config import to_record
 from spanwise.config.parts import field_names
+from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.lm_head import TiedDecoder
+from spanwise.pretraining.corruption.generator import TokenGenerator
+from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.system import outline_model
 
 BYTES_A_PARAMETER = 16  # fp32 weight, gradient and two moments of AdamW
 # Activations that a backward pass needs, in bytes a token, layer and hidden unit, at 16 bits.
@@ -30,17 +33,16 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     `vocab_size` defaults to that of the tokenizer the recipe would learn. FLOPs are those of forward and backward, for
     sequences of the recipe's longest length. Memory is in bytes; activations are an estimate for one fp32 pack.
     """
-    config = recipe.encoder.config(vocab_size or recipe.tokenizer.vocab_size)
-    with torch.device("meta"):  # shapes without memory
-        encoder = Encoder(config)
-        heads = {name: objective.build(encoder) for name, objective in recipe.objectives.items()}
+    model = outline_model(recipe, vocab_size or recipe.tokenizer.vocab_size)
+    config = model.encoder.config
     length = recipe.format.max_length
-    flops = training_flops_per_token(config, length, head_costs(recipe, heads, config.vocab_size, length, 1.0))
-    counts = {name: count_parameters(head, config.vocab_size) for name, head in heads.items()}
-    num_encoder = count_parameters(encoder, config.vocab_size)
+    counts = parameters_by_head(model)
+    num_encoder = count_parameters(model.encoder, config.vocab_size)
     total = num_encoder + sum(counts.values())
     num_embedding = config.vocab_size * config.embedding_width
-    activations = 2 * ACTIVATION_BYTES * recipe.batch.max_tokens * config.hidden_size * config.num_layers
+    encoders = [part.config for part in model.modules() if isinstance(part, Encoder)]
+    widths = sum(encoder.hidden_size * encoder.num_layers for encoder in encoders)
+    activations = 2 * ACTIVATION_BYTES * recipe.batch.max_tokens * widths
     return {
         "name": recipe.name,
         "data_path": data_path(recipe, config.vocab_size),
@@ -51,7 +53,7 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
             "word_embedding": num_embedding,
             "by_head": counts,
         },
-        "flops_per_token": flops,
+        "flops_per_token": training_flops(recipe, model, length=length, attended=length, text_share=1.0),
         "tokens_per_step": recipe.batch.tokens_per_step,
         "packs_per_step": recipe.batch.packs_per_step,
         "memory": {"parameters_and_optimizer": BYTES_A_PARAMETER * total, "activations_estimate": activations},
@@ -81,28 +83,61 @@ def _repetition(num_maskings: int | None) -> str:
     return f"the same {num_maskings} maskings again and again (static)"
 
 
-def count_parameters(module: nn.Module, vocab_size: int) -> int:
-    """Return the trainable numbers of a module, without the rows that pad the vocabulary to a multiple of 64."""
+def count_parameters(module: nn.Module, vocab_size: int, owner: nn.Module | None = None) -> int:
+    """Return the trainable numbers of a module, without the rows that pad the vocabulary to a multiple of 64, and
+    without what it shares with `owner`."""
+    counted = set() if owner is None else set(owner.parameters())
+    tables = {part.word.weight for part in module.modules() if isinstance(part, Embeddings)}
     total = 0
-    for name, parameter in module.named_parameters():
-        padded = (isinstance(module, Encoder) and name == "embeddings.word.weight") or (
-            isinstance(module, TiedDecoder) and name == "bias"
-        )
-        total += parameter[:vocab_size].numel() if padded else parameter.numel()
+    for part in module.modules():
+        for name, parameter in part.named_parameters(recurse=False):
+            if parameter in counted:
+                continue
+            counted.add(parameter)
+            padded = parameter in tables or (isinstance(part, TiedDecoder) and name == "bias")
+            total += parameter[:vocab_size].numel() if padded else parameter.numel()
+    return total
+
+
+def parameters_by_head(model: PretrainingModel) -> dict[str, int]:
+    """Return the numbers of each head, and of a generator what is its own; a tied decoder is the encoder's."""
+    vocab_size = model.encoder.config.vocab_size
+    counts = {name: count_parameters(head, vocab_size) for name, head in model.heads.items()}
+    if isinstance(model.corruption, TokenGenerator):
+        counts["generator"] = count_parameters(model.corruption, vocab_size, owner=model.encoder)
+    return counts
+
+
+def training_flops(
+    recipe: PretrainingRecipe, model: PretrainingModel, *, length: float, attended: float, text_share: float
+) -> float:
+    """Return the operations of a forward and backward for one real token, those of a generator included.
+
+    `length` is the mean length of a sequence, `attended` how many tokens a token's sequence has on average, and
+    `text_share` the share of tokens that masking may hide.
+    """
+    hidden_share = float(getattr(recipe.masking, "ratio", 0.0)) * text_share
+    config = model.encoder.config
+    costs = head_costs(recipe.objectives, dict(model.heads.items()), config.vocab_size, length, hidden_share)
+    total = training_flops_per_token(config, attended, costs)
+    generator = model.corruption
+    if isinstance(generator, TokenGenerator):
+        heads = dict(generator.heads.items())
+        costs = head_costs(recipe.corruption.objectives, heads, config.vocab_size, length, hidden_share)
+        total += training_flops_per_token(generator.encoder.config, attended, costs)
     return total
 
 
 def head_costs(
-    recipe: PretrainingRecipe, heads: Mapping[str, nn.Module], vocab_size: int, length: float, text_share: float
+    objectives: Mapping[str, Any], heads: Mapping[str, nn.Module], vocab_size: int, length: float, hidden_share: float
 ) -> list[tuple[float, int]]:
     """Return (targets a token, weights that a target meets) of every head, as `training_flops_per_token` asks for them.
 
-    `length` is that of a sequence; `text_share` the share of its tokens that masking may hide.
+    Targets are the hidden tokens, `hidden_share` of all, where an objective doesn't say otherwise.
     """
-    hidden_share = float(getattr(recipe.masking, "ratio", 0.0)) * text_share
     costs = []
     for name, head in heads.items():
-        own = getattr(recipe.objectives[name], "targets_per_token", None)
+        own = getattr(objectives[name], "targets_per_token", None)
         costs.append((hidden_share if own is None else own(length), _weights_met(head, vocab_size)))
     return costs
 
