@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.integrations.huggingface import folders
 from spanwise.integrations.huggingface.heads import (
     IGNORED,
     Combine,
@@ -28,6 +30,7 @@ from spanwise.integrations.huggingface.heads import (
     word_table,
 )
 from spanwise.integrations.huggingface.span_targets import find_boundaries, places_of
+from spanwise.interop.sources import find_folder
 
 
 class SpanBoundaryOutput(dict[str, Tensor]):
@@ -159,13 +162,57 @@ class SpanBoundaryPretraining(nn.Module):
             head.resize(len(word_table(self.encoder)))
         return embedding
 
+    def save_pretrained(self, folder: str | Path, tokenizer: Any = None) -> None:
+        """Write the encoder as it saves itself, both heads beside it, and the tokenizer where one is given.
+
+        `AutoModel` and `spanwise.load` read the folder, the latter and `spanwise.pipeline("fill-mask")` with the heads.
+        Raises: ConfigError for an encoder that can't save itself.
+        """
+        folder = Path(folder)
+        pair_name = folders.SUM if self.sbo_head.combine == "sum" else "sbo"
+        folders.write_heads(folder, self.encoder, {"mlm": self.mlm_head, pair_name: self.sbo_head}, self._options())
+        if tokenizer is not None:
+            save = getattr(tokenizer, "save_pretrained", None) or tokenizer.save
+            save(folder)
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path, encoder_class: Any, **options: Any) -> SpanBoundaryPretraining:
+        """Go on from a folder or hub id: one that `save_pretrained` wrote, one of our runs, any model of transformers.
+
+        `encoder_class` loads the encoder, in float32: `AutoModel`, for instance. Heads that the folder has are taken
+        over, others start fresh, with a warning that names them. `options` are those of the class; what is not given is
+        as the folder says.
+
+        Raises: CheckpointError for a folder that is missing or damaged, or options of another shape than its heads.
+        """
+        folder = find_folder(source)
+        stored = folders.read_heads(folder)
+        chosen = {**folders.read_options(folder), **options}
+        if "sbo" in stored:
+            positions, size = stored["sbo"]["positions.weight"].shape
+            chosen = {"num_positions": positions, "position_size": size, **chosen}
+        model = cls(encoder_class.from_pretrained(str(folder)).float(), **chosen)
+        pair_name = folders.SUM if model.sbo_head.combine == "sum" else "sbo"
+        folders.fill_heads({"mlm": model.mlm_head, pair_name: model.sbo_head}, stored, folder)
+        return model
+
+    def _options(self) -> dict[str, Any]:
+        """The options that a folder keeps."""
+        head = self.sbo_head
+        return {
+            "combine": head.combine,
+            "num_positions": head.num_positions,
+            "position_size": head.positions.embedding_dim,
+            "beyond": head.beyond,
+            "edges": self.edges,
+            "special_ids": self.special_ids.tolist() if self.edges == "skip" else None,
+            "mlm_weight": self.weights["mlm"],
+            "sbo_weight": self.weights["sbo"],
+        }
+
     def get_input_embeddings(self) -> nn.Module:
         """The encoder's embedding module."""
         return self.encoder.get_input_embeddings()
-
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        """Recompute the encoder's layers in the backward pass; the Trainer calls this when asked to."""
-        self.encoder.gradient_checkpointing_enable(gradient_checkpointing_kwargs=gradient_checkpointing_kwargs)
 
     def activation_checkpointing_enable(
         self,
@@ -173,16 +220,30 @@ class SpanBoundaryPretraining(nn.Module):
         every_n_layers: int = 1,
         offload: bool = False,
     ) -> None:
-        """The newer name of the same in transformers, with its further options."""
+        """Recompute the encoder's layers in the backward pass; the Trainer calls this when asked to."""
         self.encoder.activation_checkpointing_enable(
             activation_checkpointing_kwargs=activation_checkpointing_kwargs,
             every_n_layers=every_n_layers,
             offload=offload,
         )
 
-    def gradient_checkpointing_disable(self) -> None:
+    def activation_checkpointing_disable(self) -> None:
         """Keep activations again."""
-        self.encoder.gradient_checkpointing_disable()
+        self.encoder.activation_checkpointing_disable()
+
+    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
+        """The older name of `activation_checkpointing_enable`, which older versions of transformers call."""
+        if hasattr(self.encoder, "activation_checkpointing_enable"):
+            self.activation_checkpointing_enable(gradient_checkpointing_kwargs)
+        else:
+            self.encoder.gradient_checkpointing_enable(gradient_checkpointing_kwargs=gradient_checkpointing_kwargs)
+
+    def gradient_checkpointing_disable(self) -> None:
+        """The older name of `activation_checkpointing_disable`."""
+        if hasattr(self.encoder, "activation_checkpointing_disable"):
+            self.encoder.activation_checkpointing_disable()
+        else:
+            self.encoder.gradient_checkpointing_disable()
 
     def _encode(self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None) -> Tensor:
         given = {"attention_mask": attention_mask, "token_type_ids": token_type_ids}
