@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
+import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from spanwise.integrations.huggingface import SpanMaskingCollator
+
+sys.path.insert(0, str(Path(__file__).parent))
+from toy_encoders import PlainEncoder, bert_of
 
 TEXTS = [
     "The old river ran past a stone bridge, and into the quiet town where people sold bread. Unbelievable!",
@@ -118,3 +125,25 @@ def encoded(tokenizers_of):
 def collate(numbered):
     """A collator over the numbered vocabulary with other options."""
     return lambda **options: SpanMaskingCollator(numbered, **options)
+
+
+@pytest.fixture
+def plain_encoder():
+    torch.manual_seed(0)
+    return PlainEncoder()
+
+
+@pytest.fixture
+def bert():
+    """A random BERT of transformers, without dropout."""
+    return bert_of()
+
+
+@pytest.fixture
+def batch_of(collate, rows_of):
+    """A masked and padded batch of rows of unlike lengths over the numbered vocabulary."""
+
+    def make(count: int = 4, **options) -> dict[str, torch.Tensor]:
+        return collate(**options)([row[: 20 + 5 * i] for i, row in enumerate(rows_of(count, 60))])
+
+    return make

@@ -34,7 +34,7 @@ def runs(hidden_L: np.ndarray) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_masks_are_those_of_our_own_packs(collate, rows_of, masking, side):
     rows = [row[: 20 + 7 * i] for i, row in enumerate(rows_of(8, 100))]
-    collator = collate(masking=masking, epoch=3, seed=7, padding_side=side, extra_keys=("spans", "mask_labels"))
+    collator = collate(masking=masking, epoch=3, seed=7, padding_side=side, extra_keys=("spans", "span_mask"))
 
     batch = collator(rows)
 
@@ -59,7 +59,7 @@ def test_masks_are_those_of_our_own_packs(collate, rows_of, masking, side):
     expected = np.stack([spans.start, spans.end], 1) + shift[spans.sequence][:, None]
     found = batch["spans"].numpy()
     assert found[found[..., 0] >= 0].tolist() == expected.tolist()
-    assert (batch["mask_labels"].numpy() == hidden_of(batch)).all()
+    assert (batch["span_mask"].numpy() == hidden_of(batch)).all()
 
 
 def test_padding_knows_the_tokenizer_and_labels_know_minus_hundred(tokenizer, tokenizers_of):
@@ -333,13 +333,13 @@ def test_specials_in_the_text_and_more_that_the_example_protects_stay_visible(co
 
 def test_masked_examples_are_only_padded(collate, rows_of):
     rows = rows_of(3, 30)
-    collator = collate(seed=4, extra_keys=("mask_labels", "spans"))
+    collator = collate(seed=4, extra_keys=("span_mask", "spans"))
 
     masked = collator.premask([{"input_ids": row[: 20 + i], "label": i} for i, row in enumerate(rows)])
 
-    first, second = collator(masked), collate(seed=9, extra_keys=("mask_labels", "spans"))(masked)
+    first, second = collator(masked), collate(seed=9, extra_keys=("span_mask", "spans"))(masked)
     assert masked == collator.premask([{"input_ids": row[: 20 + i], "label": i} for i, row in enumerate(rows)])
-    for key in ("input_ids", "labels", "mask_labels", "spans", "label"):
+    for key in ("input_ids", "labels", "span_mask", "spans", "label"):
         assert torch.equal(first[key], second[key])
     direct = collate(seed=4, epoch=0)([row[: 20 + i] for i, row in enumerate(rows)])
     assert torch.equal(first["input_ids"], direct["input_ids"]) and torch.equal(first["labels"], direct["labels"])
@@ -465,7 +465,7 @@ def test_a_tokenizer_without_a_pad_token_is_refused_when_padding_is_needed(token
         ({"return_tensors": "tf"}, "return_tensors must be one of"),
         ({"max_length": 0}, "max_length must be at least 1"),
         ({"pad_to_multiple_of": -8}, "pad_to_multiple_of must be at least 1"),
-        ({"extra_keys": ("word_ids",)}, "extra_keys knows mask_labels, spans; got 'word_ids'"),
+        ({"extra_keys": ("word_ids",)}, "extra_keys knows span_mask, spans; got 'word_ids'"),
     ],
 )
 def test_options_that_cannot_work_are_refused(collate, options, message):

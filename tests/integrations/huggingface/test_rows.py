@@ -62,11 +62,11 @@ def test_numbers_of_whole_examples_travel_along_and_text_does_not():
     assert set(rows.scalars) == {"next_sentence_label", "weight"}
 
 
-def test_labels_count_only_beside_mask_labels():
+def test_labels_count_only_beside_span_mask():
     ids = {"input_ids": [5, 6], "labels": [5, 6]}  # as for causal models: not a masking
 
     assert read_rows([ids]).labels is None
-    assert read_rows([{**ids, "mask_labels": [0, 1]}]).labels.tolist() == [5, 6]
+    assert read_rows([{**ids, "span_mask": [0, 1]}]).labels.tolist() == [5, 6]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_labels_count_only_beside_mask_labels():
         ([{"input_ids": [[5], [6]]}], "'input_ids' must be rows of whole numbers"),
         ([{"input_ids": [5], "token_type_ids": [0]}, {"input_ids": [6]}], "'token_type_ids' must be rows"),
         ([{"input_ids": [5], "bbox": [[1, 2]]}], "this collator can't pad 'bbox'"),
-        ([{"input_ids": [5], "mask_labels": [1]}], "'mask_labels' but no 'labels'"),
+        ([{"input_ids": [5], "span_mask": [1]}], "'span_mask' but no 'labels'"),
     ],
 )
 def test_what_cannot_be_read_is_named(examples, message):

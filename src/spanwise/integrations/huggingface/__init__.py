@@ -1,5 +1,7 @@
 """For people who keep the Hugging Face Trainer, accelerate or a loop of their own. `transformers` is never imported."""
 
 from spanwise.integrations.huggingface.collator import SpanMaskingCollator
+from spanwise.integrations.huggingface.heads import SpanBoundaryHead
+from spanwise.integrations.huggingface.pretraining import SpanBoundaryOutput, SpanBoundaryPretraining
 
-__all__ = ["SpanMaskingCollator"]
+__all__ = ["SpanBoundaryHead", "SpanBoundaryOutput", "SpanBoundaryPretraining", "SpanMaskingCollator"]

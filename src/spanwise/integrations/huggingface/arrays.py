@@ -124,7 +124,7 @@ def padded(values_T, borders, length, fill, left):
 
 @njit
 def labels_and_marks(ids_T, start_M, end_M, ignored):
-    """(labels [T], mask_labels [T]): the original id and 1 at hidden tokens, `ignored` and 0 elsewhere."""
+    """(labels [T], span_mask [T]): the original id and 1 at hidden tokens, `ignored` and 0 elsewhere."""
     labels_T = np.full(len(ids_T), ignored, dtype=np.int64)
     marks_T = np.zeros(len(ids_T), dtype=np.int64)
     for m in range(len(start_M)):

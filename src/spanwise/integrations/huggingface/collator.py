@@ -31,7 +31,7 @@ from spanwise.runtime.seed import derive_key, keys_for
 
 IGNORED = -100  # label of a token that is no target, whatever the pad id is
 _COUNTED = -1  # epoch of a collator that counts its calls
-_FILL = {"attention_mask": 0, "token_type_ids": 0, "labels": IGNORED, "mask_labels": 0}
+_FILL = {"attention_mask": 0, "token_type_ids": 0, "labels": IGNORED, "span_mask": 0}
 
 
 class SpanMaskingCollator:
@@ -45,8 +45,8 @@ class SpanMaskingCollator:
 
     Examples are dictionaries with `input_ids` (lists, arrays, tensors), or ids alone, or a tokenizer's whole batch;
     they are never changed. Out come `input_ids`, `attention_mask`, `labels` (-100 where nothing is hidden),
-    `token_type_ids` and single numbers where given, all [B, L] int64 or [B]. `extra_keys` adds `mask_labels` [B, L]
-    (1 at hidden tokens) or `spans` [B, M, 2] (half-open, filled with -1). Examples with `mask_labels` and `labels` of
+    `token_type_ids` and single numbers where given, all [B, L] int64 or [B]. `extra_keys` adds `span_mask` [B, L]
+    (1 at hidden tokens) or `spans` [B, M, 2] (half-open, filled with -1). Examples with `span_mask` and `labels` of
     their own (see `premask`) are only padded.
 
     Random numbers are counted, never carried. As it comes, masks are a function of `seed`, the loader's worker seed and
@@ -122,7 +122,7 @@ class SpanMaskingCollator:
         batch = {
             key: arrays.padded(column_T, rows.borders, length, _FILL.get(key, pad_id), left)
             for key, column_T in columns.items()
-            if key != "mask_labels" or "mask_labels" in self.extra_keys
+            if key != "span_mask" or "span_mask" in self.extra_keys
         }
         if "spans" in self.extra_keys:
             batch["spans"] = arrays.spans_by_row(spans.sequence, spans.start, spans.end, rows.borders, length, left)
@@ -159,9 +159,9 @@ class SpanMaskingCollator:
         columns = {"input_ids": rows.input_ids, "attention_mask": real_T.astype(np.int64)}
         if rows.token_type_ids is not None:
             columns["token_type_ids"] = rows.token_type_ids
-        if rows.mask_labels is not None and rows.labels is not None:
-            sequence, start, end = arrays.runs_of(rows.mask_labels, rows.borders)
-            columns |= {"labels": rows.labels, "mask_labels": rows.mask_labels}
+        if rows.span_mask is not None and rows.labels is not None:
+            sequence, start, end = arrays.runs_of(rows.span_mask, rows.borders)
+            columns |= {"labels": rows.labels, "span_mask": rows.span_mask}
             return columns, Spans(sequence=sequence, start=start, end=end, num_drawn=len(start))
         maskable_T, starts_word_T = arrays.words_of(rows, real_T, self.vocabulary)
         select_keys_B, replace_keys_B, names_B = self._keys(rows, real_T, epoch)
@@ -174,7 +174,7 @@ class SpanMaskingCollator:
             block_ids=names_B,
         )
         spans = self.masking.select(pack, select_keys_B)
-        columns["labels"], columns["mask_labels"] = arrays.labels_and_marks(
+        columns["labels"], columns["span_mask"] = arrays.labels_and_marks(
             rows.input_ids, spans.start, spans.end, IGNORED
         )
         columns["input_ids"] = self.replacement.apply(pack, spans, replace_keys_B, self.vocabulary, self._random_ids)
@@ -236,7 +236,7 @@ class SpanMaskingCollator:
             raise ConfigError(f"extra_keys knows {', '.join(sorted(_EXTRA_KEYS))}; got {unknown[0]!r}.")
 
 
-_EXTRA_KEYS = frozenset({"mask_labels", "spans"})
+_EXTRA_KEYS = frozenset({"span_mask", "spans"})
 _CHOICES = {"padding": ("longest", "max_length"), "padding_side": ("left", "right"), "return_tensors": ("pt", "np")}
 
 

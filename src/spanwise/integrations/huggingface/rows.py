@@ -16,7 +16,7 @@ import torch
 from spanwise.errors import DataError
 
 NO_WORD = -1  # of a token that belongs to no word
-TOKEN_KEYS = ("attention_mask", "token_type_ids", "special_tokens_mask", "word_ids", "mask_labels", "labels")
+TOKEN_KEYS = ("attention_mask", "token_type_ids", "special_tokens_mask", "word_ids", "span_mask", "labels")
 # about the text, not for the model: nothing is made of them
 _LEFT_OUT = frozenset({"offset_mapping", "overflow_to_sample_mapping"})
 
@@ -31,7 +31,7 @@ class Rows:
     token_type_ids: np.ndarray | None = None
     special_tokens_mask: np.ndarray | None = None
     word_ids: np.ndarray | None = None  # NO_WORD where the example said None
-    mask_labels: np.ndarray | None = None
+    span_mask: np.ndarray | None = None
     labels: np.ndarray | None = None
     scalars: dict[str, np.ndarray] = field(default_factory=dict)  # [B] each: numbers of whole examples
 
@@ -39,7 +39,7 @@ class Rows:
 def read_rows(examples: Any) -> Rows:
     """Read a list of examples (dictionaries, or ids alone), or one dictionary of lists as a tokenizer returns it.
 
-    Ids may be lists, arrays or tensors. `labels` count only where `mask_labels` say that the example is masked already.
+    Ids may be lists, arrays or tensors. `labels` count only where `span_mask` say that the example is masked already.
 
     Raises: DataError naming the example and the key.
     """
@@ -50,7 +50,7 @@ def read_rows(examples: Any) -> Rows:
     keys = rows[0].keys()
     columns = {}
     for key in TOKEN_KEYS:
-        if key not in keys or (key == "labels" and "mask_labels" not in keys):
+        if key not in keys or (key == "labels" and "span_mask" not in keys):
             continue
         values_T, key_lengths_B = _flat([row.get(key) for row in rows], key)
         wrong = np.flatnonzero(key_lengths_B != lengths_B)
@@ -58,8 +58,8 @@ def read_rows(examples: Any) -> Rows:
             row = wrong[0]
             raise DataError(f"example {row} has {lengths_B[row]} input_ids but {key_lengths_B[row]} values of {key!r}.")
         columns[key] = values_T
-    if "mask_labels" in columns and "labels" not in columns:
-        raise DataError("the examples have 'mask_labels' but no 'labels'; masked examples need both.")
+    if "span_mask" in columns and "labels" not in columns:
+        raise DataError("the examples have 'span_mask' but no 'labels'; masked examples need both.")
     others = [key for key in keys if key not in ("input_ids", *TOKEN_KEYS) and key not in _LEFT_OUT]
     scalars = {key: values for key in others if (values := _scalars(key, rows)) is not None}
     return Rows(input_ids=ids, borders=borders, scalars=scalars, **columns)

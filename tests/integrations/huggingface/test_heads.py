@@ -1,0 +1,236 @@
+"""Heads over another model's word table: the paper's shapes, targets alone, a tie that lasts (traps 7A-17 to 7A-25)."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from toy_encoders import PlainEncoder
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.integrations.huggingface import SpanBoundaryHead
+from spanwise.integrations.huggingface.heads import TiedMaskedLMHead, word_table
+
+B, L, D, V = 2, 12, 16, 50
+MASK_LABELS = torch.tensor([[0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0, 1]])
+PAIRS = [(0, 0, 3, 0), (0, 0, 3, 1), (0, 4, 6, 0), (1, 1, 5, 0), (1, 1, 5, 1), (1, 1, 5, 2), (1, 6, 8, 0)]
+
+
+@pytest.fixture
+def hidden():
+    torch.manual_seed(1)
+    return torch.randn(B, L, D, requires_grad=True)
+
+
+@pytest.fixture
+def labels():
+    return torch.randint(0, V, (B, L), generator=torch.Generator().manual_seed(2))
+
+
+def reference_logits(head, hidden, table):
+    """The formula of the paper, a token at a time: left, right, position; two layers with GELU and LayerNorm."""
+    rows = []
+    for row, left, right, index in PAIRS:
+        parts = hidden[row, left], hidden[row, right], head.positions.weight[index]
+        inner = torch.cat(parts) if head.combine == "concat" else sum(parts)
+        for linear, norm in ((head.linear1, head.norm1), (head.linear2, head.norm2)):
+            inner = F.layer_norm(F.gelu(linear(inner)), norm.weight.shape, norm.weight, norm.bias, 1e-12)
+        rows.append(table @ inner + head.bias)
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("combine", ["concat", "sum"])
+def test_logits_are_those_of_the_papers_formula(plain_encoder, hidden, combine):
+    """7A-19, 7A-18: the span at the end of the second row has no right boundary, so no row."""
+    head = SpanBoundaryHead(plain_encoder, combine=combine)
+    torch.nn.init.normal_(head.bias)
+
+    logits = head(hidden, MASK_LABELS)
+
+    torch.testing.assert_close(logits, reference_logits(head, hidden, plain_encoder.words.weight), atol=1e-5, rtol=0)
+
+
+def test_the_loss_is_the_mean_over_the_rows(plain_encoder, hidden, labels):
+    head = SpanBoundaryHead(plain_encoder)
+
+    loss = head(hidden, MASK_LABELS, labels=labels)
+
+    places = [(0, 1), (0, 2), (0, 5), (1, 2), (1, 3), (1, 4), (1, 7)]
+    ids = torch.stack([labels[place] for place in places])
+    torch.testing.assert_close(loss, F.cross_entropy(head(hidden, MASK_LABELS), ids), atol=1e-5, rtol=0)
+
+
+def test_the_attention_mask_takes_boundaries_away(plain_encoder, hidden):
+    attention = torch.ones(B, L, dtype=torch.int64)
+    attention[0, 6:] = 0  # the right boundary of the span at 5
+    attention[1, 1] = 0  # the left boundary of the span at 2
+
+    assert SpanBoundaryHead(plain_encoder)(hidden, MASK_LABELS, attention_mask=attention).shape == (3, V)
+
+
+def test_shapes_are_those_of_the_paper(plain_encoder):
+    """7A-23: 2D + 200 inputs, both layers with a bias, norms with 1e-12, no dropout, no second decoder."""
+    head = SpanBoundaryHead(plain_encoder, num_positions=15)
+
+    shapes = {name: tuple(parameter.shape) for name, parameter in head.named_parameters()}
+
+    assert shapes == {
+        "bias": (V,),
+        "positions.weight": (15, 200),
+        "linear1.weight": (D, 2 * D + 200),
+        "linear1.bias": (D,),
+        "norm1.weight": (D,),
+        "norm1.bias": (D,),
+        "linear2.weight": (D, D),
+        "linear2.bias": (D,),
+        "norm2.weight": (D,),
+        "norm2.bias": (D,),
+    }
+    assert head.norm1.eps == head.norm2.eps == 1e-12
+    assert not [module for module in head.modules() if isinstance(module, torch.nn.Dropout)]
+
+
+@pytest.mark.parametrize("combine", ["concat", "sum"])
+def test_every_parameter_of_the_head_learns(plain_encoder, hidden, labels, combine):
+    """7A-20: nothing only decays."""
+    head = SpanBoundaryHead(plain_encoder, combine=combine, num_positions=3)
+
+    head(hidden, MASK_LABELS, labels=labels).backward()
+
+    assert not [name for name, parameter in head.named_parameters() if not parameter.grad.abs().sum()]
+    assert plain_encoder.words.weight.grad.abs().sum() and hidden.grad.abs().sum()
+
+
+def test_only_targets_enter_the_decoder(plain_encoder, hidden, labels, monkeypatch):
+    """7A-21."""
+    from spanwise.integrations.huggingface import heads
+
+    seen = []
+    real = heads.vocabulary_loss
+    monkeypatch.setattr(heads, "vocabulary_loss", lambda rows, *rest: seen.append(len(rows)) or real(rows, *rest))
+
+    SpanBoundaryHead(plain_encoder)(hidden, MASK_LABELS, labels=labels)
+
+    assert seen == [len(PAIRS)]
+
+
+def num_nodes(loss) -> int:
+    seen, waiting = set(), [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [parent for parent, _ in node.next_functions]
+    return len(seen)
+
+
+def test_the_graph_does_not_grow_with_the_number_of_spans(plain_encoder, hidden, labels):
+    """7A-22."""
+    head = SpanBoundaryHead(plain_encoder)
+    one = torch.zeros_like(MASK_LABELS)
+    one[0, 1] = 1
+
+    assert num_nodes(head(hidden, one, labels=labels)) == num_nodes(head(hidden, MASK_LABELS, labels=labels))
+
+
+def test_no_hidden_token_gives_the_loss_zero_and_gradients_of_zeros(plain_encoder, hidden, labels):
+    """7A-5."""
+    head = SpanBoundaryHead(plain_encoder)
+
+    loss = head(hidden, torch.zeros_like(MASK_LABELS), labels=labels)
+    loss.backward()
+
+    assert loss == 0.0
+    assert all(not parameter.grad.any() for parameter in head.parameters()) and not hidden.grad.any()
+    assert head(hidden, torch.zeros_like(MASK_LABELS)).shape == (0, V)
+
+
+def test_a_long_span_shares_the_last_row_or_is_left_out(plain_encoder):
+    """7A-9: eighty tokens in one span."""
+    hidden, marks = torch.randn(1, 82, D), torch.ones(1, 82, dtype=torch.int64)
+    marks[0, [0, 81]] = 0
+
+    assert SpanBoundaryHead(plain_encoder)(hidden, marks).shape == (80, V)
+    assert SpanBoundaryHead(plain_encoder, num_positions=15, beyond="skip")(hidden, marks).shape == (15, V)
+
+
+@pytest.mark.parametrize("head_class", [SpanBoundaryHead, TiedMaskedLMHead])
+def test_the_decoder_is_the_models_table_and_no_tensor_of_the_head(head_class):
+    """7A-24: after moves, copies and a new table, too; the file has no second copy."""
+    from transformers import BertConfig, BertModel
+
+    sizes = {"hidden_size": D, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
+    model = BertModel(BertConfig(vocab_size=V, **sizes))
+    both = torch.nn.ModuleDict({"model": model, "head": head_class(model)})
+
+    assert both["head"].weight is model.get_input_embeddings().weight
+    twin = copy.deepcopy(both)
+    assert twin["head"].weight is twin["model"].get_input_embeddings().weight
+    assert twin["head"].weight is not both["head"].weight
+    both.to(torch.float64).to(torch.float32).to("meta")
+    assert both["head"].weight is model.get_input_embeddings().weight and both["head"].weight.is_meta
+    assert not [name for name in twin["head"].state_dict() if name in ("weight", "decoder.weight", "decoder.bias")]
+
+    twin["model"].resize_token_embeddings(V + 6)
+    assert twin["head"].weight is twin["model"].get_input_embeddings().weight
+    with pytest.raises(ConfigError, match=r"56 rows and the head's bias 50; resize both"):
+        twin["head"].logits(torch.zeros(1, D))
+    twin["head"].resize(V + 6)
+    assert twin["head"].logits(torch.zeros(1, D)).shape == (1, V + 6)
+
+
+def test_a_factorised_table_is_met_in_its_own_width():
+    encoder = PlainEncoder(hidden_size=8)  # a table of 8 columns below hidden states of 16
+    pair, own = SpanBoundaryHead(encoder, hidden_size=D), TiedMaskedLMHead(encoder, hidden_size=D)
+    hidden = torch.randn(B, L, D)
+
+    assert pair(hidden, MASK_LABELS).shape == (7, V)
+    assert own.logits(own.rows_at(hidden, torch.tensor([0, 5]))).shape == (2, V)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_heads_of_half_precision_and_hidden_states_of_half_precision_work(plain_encoder, hidden, labels, dtype):
+    head = SpanBoundaryHead(plain_encoder)
+    expected = head(hidden, MASK_LABELS, labels=labels)
+
+    mixed = head(hidden.to(dtype), MASK_LABELS, labels=labels)
+    plain_encoder.to(dtype)
+    half = head.to(dtype)(hidden.to(dtype), MASK_LABELS, labels=labels)
+
+    assert mixed.dtype == half.dtype == torch.float32
+    torch.testing.assert_close(mixed, expected, atol=0.02, rtol=0.01)
+    torch.testing.assert_close(half, expected, atol=0.05, rtol=0.02)
+
+
+def test_heads_of_one_seed_are_alike_on_every_machine(plain_encoder):
+    first, again, other = (SpanBoundaryHead(plain_encoder, seed=seed) for seed in (3, 3, 4))
+
+    assert torch.equal(first.linear1.weight, again.linear1.weight)
+    assert not torch.equal(first.linear1.weight, other.linear1.weight)
+    assert abs(first.linear1.weight.std() - 0.02) < 0.002
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"combine": "mean"}, "combine is 'concat' or 'sum'"),
+        ({"beyond": "wrap"}, "beyond 'last' or 'skip'"),
+        ({"combine": "sum", "position_size": 200}, "position_size=200 can't be"),
+        ({"num_positions": 0}, "num_positions and position_size must be at least 1"),
+        ({"position_size": 0}, "num_positions and position_size must be at least 1"),
+    ],
+)
+def test_options_that_cannot_work_are_refused(plain_encoder, options, message):
+    """7A-25: no option is silently without effect."""
+    with pytest.raises(ConfigError, match=message):
+        SpanBoundaryHead(plain_encoder, **options)
+
+
+def test_shapes_that_do_not_fit_are_refused(plain_encoder, hidden):
+    with pytest.raises(DataError, match=r"hidden must be \[B, L, D\] and mask_labels \[B, L\]"):
+        SpanBoundaryHead(plain_encoder)(hidden, MASK_LABELS[:, :5])
+
+
+def test_what_has_no_word_table_is_refused():
+    with pytest.raises(ConfigError, match="LayerNorm shows no word table"):
+        word_table(torch.nn.LayerNorm(3))
