@@ -18,9 +18,9 @@ OUTSIDE, BEGINS, GOES_ON = 0, 1, 2
 def phrase_tags(text: str, offsets: np.ndarray, phrases: Iterable[tuple[int, int]]) -> np.ndarray:
     """Return the tags of the n tokens of `text`, uint8 [n].
 
-    `offsets` [n, 2] as in `Encoding`; `phrases` are half-open character ranges in any order. A token belongs to a phrase
-    that holds some of its characters, blanks aside. Of two phrases that overlap the one that begins first counts, of
-    two that begin together the longer.
+    `offsets` [n, 2] as in `Encoding`; `phrases` are half-open character ranges in any order. A token belongs to a
+    phrase that holds some of its characters, blanks aside. Of two phrases that overlap the one that begins first
+    counts, of two that begin together the longer.
     Raises: DataError for a range outside the text, or an empty one.
     """
     tags_n = np.zeros(len(offsets), dtype=np.uint8)

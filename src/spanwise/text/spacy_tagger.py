@@ -66,7 +66,8 @@ def _load(pipeline: str) -> Any:
         import spacy
     except ImportError as cause:
         raise ConfigError(
-            "tagging by a pipeline needs spaCy: pip install 'spanwise[spacy]'. Spans of your own need none: --tags FILE."
+            "tagging by a pipeline needs spaCy: pip install 'spanwise[spacy]'. Spans of your own need none: "
+            "--tags FILE."
         ) from cause
     try:
         return spacy.load(pipeline)

@@ -1,7 +1,8 @@
 """Phrases from a file: JSON lines of a sentence's text and its spans, as Prodigy and doccano write them.
 
-`{"text": "Denver won.", "spans": [{"start": 0, "end": 6, "label": "ORG"}]}`, or spans as lists `[0, 6]`, `[0, 6, "ORG"]`;
-ranges are half-open, in characters. A sentence that the file does not have has no phrase. Memory: some 100 bytes a line.
+`{"text": "Denver won.", "spans": [{"start": 0, "end": 6, "label": "ORG"}]}`, or spans as lists, `[0, 6]` or
+`[0, 6, "ORG"]`; ranges are half-open, in characters. A sentence that the file does not have has no phrase. Memory grows
+with the file, by some 100 bytes a line.
 """
 
 from __future__ import annotations

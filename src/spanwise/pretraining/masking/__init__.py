@@ -6,6 +6,7 @@ from spanwise.pretraining.masking.n_grams import NGrams
 from spanwise.pretraining.masking.nothing import NoMasking, NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.masking.subword_tokens import SubwordTokens
+from spanwise.pretraining.masking.tagged_phrases import TaggedPhrases
 from spanwise.pretraining.masking.whole_words import WholeWords
 
 __all__ = [
@@ -16,5 +17,6 @@ __all__ = [
     "NoReplacement",
     "Replacement",
     "SubwordTokens",
+    "TaggedPhrases",
     "WholeWords",
 ]

@@ -61,8 +61,8 @@ class TaggedPhrases:
         tags_T = pack.side.get(self.tags)
         if tags_T is None:
             raise ConfigError(
-                f"masking TaggedPhrases reads the tags '{self.tags}', which plain text does not have; take a store made "
-                f"with `spanwise prepare --tag {self.tags}`."
+                f"masking TaggedPhrases reads the tags '{self.tags}', which plain text does not have; take a store "
+                f"made with `spanwise prepare --tag {self.tags}`."
             )
         share = checked_ratio(self.ratio)
         budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
