@@ -17,7 +17,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
-from spanwise.pretraining.masking.base import MaskingScheme
+from spanwise.pretraining.masking.base import MaskingScheme, bound
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
@@ -71,7 +71,7 @@ class Collator:
             raise ConfigError(f"num_maskings must be at least 1, or None for new maskings always; got {num_maskings}.")
         self.store = store
         self.format = format
-        self.masking = masking
+        self.masking = bound(masking, store.vocabulary)
         self.replacement = replacement
         self.objectives = dict(objectives)
         self.seed = seed

@@ -108,7 +108,8 @@ class BoundRecurringSpans:
 
 @njit
 def _select(
-    borders, maskable_T, starts_word_T, ids_T, is_frequent_V, unk_id, keys_S, budgets_S, law, max_words, strict, capacity
+    borders, maskable_T, starts_word_T, ids_T, is_frequent_V, unk_id, keys_S, budgets_S, law, max_words, strict,
+    capacity,
 ):  # fmt: skip
     reserved = budgets_S.sum()
     hidden_T = no_token_hidden(borders[-1])
@@ -146,7 +147,7 @@ def _select(
                     num_hidden, cut = hide(begin, end, num_hidden, limit, hidden_T)
                     num_drawn += 1
                     num_cut += cut and not strict
-        # then words in random order, each once: a geometric span from each; in a second pass what was kept, word by word
+        # then words in random order, each once, and a geometric span from each; what was kept comes last, by words
         order_W = np.arange(num_words)
         num_left_out = 0
         for visited in range(num_words):
@@ -214,7 +215,7 @@ def recurring(start_W, end_W, ids_T, is_frequent_V, unk_id, max_words):
             if length_W[w] < n - 1 or end >= num_words or (n > 1 and start_W[end] != end_W[end - 1]):
                 continue
             if n > 1:
-                span_W[w] = mix(span_W[w] ^ hash_W[end], n)
+                span_W[w] = mix(span_W[w], n) ^ hash_W[end]
             slot = np.int64(span_W[w] >> np.uint64(1)) & (len(table) - 1)
             while table[slot] >= 0 and span_W[table[slot]] != span_W[w]:
                 slot = (slot + 1) & (len(table) - 1)
@@ -267,7 +268,7 @@ def _table_size(num_words):
 
 @njit
 def _any(flags_W, first, count):
+    found = False
     for w in range(first, first + count):
-        if flags_W[w]:
-            return True
-    return False
+        found |= flags_W[w]
+    return found
