@@ -105,7 +105,7 @@ def install(extras):
     extras = extras | known
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
     pip += [] if sys.stdout.isatty() else ["--quiet"]
-    packages = "[" + ",".join(sorted(extras - {"slow"})) + "]" if extras - {"slow"} else ""
+    packages = "[" + ",".join(sorted(extras)) + "]" if extras else ""
     steps = [
         ("torch (README says how to leave its CUDA part out)", ["torch"]),
         ("spanwise and the rest", ["-e", str(ROOT) + packages]),

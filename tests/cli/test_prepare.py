@@ -25,6 +25,52 @@ def test_bytes_that_are_not_utf8_stop_it_and_errors_replace_goes_on(world, tmp_p
     assert main([*arguments, "--errors", "replace"]) == 0
 
 
+def test_phrases_of_a_file_are_stored_and_masked(world, tiny, tmp_path, capsys):
+    """From character spans to a run that hides them; no spaCy is asked for."""
+    text, spans, store = tmp_path / "text.txt", tmp_path / "spans.jsonl", str(tmp_path / "store")
+    lines = ["Denver won the game.", "The team of Carolina lost."] * 40
+    text.write_text("\n\n".join(lines))
+    phrases = [{"text": lines[0], "spans": [[0, 6]]}, {"text": lines[1], "spans": [[12, 20]]}]
+    spans.write_text("\n".join(map(json.dumps, [*phrases, {"text": "no such sentence", "spans": []}])))
+    call = ["prepare", str(text), "--tokenizer", str(world.folder / "tokenizer"), "--out", store]
+    assert main([*call, "--tag", "entities", "--tags", str(spans)]) == 0
+    told = capsys.readouterr().out
+    assert "Tagged entities: file spans.jsonl" in told and "1 sentences of" in told
+    opened = TokenStore.open(store)
+    tags = opened.gather_side("entities", opened.sentence_offsets[:1], opened.sentence_lengths[:1])
+    assert tags[0] == 1 and tags.max() <= 2 and opened.side_arrays["entities"].startswith("file spans.jsonl")
+    recipe = tmp_path / "entities.py"
+    recipe.write_text(
+        "from dataclasses import replace\nfrom spanwise.pretraining.masking import TaggedPhrases\n"
+        "from spanwise.recipes import spanbert_tiny\n\n"
+        "def tagged():\n    return replace(spanbert_tiny(), masking=TaggedPhrases(phrase_share=1.0))\n"
+    )
+    train = [
+        "pretrain",
+        f"{recipe}:tagged",
+        *tiny,
+        "--set",
+        "training.max_steps=2",
+        "--set",
+        "training.max_tokens=null",
+    ]
+    assert main([*train, "--data", store, "--out", str(tmp_path / "run")]) == 0
+    assert main([*train, "--data", str(world.folder / "store"), "--out", str(tmp_path / "other")]) == 3
+    assert "spanwise prepare --tag entities" in capsys.readouterr().err
+
+
+def test_how_to_tag_without_what_is_refused(world, tmp_path, capsys):
+    call = ["prepare", str(world.folder / "text.txt"), "--tokenizer", str(world.folder / "tokenizer")]
+    for arguments, words in [
+        (["--tagger", "en_core_web_sm"], "say what: --tag"),
+        (["--tag", "entities"], "--tag entities --tagger"),
+        (["--tag", "nouns", "--tagger", "x"], "noun-phrases"),
+    ]:
+        assert main([*call, "--out", str(tmp_path / "store"), *arguments]) == 2
+        assert words in capsys.readouterr().err
+    assert not (tmp_path / "store").exists()
+
+
 def test_a_folder_that_exists_is_not_written_over(world, tmp_path, capsys):
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "mine.txt").write_text("keep me")

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.budget import format_seconds
 from spanwise.cli.console import print_json, say
+from spanwise.errors import ConfigError
 
 
 def prepare(
@@ -20,6 +21,10 @@ def prepare(
     text_field: str = "text",
     language: str = "en",
     add_tokens: Path | None = None,
+    tag: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    tagger: str | None = None,
+    tag_labels: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    tags: Path | None = None,
     processes: int | None = None,
     json: bool = False,
 ) -> None:
@@ -43,6 +48,14 @@ def prepare(
         Of the text, for splitting sentences: en, ko, ...
     add_tokens
         File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
+    tag
+        What to store beside each token, for maskings that ask for it: entities or noun-phrases.
+    tagger
+        The spaCy pipeline that finds them, such as en_core_web_sm; needs pip install 'spanwise[spacy]'.
+    tag_labels
+        Types of entities to keep. Default: all but numerical ones (dates, amounts, ordinals, ...).
+    tags
+        JSON lines of "text" and "spans" to take the phrases from, instead of a pipeline.
     processes
         Cores to encode on. Default: all.
     json
@@ -53,13 +66,18 @@ def prepare(
     from spanwise.data.prepare import prepare as prepare_store
     from spanwise.text.corpus import CorpusOptions
     from spanwise.text.extend import extend_tokenizer, read_tokens
+    from spanwise.text.span_file_tagger import SpanFileTagger
+    from spanwise.text.taggers import find_tagger
     from spanwise.text.tokenizers import Tokenizer
 
     options = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
+    if (tagger or tag_labels or tags) and not tag:
+        raise ConfigError("--tagger, --tag-labels and --tags say how to tag; say what: --tag entities, for example.")
+    taggers = [find_tagger(name, pipeline=tagger, spans=tags, labels=tag_labels) for name in tag or ()]
     words = Tokenizer.load(tokenizer)
     if add_tokens is not None:
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
-    report = prepare_store(list(text), words, out, options)
+    report = prepare_store(list(text), words, out, options, taggers=taggers)
     if json:
         print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
         return
@@ -68,5 +86,9 @@ def prepare(
         f"documents: {out}"
     )
     say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens a second")
+    for found in taggers:
+        say(f"Tagged {found.name}: {found.source}")
+        if isinstance(found, SpanFileTagger) and found.num_unmet:
+            say(f"{found.num_unmet:,} sentences of {tags} were not met: other borders, or another Unicode form?")
     if report.unknown_share > 0.01:
         say(f"{report.unknown_share:.1%} of the tokens are unknown: is this the right tokenizer for the text?")

@@ -20,7 +20,7 @@ from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, draws_for
 from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
-from spanwise.pretraining.masking.base import MaskingScheme
+from spanwise.pretraining.masking.base import MaskingScheme, bound
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
@@ -79,7 +79,7 @@ class Collator:
             raise ConfigError(f"num_maskings must be at least 1, or None for new maskings always; got {num_maskings}.")
         self.store = store
         self.format = format
-        self.masking = masking
+        self.masking = bound(masking, store.vocabulary)
         self.replacement = replacement
         self.objectives = trained
         self.corruption = corruption

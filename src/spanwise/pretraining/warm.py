@@ -7,6 +7,7 @@ masking scheme and every format from a small text of its own; what it makes is t
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +22,20 @@ from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, S
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.text.corpus import Document
 from spanwise.text.learn import learn_tokenizer
+from spanwise.text.tokenizers import Encoding
 
 _SENTENCES = [
     f"A {size} house stands at the {place}." for size in ("small", "tall", "wide") for place in ("sea", "gate")
 ]
+
+
+class FirstTokens:
+    """A tagger without a library: the first token of each sentence is an entity."""
+
+    name, source = "entities", "first tokens"
+
+    def tag(self, texts: Sequence[str], encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        return [(np.arange(len(encoding.ids)) == 0).astype(np.uint8) for encoding in encodings]
 
 
 def compile_loops() -> None:
@@ -32,11 +43,12 @@ def compile_loops() -> None:
     documents = [Document("warm", 1, _SENTENCES), Document("warm", 2, _SENTENCES[::-1])]
     with tempfile.TemporaryDirectory(prefix="spanwise-warm-") as folder:
         tokenizer = learn_tokenizer(documents, vocab_size=100)
-        prepare_documents(documents, tokenizer, Path(folder) / "store")
+        prepare_documents(documents, tokenizer, Path(folder) / "store", taggers=[FirstTokens()])
         store = TokenStore.open(Path(folder) / "store")
         geometric = GeometricSpans()
         released = replace(geometric, start="tokens", end="budget")
-        for masking in (geometric, released, WholeWords(), SubwordTokens(), NGrams()):
+        others = (WholeWords(), SubwordTokens(), NGrams(), TaggedPhrases(), RecurringSpans())
+        for masking in (geometric, released, *others):
             source = PretrainingSource(
                 store,
                 format=SingleSegment(max_length=16),

@@ -4,8 +4,10 @@ from spanwise.pretraining.masking.adapter import FunctionMasking
 from spanwise.pretraining.masking.geometric_spans import GeometricSpans
 from spanwise.pretraining.masking.n_grams import NGrams
 from spanwise.pretraining.masking.nothing import NoMasking, NoReplacement
+from spanwise.pretraining.masking.recurring_spans import RecurringSpans
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.masking.subword_tokens import SubwordTokens
+from spanwise.pretraining.masking.tagged_phrases import TaggedPhrases
 from spanwise.pretraining.masking.whole_words import WholeWords
 
 __all__ = [
@@ -14,7 +16,9 @@ __all__ = [
     "NGrams",
     "NoMasking",
     "NoReplacement",
+    "RecurringSpans",
     "Replacement",
     "SubwordTokens",
+    "TaggedPhrases",
     "WholeWords",
 ]

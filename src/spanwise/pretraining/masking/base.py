@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -19,7 +20,8 @@ class MaskingScheme(Protocol):
     """Chooses what is hidden; what is then put there is the replacement's business.
 
     A scheme that reads side arrays of the store names them in a class attribute `side_arrays: tuple[str, ...]` and
-    finds them in `pack.side`.
+    finds them in `pack.side`. One that needs the corpus' counts has `for_vocabulary(vocabulary) -> MaskingScheme`,
+    which is called once a run.
     """
 
     @property
@@ -32,6 +34,12 @@ class MaskingScheme(Protocol):
         goes beyond it (the rest of a last word) is cut where room is short, and counted in `Spans.num_cut`.
         """
         ...
+
+
+def bound(masking: MaskingScheme, vocabulary: Vocabulary) -> MaskingScheme:
+    """Return the scheme as it works with this vocabulary: most need nothing of it, and come back as they are."""
+    bind = getattr(masking, "for_vocabulary", None)
+    return masking if bind is None else bind(vocabulary)
 
 
 def checked_ratio(ratio: float) -> Fraction:

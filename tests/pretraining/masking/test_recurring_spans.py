@@ -1,0 +1,238 @@
+"""Recurring spans are found as they are, one occurrence of each stays, and every text ends with its budget kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from toy_packs import hidden_of, pack_of
+
+from spanwise.errors import ConfigError
+from spanwise.pretraining.masking import RecurringSpans
+from spanwise.pretraining.masking.recurring_spans import NO_WORD_IS_FREQUENT, recurring
+from spanwise.runtime.seed import keys_for
+
+UNK = 1
+
+
+def keys_of(pack, epoch: int = 0, seed: int = 0) -> np.ndarray:
+    return keys_for(seed, "masking", epoch, pack.block_ids)
+
+
+def with_ids(pack, ids):
+    return replace(pack, input_ids=np.asarray(ids, dtype=np.int64))
+
+
+def texts_of(lines: list[str]):
+    """A pack of texts, a token a word and a number a word; `a+b` is one word of two tokens."""
+    numbers: dict[str, int] = {"[UNK]": UNK}
+    kinds, ids = [], []
+    for line in lines:
+        words = [word.split("+") for word in line.split()]
+        kinds.append([0, *(1 if i == 0 else 2 for word in words for i in range(len(word))), 0])
+        ids += [2, *(numbers.setdefault(piece, 10 + len(numbers)) for word in words for piece in word), 2]
+    return with_ids(pack_of(kinds), ids), numbers
+
+
+def groups_of(line: str, frequent: str = "", max_words: int = 10) -> list[list[str]]:
+    """The groups of a text, each as the places of its occurrences: `first:end` in words."""
+    pack, numbers = texts_of([line])
+    starts = np.flatnonzero(pack.starts_word)
+    ends = np.append(starts[1:], len(pack.input_ids) - 1)
+    is_frequent = np.isin(np.arange(200), [numbers[word] for word in frequent.split()])
+    first, size, border = recurring(starts, ends, pack.input_ids, is_frequent, UNK, max_words)
+    places = [f"{w}:{w + n}" for w, n in zip(first.tolist(), size.tolist(), strict=True)]
+    return [places[a:b] for a, b in pairwise(border)]
+
+
+@pytest.mark.parametrize(
+    ("line", "groups"),
+    [
+        ("the mint of Denver made coins", []),
+        ("Denver made coins in Denver", [["0:1", "4:5"]]),
+        ("New York is not old York New", [["0:1", "6:7"], ["1:2", "5:6"]]),  # another order is another span
+        ("New York and New York and New York", [["0:3", "3:6"]]),  # the longest first; what is left stands alone
+        ("a b c x a b c y b c", [["0:3", "4:7"]]),  # b c are in a longer one but for a single place
+        ("a b x a b y b z b", [["0:2", "3:5"], ["6:7", "8:9"]]),
+        ("a a a a", [["0:2", "2:4"]]),  # occurrences do not overlap
+        ("play+ing ball play+ing play ing", [["0:1", "2:3"]]),  # a word is all of its pieces
+        ("[UNK] x [UNK] y", []),  # what is unknown equals nothing
+        ("[UNK] x [UNK] x", [["1:2", "3:4"]]),
+    ],
+)
+def test_the_longest_recurring_spans_are_found(line, groups):
+    assert groups_of(line) == groups
+
+
+def test_a_span_of_frequent_words_alone_is_none():
+    line = "of the mint of the river of the"
+    assert groups_of(line) == [["0:2", "3:5", "6:8"]]
+    assert groups_of(line, frequent="of the") == []
+    assert groups_of("the mint of the mint", frequent="of the") == [["0:2", "3:5"]]  # one rare word is enough
+
+
+def test_spans_are_no_longer_than_max_words():
+    assert groups_of("a b c d a b c d", max_words=3) == [["0:3", "4:7"], ["3:4", "7:8"]]
+    assert groups_of("a b c d a b c d", max_words=1) == [["0:1", "4:5"], ["1:2", "5:6"], ["2:3", "6:7"], ["3:4", "7:8"]]
+
+
+def plain_python(words: list[tuple], max_words: int) -> list[list[tuple[int, int]]]:
+    """Longest first, groups by their first place, occurrences from the left; with lists and slices."""
+    taken, groups = set(), []
+    for n in range(max_words, 0, -1):
+        places: dict[tuple, list[int]] = {}
+        for w in range(len(words) - n + 1):
+            places.setdefault(tuple(words[w : w + n]), []).append(w)
+        for found in places.values():
+            chosen: list[int] = []
+            for w in found:
+                if not taken & set(range(w, w + n)) and (not chosen or w >= chosen[-1] + n):
+                    chosen.append(w)
+            if len(chosen) > 1:
+                groups.append([(w, n) for w in chosen])
+                taken |= {place for w in chosen for place in range(w, w + n)}
+    return groups
+
+
+def test_the_compiled_search_is_the_written_one():
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        sizes = rng.choice([1, 1, 2], rng.integers(0, 40))
+        ids = rng.integers(10, 10 + rng.integers(2, 12), int(sizes.sum()))
+        ends = np.cumsum(sizes)
+        starts = ends - sizes
+        max_words = int(rng.integers(1, 11))
+        first, size, border = recurring(starts, ends, ids, NO_WORD_IS_FREQUENT, -1, max_words)
+        occurrences = list(zip(first.tolist(), size.tolist(), strict=True))
+        found = [occurrences[a:b] for a, b in pairwise(border)]
+        words = [tuple(ids[a:b].tolist()) for a, b in zip(starts, ends, strict=True)]
+        assert found == plain_python(words, max_words)
+
+
+TEXT = "the mint of Denver made coins and the coins of Denver went to New York where the mint of New York was not"
+
+
+def test_one_occurrence_of_every_recurring_span_stays_visible():
+    pack, numbers = texts_of([TEXT] * 400)
+    words = TEXT.split()
+    for ratio in (0.15, 0.4):
+        hidden = hidden_of(pack, RecurringSpans(ratio=ratio).select(pack, keys_of(pack))).reshape(400, -1)[:, 1:-1]
+        for recurs in ("Denver", "coins", "New York", "mint"):
+            places = [i for i in range(len(words)) if " ".join(words[i:]).startswith(recurs + " ")]
+            assert len(places) > 1
+            assert (~hidden[:, places]).any(axis=1).all(), recurs
+    assert len(numbers) > 10
+
+
+def test_recurring_spans_come_before_others():
+    """Of 22 words at 15 % all four hidden ones lie in spans that recur, until these are used up."""
+    pack, _ = texts_of([TEXT] * 300)
+    words = TEXT.split()
+    recurs = np.array([words.count(word) > 1 for word in words])
+    hidden = hidden_of(pack, RecurringSpans().select(pack, keys_of(pack))).reshape(300, -1)[:, 1:-1]
+    assert (hidden.sum(axis=1) >= 4).all()
+    assert not hidden[:, ~recurs].any()
+
+
+def test_every_occurrence_is_the_kept_one_alike():
+    pack, _ = texts_of(
+        ["Denver is here and Denver is there or Denver is none of it all in the end of a b c d e f g"] * 3000
+    )
+    hidden = hidden_of(pack, RecurringSpans(ratio=0.18).select(pack, keys_of(pack))).reshape(3000, -1)[:, 1:-1]
+    kept = ~hidden[:, [0, 4, 8]]
+    assert (kept.sum(axis=1) == 1).all()
+    np.testing.assert_allclose(kept.mean(axis=0), 1 / 3, atol=0.03)
+
+
+def test_which_words_are_frequent_is_told_by_the_corpus(vocabulary):
+    """No list of words: a token above the share is frequent; every run binds the scheme to its store's counts."""
+    pack = with_ids(pack_of([[0, *[1] * 12, 0]]), [2, 5, 6, 50, 5, 6, 51, 5, 6, 52, 60, 61, 62, 2])
+    counts = vocabulary.unigram_counts / vocabulary.unigram_counts.sum()
+    scheme = RecurringSpans(frequent_share=float(counts[6]) * 0.9, ratio=0.3)
+
+    def hides_the_pair(masking):
+        spans = [masking.select(pack, keys_of(pack, epoch)) for epoch in range(30)]
+        return np.mean([hidden_of(pack, one)[[1, 2, 4, 5, 7, 8]].sum() for one in spans])
+
+    assert hides_the_pair(scheme) == 4  # unbound: the pair recurs three times, two are hidden
+    assert hides_the_pair(scheme.for_vocabulary(vocabulary)) < 3.5  # bound: five of ten words as any other
+    assert scheme.for_vocabulary(vocabulary).ratio == 0.3
+
+
+def test_a_text_that_repeats_nothing_gets_geometric_spans():
+    pack = with_ids(pack_of([[0, *[1] * 400, 0]] * 100), np.arange(402 * 100) % 402 + 10)
+    spans = RecurringSpans(ratio=0.02).select(pack, keys_of(pack))
+    lengths = spans.end - spans.start
+    assert (np.bincount(spans.sequence, weights=lengths) == 8).all()
+    assert lengths.mean() == pytest.approx(3.1, abs=0.3)  # 3.8 words, less what the small budget cuts off
+    assert lengths.max() <= 10
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.15, 1.0])
+@pytest.mark.parametrize("end", ["words", "budget"])
+def test_every_odd_sequence_ends_with_its_budget_kept(ratio, end):
+    """7A-6, with few different ids, so that nearly everything recurs."""
+    rng = np.random.default_rng(0)
+    odd = [[], [0], [0, 0], [2] * 5, [0, 2, 2, 2, 0], [0, 1, *[2] * 39, 0], [1], [0, 1, 0], [0, 1, 0, 2, 0, 1, 2, 0]]
+    odd += [rng.integers(0, 3, rng.integers(0, 30)).tolist() for _ in range(4000)]
+    pack = pack_of(odd)
+    pack = with_ids(pack, rng.integers(10, 14, len(pack.input_ids)))
+
+    spans = RecurringSpans(ratio=ratio, end=end).select(pack, keys_of(pack))
+
+    maskable = np.array([sum(kind > 0 for kind in sequence) for sequence in odd])
+    hidden = np.bincount(spans.sequence, weights=spans.end - spans.start, minlength=len(odd))
+    budget = np.ceil(ratio * maskable)
+    assert (hidden >= budget).all() and (hidden <= maskable).all()
+    assert end == "words" or (hidden == budget).all()
+    assert not hidden_of(pack, spans)[~pack.maskable].any()
+
+
+def test_a_capacity_cuts_last_spans_and_counts_them_but_keeps_every_budget():
+    pack = pack_of([[0, *[1] * 40, 0]] * 20)
+    pack = with_ids(pack, np.tile(np.append(np.tile(np.arange(10, 17), 6), [2])[:42], 20))
+    free = RecurringSpans().select(pack, keys_of(pack))
+
+    spans = RecurringSpans().select(pack, keys_of(pack), capacity=130)
+
+    hidden = np.bincount(spans.sequence, weights=spans.end - spans.start)
+    assert (free.end - free.start).sum() > 130 == hidden.sum()
+    assert (hidden >= 6).all() and spans.num_cut > 0 and free.num_cut == 0
+
+
+def test_masks_are_a_pure_function_of_seed_epoch_block_and_text():
+    """7B-6."""
+    together, _ = texts_of([TEXT, TEXT.upper(), TEXT])
+    alone, _ = texts_of([TEXT])
+    before = together.input_ids.tobytes()
+
+    spans = RecurringSpans().select(together, keys_of(together))
+    again = RecurringSpans().select(alone, keys_of(alone))
+
+    first = spans.sequence == 0
+    np.testing.assert_array_equal(spans.start[first], again.start)
+    np.testing.assert_array_equal(spans.end[first], again.end)
+    assert RecurringSpans().select(alone, keys_of(alone, 1)).start.tolist() != again.start.tolist()
+    assert together.input_ids.tobytes() == before
+
+
+def test_streams_of_masks_never_change_between_releases():
+    pack, _ = texts_of([TEXT])
+    spans = RecurringSpans(ratio=0.5).select(pack, keys_of(pack))
+    assert list(zip(spans.start.tolist(), spans.end.tolist(), strict=True)) == [(1, 4), (8, 13), (20, 24)]
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"ratio": -0.1}, "ratio"),
+        ({"max_words": 0}, "max_words"),
+        ({"p": 0.0}, "p must"),
+        ({"frequent_share": 2}, "frequ"),
+    ],
+)
+def test_values_that_cannot_work_are_refused_by_name(values, named):
+    with pytest.raises(ConfigError, match=named):
+        RecurringSpans(**values)
