@@ -17,7 +17,15 @@ from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, NGrams, Replacement, SubwordTokens, WholeWords
+from spanwise.pretraining.masking import (
+    GeometricSpans,
+    NGrams,
+    RecurringSpans,
+    Replacement,
+    SubwordTokens,
+    TaggedPhrases,
+    WholeWords,
+)
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.text.corpus import Document
