@@ -20,9 +20,10 @@ from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import fill
-from spanwise.interop.huggingface import FORMAT_VERSION, RECORD, read_folder
+from spanwise.interop.huggingface import read_folder
 from spanwise.interop.json_files import read_json_object
 from spanwise.interop.model_config import encoder_config
+from spanwise.interop.record import FORMAT_VERSION, RECORD
 from spanwise.interop.tables import bert
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, read_safetensors, sha256_of, write_safetensors
 from spanwise.runtime.files import write_text_atomic

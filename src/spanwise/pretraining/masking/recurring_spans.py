@@ -236,7 +236,7 @@ def recurring(start_W, end_W, ids_T, is_frequent_V, unk_id, max_words):
     for n in range(longest, 0, -1):
         is_later_W[:] = False
         for leader in range(num_words):
-            w, free_from = np.int64(leader), 0
+            w, free_from = int(leader), 0
             if is_later_W[leader] or next_[n, leader] < 0:
                 continue
             while w >= 0:
