@@ -3,8 +3,8 @@ import torch
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, real_tensors
-from spanwise.interop.huggingface import read_folder
+from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, fresh_head, real_tensors
+from spanwise.interop.huggingface import read_folder, write_folder
 
 
 def test_dropout_may_change_at_building_and_the_shape_may_not(folder):
@@ -43,3 +43,14 @@ def test_the_report_counts_and_names():
     assert str(LoadReport()) == "all tensors found and used"
     text = str(LoadReport(missing=("a", "b", "c", "d"), unexpected=("x",)))
     assert text == "4 tensors missing: a, b, c, ...; 1 tensors not used: x"
+
+
+def test_a_fresh_head_has_the_form_of_its_family_and_depends_on_its_seed_alone(tmp_path, folder):
+    checkpoint = read_folder(folder)
+    encoder = build_encoder(checkpoint, toy_config(pooler=True))
+    first, second, other = (fresh_head(checkpoint, "classification", encoder, seed, (4,)) for seed in (1, 1, 2))
+    assert checkpoint.form_of("classification") == first.form == "pooled" and first.out.weight.shape == (4, 32)
+    assert torch.equal(first.out.weight, second.out.weight) and not torch.equal(first.out.weight, other.out.weight)
+    roberta = toy_encoder(position_offset=2)
+    write_folder(tmp_path / "roberta", roberta, {})
+    assert fresh_head(read_folder(tmp_path / "roberta"), "classification", roberta, 1, (4,)).form == "tanh"

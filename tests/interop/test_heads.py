@@ -1,6 +1,6 @@
 import pytest
 import torch
-from tests.nn.toy import toy_encoder
+from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import ConfigError
 from spanwise.interop.heads import TITLES, form_of, make_head, size_of
@@ -21,7 +21,7 @@ def test_sizes_of_damaged_tensors_are_the_usual_ones():
 
 
 def test_forms_are_the_familys_and_the_last_token_is_read_where_attention_is_causal():
-    plain, causal = toy_encoder(), toy_encoder(causal=True)
+    plain, causal = toy_config(), toy_config(causal=True)
     assert form_of(BY_MODEL_TYPE["electra"], "classification", plain) == "gelu"
     assert form_of(BY_MODEL_TYPE["bert"], "multiple_choice", plain) == "pooled"
     assert form_of(BY_MODEL_TYPE["bert"], "classification", causal) == "last"

@@ -1,5 +1,7 @@
 """Every class of every family against random weights of transformers: hidden states, heads, round trips."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -15,13 +17,11 @@ from tests.interop.oracle import (
 )
 
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.interop.load import load
-from spanwise.interop.tables import FAMILIES
+from spanwise.interop.load import LoadedModel
+from spanwise.interop.tables import BY_MODEL_TYPE
 
 FAMILY_OF = {"bert": "bert", "roberta": "roberta", "albert": "albert", "electra": "electra", "openai_gpt": "openai-gpt"}
-BY_TYPE = {family.model_type: family for family in FAMILIES}
-CLASSES = [(key, name) for key, model_type in FAMILY_OF.items() for name in BY_TYPE[model_type].architectures]
-WITH_HEADS = [(key, name) for key, name in CLASSES if BY_TYPE[FAMILY_OF[key]].architectures[name].heads]
+CLASSES = [(key, name) for key, model_type in FAMILY_OF.items() for name in BY_MODEL_TYPE[model_type].architectures]
 
 
 class PaddingAlone:
@@ -34,66 +34,68 @@ class PaddingAlone:
         pass
 
 
-@pytest.mark.parametrize(("key", "name"), CLASSES)
-def test_hidden_states_equal_whichever_side_is_padded(tmp_path, key, name):
-    oracle = ORACLES[key]
+@pytest.fixture(scope="module", params=CLASSES, ids=lambda pair: pair[1])
+def pair(request, tmp_path_factory):
+    """A random model of transformers, its folder as read here, and the folder that is written from that."""
+    key, name = request.param
+    folder, oracle = tmp_path_factory.mktemp(name), ORACLES[key]
     theirs = oracle.model(name)
-    theirs.save_pretrained(tmp_path)
-    ours = load(tmp_path)
-    assert ours.report.missing == () and ours.report.unexpected == ()
-    for side in ("right", "left"):
-        batch = make_batch(oracle, side)
-        real = batch.mask.bool()
-        with torch.no_grad():
-            expected = theirs.base_model(**arguments(oracle, batch)).last_hidden_state
-            found = ours(batch.ids, batch.mask, batch.types)
-        assert (found - expected)[real].abs().max() < 1e-5
-
-
-@pytest.mark.parametrize(("key", "name"), WITH_HEADS)
-def test_scores_of_every_head_equal_and_a_folder_comes_back_bit_for_bit(tmp_path, key, name):
-    oracle = ORACLES[key]
-    theirs = oracle.model(name)
-    theirs.save_pretrained(tmp_path / "theirs")
-    batch = make_batch(oracle)
-    expected = their_scores(theirs, oracle, batch)
-
-    checkpoint, encoder, heads = open_ours(tmp_path / "theirs")
-    found = our_scores(encoder, heads, batch)
-    assert found.keys() == expected.keys()
-    for head in expected:
-        torch.testing.assert_close(found[head], expected[head], atol=1e-5, rtol=1e-5)
-
+    theirs.save_pretrained(folder / "theirs")
+    checkpoint, encoder, heads = open_ours(folder / "theirs")
     tokenizer = PaddingAlone(oracle.pad_id)
-    written = write_folder(tmp_path / "ours", encoder, heads, tokenizer, model_type=checkpoint.model_type)
-    assert written.architecture == name and written.beside == () and written.notes == ()
-    before, after = (load_file(tmp_path / folder / "model.safetensors") for folder in ("theirs", "ours"))
-    if "lm_head.weight" in before and key == "openai_gpt":  # this class saves the tied table under its other name
+    written = write_folder(folder / "ours", encoder, heads, tokenizer, model_type=checkpoint.model_type)
+    return SimpleNamespace(**locals())
+
+
+def test_hidden_states_equal_whichever_side_is_padded(pair):
+    assert pair.checkpoint.report.missing == () and pair.checkpoint.report.unexpected == ()
+    ours = LoadedModel(pair.checkpoint).eval()
+    for side in ("right", "left"):
+        batch = make_batch(pair.oracle, side)
+        with torch.no_grad():
+            expected = pair.theirs.base_model(**arguments(pair.oracle, batch)).last_hidden_state
+            found = ours(batch.ids, batch.mask, batch.types)
+        assert (found - expected)[batch.mask.bool()].abs().max() < 1e-5
+
+
+def test_scores_of_every_head_equal(pair):
+    batch = make_batch(pair.oracle)
+    found = our_scores(pair.encoder, pair.heads, batch)
+    expected = their_scores(pair.theirs, pair.oracle, batch)
+    assert (
+        found.keys() == expected.keys() == set(BY_MODEL_TYPE[pair.checkpoint.model_type].architectures[pair.name].heads)
+    )
+    for head, scores in expected.items():
+        torch.testing.assert_close(found[head], scores, atol=1e-5, rtol=1e-5)
+
+
+def test_a_folder_read_and_written_is_the_same_bit_for_bit(pair):
+    assert pair.written.architecture == pair.name and pair.written.beside == () == pair.written.notes
+    before, after = (load_file(pair.folder / place / "model.safetensors") for place in ("theirs", "ours"))
+    if "lm_head.weight" in before and pair.key == "openai_gpt":  # this class saves the tied table under its other name
         before["transformer.tokens_embed.weight"] = before.pop("lm_head.weight")
     assert before.keys() == after.keys()
     assert all(torch.equal(before[tensor], after[tensor]) for tensor in before)
-    again = their_scores(load_theirs(tmp_path / "ours"), oracle, batch)
-    for head in expected:
-        torch.testing.assert_close(again[head], expected[head], atol=1e-6, rtol=1e-6)
 
-
-@pytest.mark.parametrize(("key", "name"), CLASSES)
-def test_what_we_write_is_read_back_and_the_auto_model_has_equal_hidden_states(tmp_path, key, name):
-    oracle = ORACLES[key]
-    oracle.model(name).save_pretrained(tmp_path / "theirs")
-    checkpoint, encoder, heads = open_ours(tmp_path / "theirs")
-    write_folder(tmp_path / "ours", encoder, heads, model_type=checkpoint.model_type)
-    again = read_folder(tmp_path / "ours")
-    assert again.config == checkpoint.config and again.heads.keys() == checkpoint.heads.keys()
+    again = read_folder(pair.folder / "ours")
+    assert again.config == pair.checkpoint.config and again.heads.keys() == pair.checkpoint.heads.keys()
     assert again.report.missing == () and again.report.unexpected == ()
-    for tensors, others in (
-        (checkpoint.tensors, again.tensors),
-        *zip(checkpoint.heads.values(), again.heads.values(), strict=True),
-    ):
+    parts = [(pair.checkpoint.tensors, again.tensors)]
+    parts += [(tensors, again.heads[name]) for name, tensors in pair.checkpoint.heads.items()]
+    for tensors, others in parts:
         assert tensors.keys() == others.keys()
         assert all(torch.equal(tensors[one], others[one]) for one in tensors)
-    batch = make_batch(oracle)
+
+
+def test_what_we_write_loads_with_nothing_missing_and_says_the_same(pair):
+    batch = make_batch(pair.oracle)
+    again = load_theirs(pair.folder / "ours")
+    expected = their_scores(pair.theirs, pair.oracle, batch)
+    for head, scores in their_scores(again, pair.oracle, batch).items():
+        torch.testing.assert_close(scores, expected[head], atol=1e-6, rtol=1e-6)
     with torch.no_grad():
-        expected = auto_model(tmp_path / "ours")(**arguments(oracle, batch)).last_hidden_state
-        found = load(tmp_path / "ours")(batch.ids, batch.mask, batch.types)
-    assert (found - expected)[batch.mask.bool()].abs().max() < 1e-5
+        named = arguments(pair.oracle, batch)
+        hidden = [
+            model(**named).last_hidden_state for model in (pair.theirs.base_model, auto_model(pair.folder / "ours"))
+        ]
+    torch.testing.assert_close(hidden[1], hidden[0], atol=1e-6, rtol=1e-6)

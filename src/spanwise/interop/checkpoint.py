@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.heads import Size, form_of, make_head, size_of
+from spanwise.interop.record import recorded_forms
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -56,10 +57,13 @@ class Checkpoint:
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
     record: dict[str, Any] = field(default_factory=dict)  # spanwise.json, empty for folders of others
 
-    def form_of(self, head: str, encoder: Encoder) -> SequenceForm:
-        """How a "classification" or "multiple_choice" head reads sequences here: as recorded, else as the family."""
-        recorded = self.record.get("forms", {}).get(head)
-        return recorded or form_of(BY_MODEL_TYPE[self.model_type], head, encoder)
+    def form_of(self, head: str) -> SequenceForm:
+        """How a "classification" or "multiple_choice" head reads sequences here: as recorded, else as in the family.
+
+        "pooled" asks for an encoder with a pooler: `build_encoder` makes one where `config.pooler` says so.
+        """
+        recorded = recorded_forms(self.record).get(head)
+        return recorded or form_of(BY_MODEL_TYPE[self.model_type], head, self.config)
 
 
 def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, seed: int = 0) -> Encoder:
@@ -94,14 +98,14 @@ def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module
     tensors = checkpoint.heads.get(name)
     if tensors is None:
         return None
-    head = make_head(name, encoder, size_of(name, tensors), checkpoint.form_of(name, encoder))
+    head = make_head(name, encoder, size_of(name, tensors), checkpoint.form_of(name))
     fill(head, tensors, f"the {name} head of {checkpoint.folder}")
     return head
 
 
 def fresh_head(checkpoint: Checkpoint, name: str, encoder: Encoder, seed: int, size: Size = ()) -> nn.Module:
     """A head `name` in the form of the checkpoint's family, with fresh weights; `size` as in `make_head`."""
-    head = make_head(name, encoder, size, checkpoint.form_of(name, encoder))
+    head = make_head(name, encoder, size, checkpoint.form_of(name))
     initialize(head, encoder.config, seed, prefix=name)
     return head
 

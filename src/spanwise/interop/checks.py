@@ -63,7 +63,7 @@ def check_shapes(
     shapes = _shapes(encoder, config.vocab_size)
     _compare(translated.encoder, shapes, (*key_map.encoder, *key_map.pooler), translated, key_map, stored)
     for head, tensors in translated.heads.items():
-        form = forms.get(head) or form_of(family, head, encoder)
+        form = forms.get(head) or form_of(family, head, config)
         if form == "pooled" and encoder.pooler is None:
             with torch.device("meta"):  # the pooler may start fresh; the head's own shape doesn't depend on it
                 encoder = Encoder(replace(config, pooler=True))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family
+from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
 from spanwise.nn.qa_head import QuestionAnsweringHead
@@ -18,7 +18,6 @@ from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.token_head import TokenClassificationHead
 
 Size = tuple[int, ...]  # what a head's shape depends on beside the encoder: labels, or positions and their size
-SequenceHeadName = Literal["classification", "multiple_choice"]
 TITLES = {
     "mlm": "masked language model",
     "clm": "causal language model",
@@ -70,12 +69,8 @@ def size_of(name: str, tensors: Mapping[str, Tensor]) -> Size:
     return tuple(table.shape) if name == "sbo" else (table.shape[0],)
 
 
-def form_of(family: Family, name: str, encoder: Encoder) -> SequenceForm:
+def form_of(family: Family, name: str, config: EncoderConfig) -> SequenceForm:
     """How a head that reads whole sequences does so in a family. Where attention is causal, only the last token has
     seen them."""
     form = family.forms.get(name, "pooled")
-    return "last" if encoder.config.causal and not form.startswith("last") else form
-
-
-def is_sequence_head(name: str) -> bool:
-    return name in ("classification", "multiple_choice")
+    return "last" if config.causal and not form.startswith("last") else form

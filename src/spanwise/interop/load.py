@@ -29,13 +29,13 @@ logger = logging.getLogger(__name__)
 
 
 def load(source: str | Path) -> LoadedModel:
-    """Load a model folder or hub id for use; a warning is logged when tensors are missing or not used.
+    """Load a model folder or hub id for use; a warning is logged when not all tensors fit as they are.
 
     Raises:
         CheckpointError: a folder that is missing, foreign or damaged.
     """
     checkpoint = read_folder(source)
-    if checkpoint.report.missing or checkpoint.report.unexpected:
+    if checkpoint.report != LoadReport():
         logger.warning("%s: %s", checkpoint.folder, checkpoint.report)
     return LoadedModel(checkpoint).eval()
 
