@@ -75,6 +75,7 @@ CHANGES = {
     "batch.max_targets": ["15"],
     "initial.positions": ["normal"],
     "training.learning_rate": ["0.003"],
+    "training.head_learning_rate": ["0.01"],
     "training.warmup_steps": ["3"],
     "training.schedule": ["cosine"],
     "training.optimizer": ["adamw"],
