@@ -54,7 +54,7 @@ class SpacyTagger:
     def _noun_phrases(self, document: Any) -> list[tuple[int, int]]:
         try:
             return [(found.start_char, found.end_char) for found in document.noun_chunks]
-        except (ValueError, NotImplementedError) as cause:
+        except (ValueError, RuntimeError) as cause:
             raise DataError(
                 f"{self.source} finds no noun phrases: they need a 'parser' and a language that spaCy has rules for "
                 f"({str(cause).splitlines()[0][:120]})."

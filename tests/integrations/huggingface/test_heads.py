@@ -173,7 +173,7 @@ def test_the_decoder_is_the_models_table_and_no_tensor_of_the_head(head_class):
 
     twin["model"].resize_token_embeddings(V + 6)
     assert twin["head"].weight is twin["model"].get_input_embeddings().weight
-    with pytest.raises(ConfigError, match=r"56 rows and the head's bias 50; resize both"):
+    with pytest.raises(ConfigError, match=r"56 rows and the head's bias 50; resize"):
         twin["head"].logits(torch.zeros(1, D))
     twin["head"].resize(V + 6)
     assert twin["head"].logits(torch.zeros(1, D)).shape == (1, V + 6)
