@@ -44,3 +44,12 @@ def test_a_loaded_pipeline_is_taken_as_it_is():
     language = SimpleNamespace(meta={"lang": "ko", "name": "toy", "version": "1"})
     tagger = find_tagger("noun-phrases", pipeline=language)
     assert isinstance(tagger, SpacyTagger) and tagger.source == "spaCy ko_toy 1"
+
+
+def test_morphemes_need_no_pipeline_and_take_none():
+    tagger = find_tagger("morphemes")
+    assert tagger.name == "morphemes" and tagger.source.startswith("kiwipiepy ")
+    with pytest.raises(ConfigError, match="'morphemes' is tagged without a pipeline"):
+        find_tagger("morphemes", pipeline="ko_core_news_sm")
+    with pytest.raises(ConfigError, match=r"nothing tags 'morpheme'.*Did you mean 'morphemes'"):
+        find_tagger("morpheme")

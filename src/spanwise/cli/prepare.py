@@ -49,9 +49,10 @@ def prepare(
     add_tokens
         File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
     tag
-        What to store beside each token, for maskings that ask for it: entities or noun-phrases.
+        What to store beside each token, for recipes that ask for it: entities, noun-phrases, or morphemes (Korean; needs
+        pip install 'spanwise[ko]').
     tagger
-        The spaCy pipeline that finds them, such as en_core_web_sm; needs pip install 'spanwise[spacy]'.
+        The spaCy pipeline that finds the phrases, such as en_core_web_sm; needs pip install 'spanwise[spacy]'.
     tag_labels
         Types of entities to keep. Default: all but numerical ones (dates, amounts, ordinals, ...).
     tags
@@ -90,5 +91,5 @@ def prepare(
         say(f"Tagged {found.name}: {found.source}")
         if isinstance(found, SpanFileTagger) and found.num_unmet:
             say(f"{found.num_unmet:,} sentences of {tags} were not met: other borders, or another Unicode form?")
-    if report.unknown_share > 0.01:
-        say(f"{report.unknown_share:.1%} of the tokens are unknown: is this the right tokenizer for the text?")
+    question = ": is this the right tokenizer for the text?" if report.unknown_share > 0.01 else "."
+    say(f"[UNK] is {report.unknown_share:.3%} of the tokens{question}")

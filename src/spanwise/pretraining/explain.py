@@ -22,7 +22,8 @@ from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.packs import Pack, Spans
-from spanwise.text.tokenizer_files import SPECIAL_PIECES, wordpiece_backend
+from spanwise.text.kinds.wordpiece import wordpiece_backend
+from spanwise.text.specials import SPECIAL_PIECES
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -53,8 +54,11 @@ class SingleText:
 def read_single_text(text: str, tokenizer: Tokenizer, max_length: int) -> SingleText:
     """Return `[CLS] text [SEP]` as a pack.
 
-    Raises: ConfigError where the text has no token or more than `max_length` with the two specials.
+    Raises: ConfigError where the text has no token or more than `max_length` with the two specials, or the tokenizer
+    lacks these.
     """
+    if tokenizer.cls_id < 0 or tokenizer.sep_id < 0:
+        raise ConfigError("this tokenizer has no [CLS] and [SEP] to put around the text; take one that has.")
     encoding = tokenizer.encode(text)
     num_tokens = len(encoding.ids) + 2
     if num_tokens == 2:

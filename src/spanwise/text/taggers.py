@@ -8,12 +8,13 @@ from typing import Any, cast, get_args
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.text.morphemes import MorphemeTagger
 from spanwise.text.spacy_tagger import PhraseKind, SpacyTagger
 from spanwise.text.span_file_tagger import SpanFileTagger
 from spanwise.text.tags import Tagger
 
 PHRASES: tuple[str, ...] = get_args(PhraseKind)
-_TAGGERS: dict[str, Callable[[], Tagger]] = {}  # those that need nothing but their library
+_TAGGERS: dict[str, Callable[[], Tagger]] = {MorphemeTagger.name: MorphemeTagger}  # those that need nothing but their library
 
 
 def find_tagger(
