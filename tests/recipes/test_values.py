@@ -97,6 +97,8 @@ ELSEWHERE = {
     "tokenizer.kind",  # learned where no store is given: tests/pretraining/test_run.py
     "tokenizer.vocab_size",
     "tokenizer.cased",
+    "tokenizer.unicode_form",
+    "tokenizer.boundaries",  # tests/recipes/test_spanbert_ko.py
     "training.budget",  # tests/training/test_loop.py
     *(f"training.{option}" for option in HARMLESS_OPTIONS),  # tests/training/test_loop.py: no bit depends on them
 }

@@ -49,8 +49,8 @@ def prepare(
     add_tokens
         File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
     tag
-        What to store beside each token, for recipes that ask for it: entities, noun-phrases, or morphemes (Korean; needs
-        pip install 'spanwise[ko]').
+        What to store beside each token, for recipes that ask for it: entities, noun-phrases, or morphemes (of Korean;
+        needs pip install 'spanwise[ko]').
     tagger
         The spaCy pipeline that finds the phrases, such as en_core_web_sm; needs pip install 'spanwise[spacy]'.
     tag_labels

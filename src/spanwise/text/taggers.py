@@ -14,7 +14,8 @@ from spanwise.text.span_file_tagger import SpanFileTagger
 from spanwise.text.tags import Tagger
 
 PHRASES: tuple[str, ...] = get_args(PhraseKind)
-_TAGGERS: dict[str, Callable[[], Tagger]] = {MorphemeTagger.name: MorphemeTagger}  # those that need nothing but their library
+# Those that need nothing but their library.
+_TAGGERS: dict[str, Callable[[], Tagger]] = {MorphemeTagger.name: MorphemeTagger}
 
 
 def find_tagger(

@@ -16,6 +16,7 @@ from spanwise.integrations.huggingface import SpanMaskingCollator
 from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.seed import keys_for
+from spanwise.text.words import word_starts
 
 FIRST_PIECE, NUM_SPECIALS = 300, 5  # of the numbered vocabulary
 ALL_MASKED = Replacement(mask=1.0, random=0.0, keep=0.0)
@@ -81,7 +82,7 @@ def test_invariants_hold_for_every_kind_of_tokenizer(tokenizer, shape):
     lines = ["The old river ran past a stone bridge.", "people sold bread 안녕하세요 中文字!", "quiet town"]
     examples = [dict(tokenizer(line, lines[0]) if shape == "pair" else tokenizer(line)) for line in lines] * 20
     collator = SpanMaskingCollator(tokenizer, padding_side="left" if shape == "left" else None, extra_keys="spans")
-    specials, starts_word = np.array(collator.special_ids), collator.vocabulary.starts_word
+    specials, vocabulary = np.array(collator.special_ids), collator.vocabulary
 
     seen_first = 0
     for _ in range(5):
@@ -95,7 +96,8 @@ def test_invariants_hold_for_every_kind_of_tokenizer(tokenizer, shape):
             assert num_hidden >= -(-15 * n // 100)
             assert [tuple(pair) for pair in batch["spans"][row] if pair[0] >= 0] == runs(hidden[row])
             inside = maskable[row] & np.concatenate([[False], maskable[row][:-1]])
-            word = np.cumsum(maskable[row] & ~(inside & ~starts_word[original[row]])) * maskable[row]
+            starts = word_starts(original[row], vocabulary.starts_word, vocabulary.ends_word)
+            word = np.cumsum(maskable[row] & ~(inside & ~starts)) * maskable[row]
             size, part = np.bincount(word), np.bincount(word, weights=hidden[row])
             assert ((part == 0) | (part == size))[1:].all()
             seen_first += hidden[row][maskable[row].argmax()]
