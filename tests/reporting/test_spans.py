@@ -46,3 +46,14 @@ def test_an_answer_is_marked_at_its_characters():
     assert text.plain == "Moss is a town."
     assert [(span.start, span.end) for span in text.spans] == [(10, 14)]
     assert not highlight_answer("Moss", 0, 0).spans
+
+
+def test_a_morpheme_behind_its_stem_starts_a_word_and_no_blank():
+    pieces = make_pieces(["학교", "##에서", "##는"], [True, True, True], [(1, 2)], ["학교", "##가", "##는"])
+
+    assert "".join((" " if run.space else "") + run.text for run in join_pieces(pieces)) == "학교에서는"
+    assert join_pieces(pieces)[1].seen == "가"
+
+
+def test_the_mark_itself_is_a_word_where_nothing_follows_it():
+    assert make_pieces(["##"], [True], [], ["##"])[0].text == "##"

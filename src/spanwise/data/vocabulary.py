@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+_NOTHING: np.ndarray = np.zeros(0, dtype=bool)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
@@ -25,6 +27,3 @@ class Vocabulary:
     def __post_init__(self) -> None:
         if self.ends_word is _NOTHING:
             object.__setattr__(self, "ends_word", np.zeros(self.size, dtype=bool))
-
-
-_NOTHING = np.zeros(0, dtype=bool)

@@ -81,10 +81,10 @@ def pieces_of(one: Masked, sequence: int, prepared: Prepared) -> list[Piece]:
     ]
     tokenizer = prepared.tokenizer
     return make_pieces(
-        tokenizer.tokens(one.pack.input_ids[here].tolist()),
+        tokenizer.readable(one.pack.input_ids[here].tolist()),
         one.pack.starts_word[here].tolist(),
         spans,
-        tokenizer.tokens(one.input_ids[here].tolist()),
+        tokenizer.readable(one.input_ids[here].tolist()),
         mask_token=tokenizer.tokens([tokenizer.mask_id])[0],
     )
 

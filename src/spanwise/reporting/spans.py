@@ -22,6 +22,7 @@ class Piece:
 
     text: str  # without the mark of continuation pieces
     starts_word: bool
+    glued: bool = False  # no blank is before it: inside a word, or a morpheme behind its stem
     span: int | None = None  # number of its span in this text, counted from 0
     shown: Shown = "visible"  # what the model sees there
     seen: str = ""  # the token the model sees, where it is another one
@@ -38,7 +39,10 @@ def make_pieces(
     seen: Sequence[str],
     mask_token: str = "[MASK]",
 ) -> list[Piece]:
-    """Pieces of n original tokens; `spans` are half-open ranges over them, `seen [n]` the tokens after replacement."""
+    """Pieces of n original tokens, as `Tokenizer.readable` writes them: `##x` where no blank is before it.
+
+    `spans` are half-open ranges over them, `seen` [n] the tokens after replacement.
+    """
     owner: dict[int, int] = {}
     for number, (start, end) in enumerate(spans):
         owner.update(dict.fromkeys(range(start, end), number))
@@ -50,8 +54,9 @@ def make_pieces(
         begins = bool(starts_word[index])
         pieces.append(
             Piece(
-                text=plain(token, begins),
+                text=plain(token),
                 starts_word=begins,
+                glued=is_glued(token),
                 span=owner.get(index),
                 shown=shown,
                 seen=seen[index] if shown == "random" else "",
@@ -60,13 +65,17 @@ def make_pieces(
     return pieces
 
 
-def plain(token: str, starts_word: bool) -> str:
-    return token if starts_word else token.removeprefix("##")
+def is_glued(token: str) -> bool:
+    return len(token) > 2 and token.startswith("##")
+
+
+def plain(token: str) -> str:
+    return token[2:] if is_glued(token) else token
 
 
 def space_before(previous: str, piece: Piece) -> bool:
     """Whether a reader expects a space: none inside words, before closing or after opening punctuation."""
-    if not piece.starts_word or not previous:
+    if piece.glued or not previous:
         return False
     return piece.text[0] not in ".,;:!?)]}%’'" and previous[-1] not in "([{$£€‘'"
 
@@ -97,10 +106,10 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Run]:
                 span=last.span,
                 colour=last.colour,
                 shown=last.shown if last.shown == piece.shown else "random",
-                seen=(last.seen + (" " if space else "") + plain(piece.seen, piece.starts_word)).strip(),
+                seen=(last.seen + (" " if space else "") + plain(piece.seen)).strip(),
             )
         else:
-            seen = plain(piece.seen, piece.starts_word)
+            seen = plain(piece.seen)
             runs.append(
                 Run(text=piece.text, space=space, span=piece.span, colour=piece.colour, shown=piece.shown, seen=seen)
             )

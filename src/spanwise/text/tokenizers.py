@@ -75,10 +75,10 @@ class Tokenizer:
             | {number for number, piece in enumerate(self._pieces) if not piece or is_reserved(piece)}
             | set(ids.values())
         )
-        marks = word_marks(backend)
-        tables = {"special_ids": self.special_ids, "unk_id": self.unk_id, "marks": marks}
-        self._starts_word = starts_word_table(self._pieces, **tables)
-        self._ends_word = ends_word_table(self._pieces, **tables)
+        self._marks = marks = word_marks(backend)
+        special_ids, unk_id = self.special_ids, self.unk_id
+        self._starts_word = starts_word_table(self._pieces, special_ids=special_ids, unk_id=unk_id, marks=marks)
+        self._ends_word = ends_word_table(self._pieces, special_ids=special_ids, unk_id=unk_id, marks=marks)
         if not marks.continuation:  # an added token is found whole, whatever is around it
             plain = [number for number, token in added.items() if number not in self.special_ids]
             self._starts_word[plain] = self._ends_word[plain] = True
@@ -148,6 +148,18 @@ class Tokenizer:
             if not 0 <= number < self.vocab_size:
                 raise DataError(f"id {number} is outside this vocabulary of {self.vocab_size:,} tokens.")
         return [self._pieces[number] for number in numbers]
+
+    def readable(self, ids: Sequence[int] | np.ndarray) -> list[str]:
+        """The piece of each id for a person, as BERT writes it whatever the kind: `##x` where no blank is before it.
+
+        Raises: DataError for an id outside the vocabulary.
+        """
+        found, inside = [], False
+        for number, piece in zip(ids, self.tokens(ids), strict=True):
+            is_special = int(number) in self.special_ids
+            found.append(piece if is_special else self._marks.readable(piece, inside=inside))
+            inside = not is_special and not self._ends_word[number]
+        return found
 
     def token_to_id(self, piece: str) -> int | None:
         """The id of a piece, or None."""

@@ -57,6 +57,19 @@ class WordMarks:
         text = self._text(piece)
         return bool(text) and text[-1] != " " and (text[-1].isspace() or is_word_of_its_own(text[-1]))
 
+    def readable(self, piece: str, *, inside: bool) -> str:
+        """A piece as BERT writes it: its characters, `##` before them where no blank is. A part of a character is �.
+
+        `inside`: the piece before it did not end its word, which kinds that mark ends do not say otherwise.
+        """
+        if self.end:
+            return ("##" if inside else "") + piece.removesuffix(self.end)
+        if self.blank:
+            text = self._text(piece) or "\ufffd"
+            return text.strip() or " " if text[0].isspace() else "##" + text
+        is_continuation = bool(self.continuation) and piece.startswith(self.continuation)
+        return "##" + piece.removeprefix(self.continuation) if is_continuation else piece
+
     def _text(self, piece: str) -> str:
         """The characters a piece stands for; empty for a part of one."""
         if self.blank != BYTE_LEVEL_BLANK:

@@ -172,3 +172,12 @@ def test_words_start_where_those_of_bert_do(tokenizer, text):
         if not halves and not (behind_blank and not starts[place]):
             assert starts[place] == (start in expected), (text, start)
         behind_blank = False
+
+
+def test_every_kind_is_shown_as_bert_writes_it(tokenizer):
+    text = "the Bananolo, won"
+    shown = tokenizer.readable(tokenizer.encode(text).ids)
+    joined = " ".join(shown).replace(" ##", "").replace(" ,", ",").removeprefix("##")
+    assert joined.lower() == text.lower() and len(shown) > 4
+    if tokenizer.mask_id >= 0:
+        assert tokenizer.readable([tokenizer.mask_id]) == [tokenizer.specials["mask"]]

@@ -138,7 +138,9 @@ def _draw(
         drawings.append({"spans": ranges, "tokens": originals, "seen": seen})
         if not json:
             inner = [(start - 1, end - 1) for start, end in ranges]
-            _print_drawing(make_pieces(originals[1:-1], pack.starts_word[1:-1].tolist(), inner, seen[1:-1]))
+            readable = tokens.readable(pack.input_ids)[1:-1], tokens.readable(replaced)[1:-1]
+            starts, mask = pack.starts_word[1:-1].tolist(), tokens.specials.get("mask", "")
+            _print_drawing(make_pieces(readable[0], starts, inner, readable[1], mask_token=mask))
     if json:
         print_json({"recipe": recipe.name, "text": text, "drawings": drawings})
     else:
