@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spanwise.data import cached_encoder
 from spanwise.data.cached_encoder import CachedEncoder
-from spanwise.text.tokenizer_files import wordpiece_backend
+from spanwise.text.kinds.wordpiece import wordpiece_backend
 from spanwise.text.tokenizers import Tokenizer
 
 TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("Denvr İΣς.,!-'#[] \t\n\x1c\x85\u00a0\u0301\u3000"))

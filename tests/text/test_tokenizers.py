@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers, trainers
 
 from spanwise.errors import CheckpointError, DataError
-from spanwise.text.tokenizer_files import wordpiece_backend
+from spanwise.text.kinds.wordpiece import wordpiece_backend
 from spanwise.text.tokenizers import Tokenizer
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

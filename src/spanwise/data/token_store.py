@@ -52,6 +52,7 @@ def vocabulary_of(tokenizer: Tokenizer, unigram_counts: np.ndarray) -> Vocabular
         mask_id=tokenizer.mask_id,
         is_special=is_special,
         starts_word=tokenizer.starts_word_table(),
+        ends_word=tokenizer.ends_word_table(),
         unigram_counts=unigram_counts,
     )
 
@@ -321,12 +322,14 @@ def _size(path: Path) -> int:
 
 def vocabulary_record(vocabulary: Vocabulary) -> dict[str, Any]:
     """`Vocabulary` as it stands in `store.json`."""
+    ends = np.flatnonzero(vocabulary.ends_word).tolist()
     return {
         "size": vocabulary.size,
         **{name: getattr(vocabulary, name) for name in ("pad_id", "unk_id", "cls_id", "sep_id", "mask_id")},
         "special_ids": np.flatnonzero(vocabulary.is_special).tolist(),
         "continuation_ids": np.flatnonzero(~vocabulary.starts_word).tolist(),
         "unigram_counts": vocabulary.unigram_counts.tolist(),
+        **({"word_end_ids": ends} if ends else {}),
     }
 
 
@@ -335,9 +338,13 @@ def _vocabulary_from_record(record: dict[str, Any]) -> Vocabulary:
     is_special[record["special_ids"]] = True
     starts_word = np.ones(record["size"], dtype=bool)
     starts_word[record["continuation_ids"]] = False
+    ends_word = np.zeros(record["size"], dtype=bool)
+    ends_word[record.get("word_end_ids", [])] = True
     ids = {name: record[name] for name in ("size", "pad_id", "unk_id", "cls_id", "sep_id", "mask_id")}
     counts = np.array(record["unigram_counts"], dtype=np.int64)
-    return Vocabulary(**ids, is_special=is_special, starts_word=starts_word, unigram_counts=counts)
+    return Vocabulary(
+        **ids, is_special=is_special, starts_word=starts_word, unigram_counts=counts, ends_word=ends_word
+    )
 
 
 def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
-    """Tables over the V real ids of one tokenizer."""
+    """Tables over the V real ids of one tokenizer. A special token that it lacks has id -1."""
 
     size: int  # V
     pad_id: int
@@ -20,3 +20,11 @@ class Vocabulary:
     is_special: np.ndarray  # [V] bool: ids that user text never becomes and random replacement never draws
     starts_word: np.ndarray  # [V] bool: False for continuation pieces (`##x`) and specials
     unigram_counts: np.ndarray  # [V] int64: how often each id stands in the store; all zero when unknown
+    ends_word: np.ndarray = field(default_factory=lambda: _NOTHING)  # [V] bool: what follows starts a word, always
+
+    def __post_init__(self) -> None:
+        if self.ends_word is _NOTHING:
+            object.__setattr__(self, "ends_word", np.zeros(self.size, dtype=bool))
+
+
+_NOTHING = np.zeros(0, dtype=bool)

@@ -22,7 +22,8 @@ from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.packs import Pack, Spans
-from spanwise.text.tokenizer_files import SPECIAL_PIECES, wordpiece_backend
+from spanwise.text.kinds.wordpiece import wordpiece_backend
+from spanwise.text.specials import SPECIAL_PIECES
 from spanwise.text.tokenizers import Tokenizer
 
 

@@ -7,11 +7,12 @@ side array, not the tagger's library. Letters: k texts, n tokens of one text, b 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from spanwise.text.tokenizers import Encoding
+if TYPE_CHECKING:
+    from spanwise.text.tokenizers import Encoding
 
 
 class Tagger(Protocol):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping
@@ -17,16 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import normalizers
 
 from spanwise.errors import CheckpointError
 from spanwise.runtime.files import MANIFEST_NAME, read_manifest
-from spanwise.text.words import WordMarks
+from spanwise.text.kinds.bpe import END, bpe_backend
+from spanwise.text.kinds.byte_bpe import byte_bpe_backend
+from spanwise.text.kinds.wordpiece import wordpiece_backend
+from spanwise.text.sentencepiece_files import read_sentencepiece
+from spanwise.text.specials import SPECIAL_ROLES
+from spanwise.text.stock import stock_class
+from spanwise.text.words import BYTE_LEVEL_BLANK, WordMarks
 
-SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
-SPECIAL_PIECES = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}  # BERT's, the first five ids of a learned one
-_RESERVED = re.compile(r"\[unused\d+\]")
-_BYTE_LEVEL_BLANKS = ("\u0120", "\u010a", "\u0109", "\u010d")  # how byte-level BPE writes blank, line feed, tab, return
 _UNLIMITED = 1_000_000  # `transformers` writes about 1e30 where it knows no longest length
 
 
@@ -39,42 +40,6 @@ class FoundTokenizer:
     max_length: int  # tokens
 
 
-def is_reserved(piece: str) -> bool:
-    """Whether a piece is one of BERT's placeholders (`[unused7]`), which no text contains."""
-    return bool(_RESERVED.fullmatch(piece))
-
-
-def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str]) -> dict[str, str]:
-    """The piece of each special role. Raises: CheckpointError naming those the vocabulary lacks."""
-    pieces = {role: named.get(role, SPECIAL_PIECES[role]) for role in SPECIAL_ROLES}
-    missing = [piece for piece in pieces.values() if piece not in vocabulary]
-    if missing:
-        raise CheckpointError(f"the vocabulary has no {', '.join(missing)}; these special tokens are needed.")
-    return pieces
-
-
-def wordpiece_backend(
-    vocabulary: dict[str, int], *, lowercase: bool, strip_accents: bool, chinese_characters: bool = True
-) -> tokenizers.Tokenizer:
-    """BERT's tokenizer over a vocabulary: clean, split at white space and punctuation, longest piece first."""
-    backend = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL_PIECES["unk"]))
-    backend.normalizer = normalizers.BertNormalizer(
-        clean_text=True, handle_chinese_chars=chinese_characters, strip_accents=strip_accents, lowercase=lowercase
-    )
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.decoder = decoders.WordPiece(prefix="##")
-    present = [piece for piece in SPECIAL_PIECES.values() if piece in vocabulary]
-    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
-    cls, sep = SPECIAL_PIECES["cls"], SPECIAL_PIECES["sep"]
-    if cls in vocabulary and sep in vocabulary:
-        backend.post_processor = processors.TemplateProcessing(
-            single=f"{cls}:0 $A:0 {sep}:0",
-            pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
-            special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
-        )
-    return backend
-
-
 def has_upper_case(pieces: Iterable[str]) -> bool:
     """Whether a vocabulary keeps case: some piece, `[...]` ones aside, is not its own lower case."""
     return any(piece != piece.lower() for piece in pieces if not (piece.startswith("[") and piece.endswith("]")))
@@ -83,27 +48,32 @@ def has_upper_case(pieces: Iterable[str]) -> bool:
 def word_marks(backend: tokenizers.Tokenizer) -> WordMarks:
     """How a tokenizer's pieces show where words start; in kinds that show nothing each token is a word."""
     record = json.loads(backend.to_str())
-    prefix = record["model"].get("continuing_subword_prefix")
-    if prefix or record["model"].get("type") == "WordPiece":
-        return WordMarks(continuation=prefix or "")
-    kinds = {part["type"]: part for part in _steps(record["pre_tokenizer"])}
+    model = record["model"]
+    if model.get("end_of_word_suffix"):
+        return WordMarks(end=model["end_of_word_suffix"])
+    if model.get("continuing_subword_prefix") or model.get("type") == "WordPiece":
+        return WordMarks(continuation=model.get("continuing_subword_prefix") or "")
+    kinds = {part["type"]: part for part in pre_tokenizer_steps(record["pre_tokenizer"])}
     if "ByteLevel" in kinds:
-        return WordMarks(starts=_BYTE_LEVEL_BLANKS)
+        return WordMarks(blank=BYTE_LEVEL_BLANK)
     if "Metaspace" in kinds:
-        return WordMarks(starts=(kinds["Metaspace"]["replacement"],))
-    return WordMarks(continuation="")
+        return WordMarks(blank=kinds["Metaspace"]["replacement"])
+    return WordMarks()
 
 
-def _steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
+def pre_tokenizer_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
     """A pre-tokenizer as the list of its steps."""
     if record is None:
         return []
     inner = record.get("pretokenizers")
-    return [record] if inner is None else [step for part in inner for step in _steps(part)]
+    return [record] if inner is None else [step for part in inner for step in pre_tokenizer_steps(part)]
 
 
 def read_backend(folder: Path) -> FoundTokenizer:
-    """Read `tokenizer.json`, else `vocab.txt`, of a folder. Raises: CheckpointError."""
+    """Read `tokenizer.json`, else `vocab.txt`, `vocab.json` with `merges.txt`, or `spiece.model`, of a folder.
+
+    Raises: CheckpointError.
+    """
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder. A tokenizer folder holds tokenizer.json or vocab.txt.")
     config = _read_config(folder / "tokenizer_config.json")
@@ -114,37 +84,40 @@ def read_backend(folder: Path) -> FoundTokenizer:
         backend = _read_tokenizer_json(folder / "tokenizer.json")
     elif (folder / "vocab.txt").is_file():
         backend = _from_vocabulary(folder / "vocab.txt", config)
+    elif (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+        backend = _from_merges(folder, config)
+    elif (folder / "spiece.model").is_file():
+        content = _checked_bytes(folder / "spiece.model")
+        backend = read_sentencepiece(content, folder / "spiece.model", config)
     else:
         raise CheckpointError(
-            f"{folder} has neither tokenizer.json nor vocab.txt. Name a tokenizer folder, or make one with "
-            "`spanwise learn-tokenizer`."
+            f"{folder} has no tokenizer.json, nor vocab.txt, nor vocab.json with merges.txt, nor spiece.model. Name a "
+            "tokenizer folder, or make one with `spanwise learn-tokenizer`."
         )
     return FoundTokenizer(backend, specials, max_length)
 
 
 def write_tokenizer(backend: tokenizers.Tokenizer, folder: Path, specials: Mapping[str, str], max_length: int) -> None:
-    """Write the files that `AutoTokenizer`, the `tokenizers` library and older BERT tools each look for."""
+    """Write the files that `AutoTokenizer`, the `tokenizers` library and older tools each look for."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
     record = json.loads(backend.to_str())
     config: dict[str, Any] = {f"{role}_token": piece for role, piece in specials.items()}
     config["model_max_length"] = max_length
     config["clean_up_tokenization_spaces"] = False
-    normalizer = record["normalizer"] or {}
-    is_wordpiece = record["model"]["type"] == "WordPiece"
-    if is_wordpiece and normalizer.get("type") == "BertNormalizer":
-        config["tokenizer_class"] = "BertTokenizer"
-        config["do_lower_case"] = normalizer["lowercase"]
-        config["strip_accents"] = normalizer["strip_accents"]
-        config["tokenize_chinese_chars"] = normalizer["handle_chinese_chars"]
-    else:
-        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    config |= stock_class(record, specials)
     text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
-    if is_wordpiece:
-        vocabulary = backend.get_vocab(with_added_tokens=True)
-        lines = "".join(piece + "\n" for piece in sorted(vocabulary, key=vocabulary.__getitem__))
+    vocabulary = backend.get_vocab(with_added_tokens=True)
+    in_order = sorted(vocabulary, key=vocabulary.__getitem__)
+    if record["model"]["type"] == "WordPiece":
+        lines = "".join(piece + "\n" for piece in in_order)
         (folder / "vocab.txt").write_text(lines, encoding="utf-8", newline="\n")
+    elif record["model"]["type"] == "BPE":
+        text = json.dumps({piece: vocabulary[piece] for piece in in_order}, ensure_ascii=False) + "\n"
+        (folder / "vocab.json").write_text(text, encoding="utf-8")
+        lines = "".join(" ".join(pair) + "\n" for pair in record["model"]["merges"])
+        (folder / "merges.txt").write_text("#version: 0.2\n" + lines, encoding="utf-8", newline="\n")
 
 
 def content_sha256(backend: tokenizers.Tokenizer, specials: Mapping[str, str]) -> str:
@@ -236,6 +209,30 @@ def _from_vocabulary(path: Path, config: Mapping[str, Any]) -> tokenizers.Tokeni
         strip_accents=bool(strip_accents),
         chinese_characters=bool(config.get("tokenize_chinese_chars", True)),
     )
+
+
+def _from_merges(folder: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """Byte-pair encoding in two files: GPT-1's where words end in `</w>`, else RoBERTa's over bytes."""
+    try:
+        vocabulary = json.loads(_checked_bytes(folder / "vocab.json"))
+        lines = _checked_bytes(folder / "merges.txt").decode("utf-8").splitlines()
+    except (ValueError, RecursionError) as cause:
+        raise CheckpointError(f"{folder}: vocab.json or merges.txt cannot be read ({cause}).") from cause
+    if lines and lines[0].startswith("#version"):
+        del lines[0]
+    merges = []
+    for number, line in enumerate(lines):
+        if line.strip():
+            pair = line.split(" ")
+            if len(pair) != 2:
+                raise CheckpointError(f"{folder / 'merges.txt'}: {line!r} is no pair of pieces (pair {number + 1}).")
+            merges.append((pair[0], pair[1]))
+    try:
+        if any(piece.endswith(END) for piece in vocabulary):
+            return bpe_backend(vocabulary, merges)
+        return byte_bpe_backend(vocabulary, merges, add_prefix_space=bool(config.get("add_prefix_space")))
+    except Exception as cause:  # the library raises plain Exception for merges that do not fit the vocabulary
+        raise CheckpointError(f"{folder}: vocab.json and merges.txt do not fit each other ({cause}).") from cause
 
 
 def _warn_of_case(path: Path) -> None:

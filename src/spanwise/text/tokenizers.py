@@ -9,6 +9,7 @@ Letters: V vocabulary, n tokens of one text. Source: spec FAMILY sections 1.2, 7
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +17,17 @@ from typing import Any
 
 import numpy as np
 import tokenizers
-from tokenizers import normalizers, pre_tokenizers
 
 from spanwise.errors import CheckpointError, DataError
+from spanwise.text.specials import SPECIAL_ROLES, is_reserved, special_pieces
 from spanwise.text.tokenizer_files import (
-    SPECIAL_ROLES,
     content_sha256,
-    is_reserved,
+    pre_tokenizer_steps,
     read_backend,
-    special_pieces,
     word_marks,
     write_tokenizer,
 )
-from spanwise.text.words import starts_word_table, word_ids
+from spanwise.text.words import ends_word_table, starts_word_table, word_ids
 
 
 @dataclass(frozen=True)
@@ -43,41 +42,48 @@ class Encoding:
 class Tokenizer:
     """Turn text into ids and back. Make one with `Tokenizer.load` or `learn_tokenizer`.
 
-    `pad_id`, `unk_id`, `cls_id`, `sep_id`, `mask_id` are the ids of the special tokens; `vocab_size` is V.
+    `pad_id`, `unk_id`, `cls_id`, `sep_id`, `mask_id` are the ids of the special tokens, -1 where the tokenizer has none
+    (GPT-1's has <unk> alone); `vocab_size` is V.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer, *, specials: dict[str, str] | None = None, max_length: int = 512):
         """Wrap a library object, which is taken over: truncation and padding are switched off.
 
         `specials` maps a role (`pad`, `unk`, `cls`, `sep`, `mask`) to its piece where that is not the usual one.
-        Raises: CheckpointError where a special token is not in the vocabulary.
+        Raises: CheckpointError where a special token that was named, or that WordPiece needs, is not in the vocabulary.
         """
         backend.no_truncation()
         backend.no_padding()
         backend.encode_special_tokens = True
         self._backend = backend
+        self._record = json.loads(backend.to_str())
         self.max_length = max_length
         by_piece = backend.get_vocab(with_added_tokens=True)
         self.vocab_size: int = max(by_piece.values(), default=-1) + 1
         self._pieces = [""] * self.vocab_size
         for piece, number in by_piece.items():
             self._pieces[number] = piece
-        self.specials = special_pieces(by_piece, specials or {})
+        needs_all = self._record["model"]["type"] == "WordPiece"
+        self.specials = special_pieces(by_piece, specials or {}, needs_all=needs_all)
         ids = {role: by_piece[piece] for role, piece in self.specials.items()}
-        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (ids[role] for role in SPECIAL_ROLES)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (ids.get(role, -1) for role in SPECIAL_ROLES)
         added = backend.get_added_tokens_decoder()
         self.special_ids: frozenset[int] = frozenset(
             {number for number, token in added.items() if token.special}
             | {number for number, piece in enumerate(self._pieces) if not piece or is_reserved(piece)}
             | set(ids.values())
         )
+        marks = word_marks(backend)
         self._starts_word = starts_word_table(
-            self._pieces, special_ids=self.special_ids, unk_id=self.unk_id, marks=word_marks(backend)
+            self._pieces, special_ids=self.special_ids, unk_id=self.unk_id, marks=marks
         )
+        self._ends_word = ends_word_table(self._pieces, special_ids=self.special_ids, unk_id=self.unk_id, marks=marks)
+        self._encoder = _without_special_pieces(self._record, self.special_ids) or backend
 
     @classmethod
     def load(cls, folder: str | Path) -> Tokenizer:
-        """Open a folder with `tokenizer.json`, or with `vocab.txt` alone (maybe beside `tokenizer_config.json`).
+        """Open a folder with `tokenizer.json` or, maybe beside `tokenizer_config.json`, with `vocab.txt`, `vocab.json`
+        and `merges.txt`, or `spiece.model`.
 
         Warns where a file asks to lower-case text for a vocabulary that has upper-case pieces, and keeps the case.
         Raises: CheckpointError where files are missing, damaged or lack a special token.
@@ -89,7 +95,8 @@ class Tokenizer:
             raise CheckpointError(f"{folder}: {cause}") from cause
 
     def save(self, folder: str | Path) -> None:
-        """Write `tokenizer.json`, `tokenizer_config.json` and (WordPiece) `vocab.txt`; `AutoTokenizer` reads them."""
+        """Write `tokenizer.json`, `tokenizer_config.json` and, for older tools, `vocab.txt` or `vocab.json` with
+        `merges.txt`; `AutoTokenizer` reads them."""
         write_tokenizer(self._backend, Path(folder), self.specials, self.max_length)
 
     def copy_backend(self) -> tokenizers.Tokenizer:
@@ -102,7 +109,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """Tokens of many texts, on all cores. Raises: DataError for half a surrogate pair."""
-        encodings = self._guarded(self._backend.encode_batch, texts)
+        encodings = self._guarded(self._encoder.encode_batch, texts)
         return [self._encoding(encoding) for encoding in encodings]
 
     def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +117,7 @@ class Tokenizer:
 
         Raises: DataError for half a surrogate pair.
         """
-        encodings = self._guarded(self._backend.encode_batch_fast, texts)
+        encodings = self._guarded(self._encoder.encode_batch_fast, texts)
         lists = [encoding.ids for encoding in encodings]
         lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
         flat: list[int] = []
@@ -135,14 +142,25 @@ class Tokenizer:
         return self._backend.token_to_id(piece)
 
     def starts_word_table(self) -> np.ndarray:
-        """Whether each id starts a word, [V] bool: not `##x`, not special; `[UNK]` does. Read-only use."""
+        """Whether each id starts a word wherever it stands, [V] bool: not `##x`, not special; `[UNK]` does. Read-only."""
         return self._starts_word
+
+    def ends_word_table(self) -> np.ndarray:
+        """Whether what follows each id starts a word whatever it is, [V] bool. Read-only use."""
+        return self._ends_word
 
     @property
     def is_cased(self) -> bool:
         """Whether upper and lower case give different ids."""
         normalizer = self._backend.normalizer
-        return normalizer is None or normalizer.normalize_str("A") == "A"
+        return normalizer is None or "A" in normalizer.normalize_str("A")
+
+    @functools.cached_property
+    def needs_blank(self) -> bool:
+        """Whether a word is written otherwise at the beginning of a text than inside it, as in RoBERTa's tokenizer: a
+        sentence that follows another must then be given with the blank before it."""
+        steps = pre_tokenizer_steps(self._record["pre_tokenizer"])
+        return any(step["type"] == "ByteLevel" and not step["add_prefix_space"] for step in steps)
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -152,10 +170,11 @@ class Tokenizer:
     @functools.cached_property
     def splits_words(self) -> bool:
         """Whether a text's ids are those of its words and punctuation marks, end to end: no token looks past one."""
-        normalizer, splitter = self._backend.normalizer, self._backend.pre_tokenizer
+        steps = _normalizer_steps(self._record["normalizer"])
+        splitters = pre_tokenizer_steps(self._record["pre_tokenizer"])
         plain_added = any(not token.special for token in self._backend.get_added_tokens_decoder().values())
-        is_local = normalizer is None or isinstance(normalizer, normalizers.BertNormalizer)
-        return is_local and isinstance(splitter, pre_tokenizers.BertPreTokenizer) and not plain_added
+        is_local = {step["type"] for step in steps} <= {"BertNormalizer", "NFC"}
+        return is_local and [step["type"] for step in splitters] == ["BertPreTokenizer"] and not plain_added
 
     def __repr__(self) -> str:
         return f"Tokenizer(vocab_size={self.vocab_size}, is_cased={self.is_cased}, sha256={self.sha256[:12]})"
@@ -163,7 +182,7 @@ class Tokenizer:
     def _encoding(self, encoding: tokenizers.Encoding) -> Encoding:
         ids = np.array(encoding.ids, dtype=np.int32)
         offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
-        return Encoding(ids, offsets, word_ids(ids, self._starts_word))
+        return Encoding(ids, offsets, word_ids(ids, self._starts_word, self._ends_word))
 
     def _guarded(self, encode: Any, texts: Sequence[str]) -> list[tokenizers.Encoding]:
         try:
@@ -174,6 +193,32 @@ class Tokenizer:
                     raise TypeError(f"text is a {type(text).__name__}, expected a string") from None
                 _refuse_surrogates(text)
             raise
+
+
+def _normalizer_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
+    if record is None:
+        return []
+    return [step for part in record["normalizers"] for step in _normalizer_steps(part)] if "normalizers" in record else [record]
+
+
+def _without_special_pieces(record: dict[str, Any], special_ids: frozenset[int]) -> tokenizers.Tokenizer | None:
+    """The same tokenizer with special pieces that no text can match, or None where none can be matched anyhow.
+
+    A unigram model looks for all of its pieces in the text, `<pad>` among them. A piece with a blank in it is never
+    found, as blanks are written `▁` there.
+    """
+    if record["model"]["type"] != "Unigram":
+        return None
+    pieces = [
+        [f" {number}", score] if number in special_ids else [piece, score]
+        for number, (piece, score) in enumerate(record["model"]["vocab"])
+    ]
+    plain = [token for token in record["added_tokens"] if not token["special"]]
+    model = {**record["model"], "vocab": pieces}
+    content = {**record, "model": model, "added_tokens": plain, "post_processor": None}
+    encoder = tokenizers.Tokenizer.from_str(json.dumps(content))
+    encoder.encode_special_tokens = True
+    return encoder
 
 
 def _refuse_surrogates(text: str) -> None:

@@ -1,51 +1,138 @@
-"""Where words start, told from ids alone: one table over the vocabulary, looked up for any number of tokens.
+"""Where words start, told from ids alone: two tables over the vocabulary, looked up for any number of tokens.
 
-In WordPiece a token starts a word unless its piece is a continuation (`##x`), so every punctuation mark, `[UNK]` and
-single Chinese character is a word of its own. Byte-level BPE and SentencePiece mark beginnings instead: there a token
-starts a word if its piece begins with the mark of a blank or with punctuation. Special tokens belong to no word.
+A token starts a word where its own piece says so, or where the piece before it ends one. In WordPiece every piece does
+but a continuation (`##x`), so each punctuation mark, `[UNK]` and single Chinese character is a word of its own. Byte-level
+BPE and SentencePiece mark the blank before a word, so there punctuation and Chinese characters are looked for in the
+piece itself: they start a word, and what follows them starts the next. GPT-1 marks ends alone (`x</w>`). Special tokens
+belong to no word.
 
 Letters: V vocabulary, n tokens. Source: spec FAMILY, section 1.2; traps 7A-11 and 7A-12.
 """
 
 from __future__ import annotations
 
-import string
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+_PUNCTUATION = range(33, 48), range(58, 65), range(91, 97), range(123, 127)  # ASCII; `$` and `^` are no P in Unicode
+_CHINESE = (
+    range(0x4E00, 0xA000),
+    range(0x3400, 0x4DC0),
+    range(0x20000, 0x2A6E0),
+    range(0x2A700, 0x2B740),
+    range(0x2B740, 0x2B820),
+    range(0x2B820, 0x2CEB0),
+    range(0xF900, 0xFB00),
+    range(0x2F800, 0x2FA20),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class WordMarks:
-    """How pieces show where words start: what continuations begin with or, where not empty, what starts begin with."""
+    """How pieces show where words start. At most one of the three ways is set; with none, each piece is a word."""
 
-    continuation: str = "##"
-    starts: tuple[str, ...] = ()
+    continuation: str = ""  # what pieces inside a word begin with: `##`
+    blank: str = ""  # how the blank before a word is written: `▁`, or `Ġ` of byte-level BPE
+    end: str = ""  # what a word's last piece ends with: `</w>`
 
     def starts_word(self, piece: str) -> bool:
         """Whether a piece begins a word, wherever it stands."""
-        if self.starts:
-            return piece.startswith((*self.starts, *string.punctuation))
-        return not (self.continuation and piece.startswith(self.continuation))
+        if self.end:
+            return False
+        if not self.blank:
+            return not (self.continuation and piece.startswith(self.continuation))
+        text = self._text(piece)
+        return bool(text) and (text[0].isspace() or is_word_of_its_own(text[0]))
+
+    def ends_word(self, piece: str) -> bool:
+        """Whether what follows a piece begins a word, whatever it is."""
+        if self.end:
+            return piece.endswith(self.end)
+        if not self.blank:
+            return False
+        text = self._text(piece)
+        return bool(text) and text[-1] != " " and (text[-1].isspace() or is_word_of_its_own(text[-1]))
+
+    def _text(self, piece: str) -> str:
+        """The characters a piece stands for; empty for a part of one."""
+        if self.blank != BYTE_LEVEL_BLANK:
+            return piece.replace(self.blank, " ")
+        try:
+            return bytes(_BYTES[character] for character in piece).decode("utf-8")
+        except (KeyError, UnicodeDecodeError):
+            return ""
 
 
-BERT_MARKS = WordMarks()
+def is_word_of_its_own(character: str) -> bool:
+    """Whether BERT takes a character for a word by itself: punctuation of any script, or a Chinese character."""
+    code = ord(character)
+    return (
+        any(code in block for block in _PUNCTUATION)
+        or unicodedata.category(character).startswith("P")
+        or any(code in block for block in _CHINESE)
+    )
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """The character that byte-level BPE writes for each byte: itself where it is visible in Latin-1, else one above."""
+    visible = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {chr(byte): byte for byte in visible} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
+
+
+_BYTES = _byte_alphabet()
+BYTE_LEVEL_BLANK = next(character for character, byte in _BYTES.items() if byte == ord(" "))  # U+0120
+BERT_MARKS = WordMarks(continuation="##")
 
 
 def starts_word_table(
     pieces: Sequence[str], *, special_ids: Collection[int], unk_id: int, marks: WordMarks = BERT_MARKS
 ) -> np.ndarray:
     """Whether each id starts a word, [V] bool. The unknown token does; the other special tokens do not."""
-    table = np.array([marks.starts_word(piece) for piece in pieces], dtype=bool)
-    table[sorted(special_ids)] = False
-    table[unk_id] = True
+    return _table([marks.starts_word(piece) for piece in pieces], special_ids, unk_id)
+
+
+def ends_word_table(
+    pieces: Sequence[str], *, special_ids: Collection[int], unk_id: int, marks: WordMarks = BERT_MARKS
+) -> np.ndarray:
+    """Whether the token after each id starts a word whatever it is, [V] bool. Behind a special token one always does.
+
+    Behind the unknown token too where pieces mark ends, as it hides whether a word ended in it.
+    """
+    table = _table([marks.ends_word(piece) for piece in pieces], special_ids, -1)
+    if unk_id >= 0:
+        table[unk_id] = bool(marks.end)
     return table
 
 
-def word_ids(ids: np.ndarray, starts_word: np.ndarray) -> np.ndarray:
+def _table(values: list[bool], special_ids: Collection[int], unk_id: int) -> np.ndarray:
+    table = np.array(values, dtype=bool)
+    table[sorted(special_ids)] = False
+    if unk_id >= 0:
+        table[unk_id] = True
+    return table
+
+
+def word_starts(ids: np.ndarray, starts_word: np.ndarray, ends_word: np.ndarray) -> np.ndarray:
+    """Whether each token of a text starts a word, [n] bool; the first one always does. Both tables are [V]."""
+    starts = starts_word[ids]
+    starts[1:] |= ends_word[ids[:-1]]
+    starts[:1] = True
+    return starts
+
+
+def starts_of_word_ids(word_ids: Sequence[int | None]) -> np.ndarray:
+    """Whether each token starts a word, [n] bool, from word numbers as the `tokenizers` library gives them.
+
+    None (a special token) starts nothing; numbers may begin anew, as in the second text of a pair.
+    """
+    pairs = zip([None, *word_ids], word_ids, strict=False)
+    return np.array([word is not None and word != before for before, word in pairs], dtype=bool)
+
+
+def word_ids(ids: np.ndarray, starts_word: np.ndarray, ends_word: np.ndarray) -> np.ndarray:
     """Number the words of a text from 0, [n] int32. A continuation without a beginning opens the first word."""
-    starts = starts_word[ids].astype(np.int32)
-    if starts.size:
-        starts[0] = 1
-    return np.cumsum(starts, dtype=np.int32) - np.int32(1)
+    return np.cumsum(word_starts(ids, starts_word, ends_word), dtype=np.int32) - np.int32(1)

@@ -41,6 +41,7 @@ def words_of(rows: Rows, real_T: np.ndarray, vocabulary: Vocabulary) -> tuple[np
         vocabulary.unk_id,
         vocabulary.is_special,
         vocabulary.starts_word,
+        vocabulary.ends_word,
     )
 
 
@@ -66,7 +67,7 @@ def _clear_ends(ids_T, borders, pad_id, real_T):
 
 
 @njit
-def _words(ids_T, borders, real_T, special_T, word_T, unk_id, is_special_V, starts_word_V):
+def _words(ids_T, borders, real_T, special_T, word_T, unk_id, is_special_V, starts_word_V, ends_word_V):
     num_tokens = len(ids_T)
     maskable_T = np.empty(num_tokens, dtype=np.bool_)
     starts_T = np.empty(num_tokens, dtype=np.bool_)
@@ -77,7 +78,7 @@ def _words(ids_T, borders, real_T, special_T, word_T, unk_id, is_special_V, star
             token = ids_T[t]
             unknown = token == unk_id  # stands for a word of the text
             hideable = real_T[t] & (unknown | (not is_special_V[token]))
-            starts = unknown | starts_word_V[token]
+            starts = unknown | starts_word_V[token] | (inside and ends_word_V[ids_T[t - 1]])
             if has_special:
                 hideable &= special_T[t] == 0
             if has_words:

@@ -11,8 +11,9 @@ import numpy as np
 
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
-from spanwise.text.tokenizer_files import is_reserved, word_marks
-from spanwise.text.words import starts_word_table
+from spanwise.text.specials import is_reserved
+from spanwise.text.tokenizer_files import word_marks
+from spanwise.text.words import ends_word_table, starts_word_table
 
 _OTHER_ROLES = ("pad", "cls", "sep", "mask", "bos", "eos")
 
@@ -47,15 +48,15 @@ def vocabulary_of(tokenizer: Any, unigram_counts: Any = None) -> Vocabulary:
     is_special_V = np.zeros(size, dtype=bool)
     is_special_V[sorted(specials)] = True
     marks = word_marks(backend)
-    starts_word_V = starts_word_table(pieces, special_ids=specials, unk_id=max(roles["unk"], 0), marks=marks)
-    if roles["unk"] < 0 and size:
-        starts_word_V[0] = not is_special_V[0] and marks.starts_word(pieces[0])
+    starts_word_V = starts_word_table(pieces, special_ids=specials, unk_id=roles["unk"], marks=marks)
+    ends_word_V = ends_word_table(pieces, special_ids=specials, unk_id=roles["unk"], marks=marks)
     starts_word_V[[number for number in added if number not in specials]] = True  # matched whole, whatever is around
     return Vocabulary(
         size=size,
         **{f"{role}_id": roles[role] for role in ("pad", "unk", "cls", "sep", "mask")},
         is_special=is_special_V,
         starts_word=starts_word_V,
+        ends_word=ends_word_V,
         unigram_counts=_checked_counts(unigram_counts, size),
     )
 

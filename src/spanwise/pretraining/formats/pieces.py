@@ -60,6 +60,7 @@ def assemble(store: TokenStore, pieces: Pieces, rows: np.ndarray, frame: Frame, 
         vocabulary.unk_id,
         vocabulary.is_special,
         vocabulary.starts_word,
+        vocabulary.ends_word,
     )
     return Pack(
         input_ids=input_ids,
@@ -148,7 +149,7 @@ def _cut(starts_S, lengths_S, firsts, leads_S, sentence_offsets, document_border
 @njit
 def _join(
     text_ids, lengths_P, firsts, opens, closes, num_between, num_types, cls_id, sep_id, unk_id, is_special_V,
-    starts_word_V,
+    starts_word_V, ends_word_V,
 ):  # fmt: skip
     num_sequences = len(firsts) - 1
     num_inner = len(lengths_P) - num_sequences
@@ -173,7 +174,7 @@ def _join(
             text = text_ids[source : source + lengths_P[p]]
             ids, may, starts = input_ids[place:last], maskable[place:last], starts_word[place:last]
             source += lengths_P[p]
-            inside = False
+            inside, ended = False, False
             for i in range(len(text)):
                 token = text[i]
                 # [UNK] stands for a word of the text; other specials can come from foreign stores alone
@@ -181,8 +182,8 @@ def _join(
                 hideable = unknown | (not is_special_V[token])
                 ids[i] = token
                 may[i] = hideable
-                starts[i] = hideable & (unknown | starts_word_V[token] | (not inside))
-                inside = hideable
+                starts[i] = hideable & (unknown | starts_word_V[token] | ended | (not inside))
+                inside, ended = hideable, ends_word_V[token]
             input_ids[last:end] = sep_id
             piece_type = min(p - firsts[s], num_types - 1)
             if piece_type:

@@ -1,0 +1,115 @@
+"""Unigram pieces as SentencePiece learns them, the tokenizer of ALBERT: the likeliest way to cut a word.
+
+Learned by the `sentencepiece` library and run by `tokenizers`. The trainer of the latter reads words in the order of a
+randomly seeded hash table, and no two runs agree on a score; that of the former gives the same bytes every time.
+
+Source: Kudo 2018; Lan et al. 2020 (ALBERT); spec FAMILY 6.3.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+
+from spanwise.errors import DataError
+from spanwise.text.sample import Sample, Wanted
+from spanwise.text.specials import placeholders
+
+SPECIALS = {"pad": "<pad>", "unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+BLANK = "\u2581"
+
+
+def unigram_backend(
+    pieces: list[tuple[str, float]],
+    *,
+    lowercase: bool = True,
+    keep_accents: bool = False,
+    unicode_form: str = "as_is",
+    character_map: bytes = b"",
+) -> tokenizers.Tokenizer:
+    """ALBERT's tokenizer over pieces and their log-probabilities. Piece 1 is the unknown one.
+
+    `character_map` is a SentencePiece model's own normalisation, compiled. Text in Unicode NFC keeps its accents.
+    """
+    backend = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=1, byte_fallback=False))
+    backend.normalizer = normalizers.Sequence(
+        stock_normalizers(lowercase=lowercase, keep_accents=keep_accents, character_map=character_map)
+        if unicode_form != "NFC"
+        else [normalizers.NFC(), *stock_normalizers(lowercase=lowercase, keep_accents=True)]
+    )
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement=BLANK, prepend_scheme="always")]
+    )
+    backend.decoder = decoders.Metaspace(replacement=BLANK, prepend_scheme="always")
+    numbers = {piece: number for number, (piece, _) in enumerate(pieces)}
+    present = [piece for piece in SPECIALS.values() if piece in numbers]
+    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
+    cls, sep = SPECIALS["cls"], SPECIALS["sep"]
+    if cls in numbers and sep in numbers:
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{cls}:0 $A:0 {sep}:0",
+            pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
+            special_tokens=[(cls, numbers[cls]), (sep, numbers[sep])],
+        )
+    return backend
+
+
+def stock_normalizers(*, lowercase: bool, keep_accents: bool, character_map: bytes = b"") -> list:
+    """The steps of ALBERT's own text clean-up, as `transformers` builds them."""
+    steps: list = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+    if not keep_accents:
+        steps += [normalizers.NFKD(), normalizers.StripAccents()]
+    if lowercase:
+        steps.append(normalizers.Lowercase())
+    if character_map:
+        steps.append(normalizers.Precompiled(character_map))
+    return steps
+
+
+def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
+    """Learn a vocabulary: specials, placeholders, then pieces, the likeliest first."""
+    import sentencepiece
+
+    names = list(SPECIALS.values())
+    reserved = placeholders(wanted.num_unused)
+
+    def backend(pieces: list[tuple[str, float]]) -> tokenizers.Tokenizer:
+        return unigram_backend(
+            pieces, lowercase=not wanted.cased, keep_accents=wanted.cased, unicode_form=wanted.unicode_form
+        )
+
+    normalize = backend([(name, 0.0) for name in names]).normalizer.normalize_str
+    room = wanted.vocab_size - len(names) - len(reserved)
+    alphabet = sample.alphabet(normalize, wanted, room=room - 1, pieces_each=1)  # one piece is the blank's
+    words: Counter[str] = Counter()
+    for sentence in sample.sentences():
+        words.update(normalize(sentence).split())
+    known = {*alphabet, BLANK}
+    counted = [(word, count) for word, count in sorted(words.items()) if known.issuperset(word)]
+    if not counted:
+        raise DataError("No text was given to learn a vocabulary from: no word is made of its alphabet alone.")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=(f"{word}\t{count}" for word, count in counted),
+        input_format="tsv",
+        model_writer=model,
+        model_type="unigram",
+        vocab_size=wanted.vocab_size,
+        hard_vocab_limit=False,
+        normalization_rule_name="identity",
+        character_coverage=1.0,
+        pad_id=0,
+        unk_id=1,
+        bos_id=-1,
+        eos_id=-1,
+        pad_piece=SPECIALS["pad"],
+        unk_piece=SPECIALS["unk"],
+        control_symbols=[*names[2:], *reserved],
+        num_threads=1,  # sums over words come out alike on every machine
+        minloglevel=2,
+    )
+    found = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    return backend([(found.id_to_piece(number), found.get_score(number)) for number in range(found.get_piece_size())])

@@ -1,0 +1,66 @@
+"""Korean morphemes: where stems, particles and endings begin inside an eojeol (a word between blanks).
+
+The analyser is kiwipiepy (extra `ko`). It works while a vocabulary is learned and a corpus is tagged, and never after:
+neither tokenizers nor models need it. Letters: k texts, n tokens of one text.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spanwise.errors import ConfigError
+from spanwise.text.tags import begins_at
+
+if TYPE_CHECKING:
+    from spanwise.text.tokenizers import Encoding
+
+
+class MorphemeAnalyser:
+    """Finds where morphemes begin. One is made in two seconds and shared by all uses in a process."""
+
+    def __init__(self) -> None:
+        """Raises: ConfigError where kiwipiepy is not installed."""
+        self._kiwi = _kiwi()
+
+    @property
+    def source(self) -> str:
+        """The analyser and its model, with their versions: what the borders depend on."""
+        return f"kiwipiepy {version('kiwipiepy')}, model {version('kiwipiepy_model')}"
+
+    def borders(self, texts: Sequence[str]) -> list[set[int]]:
+        """Character positions at which a morpheme begins, for k texts in Unicode NFC. All cores are used."""
+        return [{token.start for token in tokens} for tokens in self._kiwi.tokenize(texts)]
+
+
+class MorphemeTagger:
+    """Tags each token with 1 where a morpheme begins at it, else 0; see `text/tags.py`."""
+
+    name = "morphemes"
+
+    def __init__(self) -> None:
+        """Raises: ConfigError where kiwipiepy is not installed."""
+        self._analyser = MorphemeAnalyser()
+        self.source = self._analyser.source
+
+    def tag(self, texts: Sequence[str], encodings: Sequence[Encoding]) -> list[np.ndarray]:
+        borders = self._analyser.borders(texts)
+        return [
+            begins_at(text, encoding.offsets, found)
+            for text, encoding, found in zip(texts, encodings, borders, strict=True)
+        ]
+
+
+@functools.cache
+def _kiwi() -> Any:
+    try:
+        import kiwipiepy
+    except ImportError as cause:
+        raise ConfigError(
+            "Korean morphemes are found by kiwipiepy, which is not installed: pip install 'spanwise[ko]'."
+        ) from cause
+    return kiwipiepy.Kiwi()

@@ -1,0 +1,90 @@
+"""A SentencePiece model file (`spiece.model`) read without its library: pieces, scores and the normalisation.
+
+The file is one protocol buffer message; the few fields needed are picked out by their numbers.
+Source: `sentencepiece_model.proto` of the SentencePiece project (a public format).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from spanwise.errors import CheckpointError
+from spanwise.text.kinds.unigram import unigram_backend
+
+_PIECES, _TRAINER, _NORMALIZER = 1, 2, 3  # fields of the model
+_UNIGRAM = 1  # trainer_spec.model_type
+_UNKNOWN = 2  # pieces.type
+
+
+def read_sentencepiece(content: bytes, path: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """The tokenizer of a unigram model; `config` is the folder's `tokenizer_config.json`, `path` for messages.
+
+    Text is lower-cased and loses its accents as ALBERT's does, unless `do_lower_case` or `keep_accents` say otherwise.
+    Raises: CheckpointError for a damaged file and for models of other types.
+    """
+    pieces: list[tuple[str, float]] = []
+    unknown, model_type, character_map = -1, _UNIGRAM, b""
+    try:
+        for number, value in _fields(content):
+            if number == _PIECES:
+                fields = dict(_fields(value))
+                score = struct.unpack("<f", fields.get(2, bytes(4)))[0]
+                if fields.get(3, 1) == _UNKNOWN:
+                    unknown = len(pieces)
+                pieces.append((fields[1].decode("utf-8"), score))
+            elif number == _TRAINER:
+                model_type = dict(_fields(value)).get(3, _UNIGRAM)
+            elif number == _NORMALIZER:
+                character_map = dict(_fields(value)).get(2, b"")
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, struct.error) as cause:
+        raise CheckpointError(f"{path} is no SentencePiece model, or is damaged ({cause!r}).") from cause
+    if model_type != _UNIGRAM or unknown != 1:
+        raise CheckpointError(
+            f"{path} is a SentencePiece model of another kind than ALBERT's (unigram, unknown piece 1). Load it once "
+            "with transformers.AutoTokenizer, save_pretrained to a folder, and name that: tokenizer.json is read as it is."
+        )
+    lowercase = config.get("do_lower_case")
+    return unigram_backend(
+        pieces,
+        lowercase=True if lowercase is None else bool(lowercase),
+        keep_accents=bool(config.get("keep_accents")),
+        character_map=character_map,
+    )
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """(number, value) of each field: an int, or bytes for what is longer."""
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        kind = key & 7
+        if kind == 0:
+            value, place = _varint(message, place)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            length, place = _varint(message, place)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"wire type {kind}")
+        if place + length > len(message):
+            raise ValueError("cut short")
+        yield key >> 3, message[place : place + length]
+        place += length
+
+
+def _varint(message: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[place]
+        place += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, place

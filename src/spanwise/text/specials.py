@@ -1,0 +1,48 @@
+"""The special tokens of a vocabulary: which role each plays, and what they are called in each family."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from spanwise.errors import CheckpointError
+
+SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
+SPECIAL_PIECES = {role: f"[{role.upper()}]" for role in SPECIAL_ROLES}  # BERT's, the first five ids of a learned one
+_USUAL_PIECES = {
+    "pad": ("[PAD]", "<pad>"),
+    "unk": ("[UNK]", "<unk>"),
+    "cls": ("[CLS]", "<s>", "<cls>"),
+    "sep": ("[SEP]", "</s>", "<sep>"),
+    "mask": ("[MASK]", "<mask>"),
+}
+_RESERVED = re.compile(r"\[unused\d+\]")
+
+
+def is_reserved(piece: str) -> bool:
+    """Whether a piece is one of BERT's placeholders (`[unused7]`), which no text contains."""
+    return bool(_RESERVED.fullmatch(piece))
+
+
+def placeholders(count: int) -> list[str]:
+    """BERT's placeholder pieces, for tokens that are given a meaning later."""
+    return [f"[unused{number}]" for number in range(count)]
+
+
+def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str], *, needs_all: bool) -> dict[str, str]:
+    """The piece of each special role: as `named`, else the usual one that the vocabulary has; roles without are left out.
+
+    Raises: CheckpointError for a named piece that the vocabulary lacks or, with `needs_all`, for any missing role.
+    """
+    found = {}
+    missing = []
+    for role in SPECIAL_ROLES:
+        choices = (named[role],) if role in named else _USUAL_PIECES[role]
+        present = [piece for piece in choices if piece in vocabulary]
+        if present:
+            found[role] = present[0]
+        elif needs_all or role in named:
+            missing.append(choices[0])
+    if missing:
+        raise CheckpointError(f"the vocabulary has no {', '.join(missing)}; these special tokens are needed.")
+    return found

@@ -1,0 +1,105 @@
+"""Which class of `transformers` a tokenizer is, so that `AutoTokenizer` gives the same ids as we do.
+
+The library's classes build their pipeline anew from `tokenizer_config.json` and take only the vocabulary out of
+`tokenizer.json`. So a class is named where what it builds is what we have, and the general class, which reads
+`tokenizer.json` as it stands, everywhere else: with Unicode NFC, for instance.
+
+Source: transformers 5 (`TokenizersBackend.convert_to_native_format`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tokenizers
+from tokenizers import normalizers
+
+from spanwise.text.kinds.bpe import bpe_backend
+from spanwise.text.kinds.byte_bpe import byte_bpe_backend
+from spanwise.text.kinds.unigram import stock_normalizers, unigram_backend
+
+GENERAL_CLASS = "PreTrainedTokenizerFast"
+_PIPELINE = ("normalizer", "pre_tokenizer")
+
+
+def stock_class(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of `tokenizer_config.json` that name a class for the tokenizer whose JSON is `record`."""
+    has_types = '"type_id": 1' in json.dumps(record["post_processor"])
+    general = {
+        "tokenizer_class": GENERAL_CLASS,
+        "model_input_names": ["input_ids", *(["token_type_ids"] if has_types else []), "attention_mask"],
+    }
+    model = record["model"]
+    ends = _ends(record, specials)
+    if model["type"] == "WordPiece":
+        return _bert(record) or general
+    if model["type"] == "BPE" and model["end_of_word_suffix"]:
+        if _same_pipeline(record, bpe_backend({}, [])):
+            return {"tokenizer_class": "OpenAIGPTTokenizer"}
+    elif model["type"] == "BPE":
+        return _roberta(record, specials) or {**general, **ends}
+    elif model["type"] == "Unigram":
+        return _albert(record, specials) or {**general, **ends}
+    return general
+
+
+def _bert(record: Mapping[str, Any]) -> dict[str, Any]:
+    normalizer = record["normalizer"] or {}
+    if normalizer.get("type") != "BertNormalizer":
+        return {}
+    return {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": normalizer["lowercase"],
+        "strip_accents": normalizer["strip_accents"],
+        "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
+    }
+
+
+def _roberta(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+    for prefix in (False, True):
+        if _same_pipeline(record, byte_bpe_backend({}, [], add_prefix_space=prefix)) and len(specials) == 5:
+            mask = {"content": specials["mask"], "lstrip": True, "rstrip": False, "normalized": False}
+            return {
+                "tokenizer_class": "RobertaTokenizer",
+                "add_prefix_space": prefix,
+                "trim_offsets": True,
+                "errors": "replace",
+                "mask_token": {**mask, "single_word": False, "__type": "AddedToken"},
+                **_ends(record, specials),
+            }
+    return {}
+
+
+def _albert(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+    usual = specials.get("cls") == "[CLS]" and specials.get("sep") == "[SEP]" and record["model"]["unk_id"] == 1
+    stock = unigram_backend([("", 0.0), ("?", 0.0)])
+    for keep_accents in (False, True):
+        for lowercase in (True, False):
+            steps = stock_normalizers(lowercase=lowercase, keep_accents=keep_accents)
+            stock.normalizer = normalizers.Sequence(steps)
+            if usual and _same_pipeline(record, stock):
+                return {
+                    "tokenizer_class": "AlbertTokenizer",
+                    "do_lower_case": lowercase,
+                    "keep_accents": keep_accents,
+                    "add_prefix_space": True,
+                    "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+                    **_ends(record, specials),
+                }
+    return {}
+
+
+def _ends(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+    """RoBERTa and ALBERT begin a text with [CLS] and end it with [SEP], by their other names."""
+    return {"bos_token": specials["cls"], "eos_token": specials["sep"]} if {"cls", "sep"} <= set(specials) else {}
+
+
+def _same_pipeline(record: Mapping[str, Any], other: tokenizers.Tokenizer) -> bool:
+    theirs = json.loads(other.to_str())
+    return all(_plain(record[part]) == _plain(theirs[part]) for part in _PIPELINE)
+
+
+def _plain(value: Any) -> Any:
+    return json.dumps(value, sort_keys=True)
