@@ -1,6 +1,9 @@
 """`spanwise learn-tokenizer`."""
 
 import json
+import unicodedata
+
+import pytest
 
 from spanwise.cli.main import main
 from spanwise.text.tokenizers import Tokenizer
@@ -33,3 +36,29 @@ def test_no_text_is_wrong_use_and_empty_text_is_bad_data(tmp_path, capsys):
     assert main(["learn-tokenizer", str(empty), "--out", str(tmp_path / "t")]) == 3
     assert "empty.txt" in capsys.readouterr().err
     assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "byte-bpe", "bpe", "unigram"])
+def test_every_kind_is_one_option(kind, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("The Denver team won.\nThe Carolina team lost.\n" * 20)
+    arguments = ["learn-tokenizer", str(text), "--kind", kind, "--vocab-size", "300", "--out", str(tmp_path / "t")]
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unknown_share"] == 0.0
+    tokenizer = Tokenizer.load(tmp_path / "t")
+    assert tokenizer.is_cased == (kind in ("wordpiece", "byte-bpe"))
+    assert tokenizer.decode(tokenizer.encode("the team").ids).strip() == "the team"
+
+
+def test_korean_is_composed_cut_at_morphemes_and_its_unknown_share_is_told(tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("학교에서 공부를 했다. 친구는 학교를 갔다.\n" * 20, encoding="utf-8")
+    arguments = ["learn-tokenizer", str(text), "--language", "ko", "--boundaries", "morphemes", "--vocab-size", "120"]
+    assert main([*arguments, "--out", str(tmp_path / "t")]) == 0
+    assert "[UNK] is 0.000% of the tokens" in capsys.readouterr().out
+    tokenizer = Tokenizer.load(tmp_path / "t")
+    assert tokenizer.tokens(tokenizer.encode(unicodedata.normalize("NFD", "학교를")).ids) == ["학교", "##를"]
+    assert main([*arguments, "--alphabet-size", "5", "--out", str(tmp_path / "small")]) == 0
+    assert "[UNK] is 0.000%" not in capsys.readouterr().out
+    assert main([*arguments, "--alphabet-size", "90", "--out", str(tmp_path / "more")]) == 2
+    assert "alphabet_size=90 needs 180 pieces" in capsys.readouterr().err

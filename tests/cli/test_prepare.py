@@ -39,3 +39,14 @@ def test_a_folder_that_cannot_be_made_is_named(world, capsys):
     assert main([*arguments, "--out", "/proc/no/store"]) == 1
     told = capsys.readouterr().err
     assert "/proc/no" in told and "Traceback" not in told
+
+
+def test_morphemes_are_stored_beside_the_tokens(world, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("학교에서 공부를 했다.\n" * 3, encoding="utf-8")
+    arguments = ["prepare", str(text), "--tokenizer", str(world.folder / "tokenizer"), "--out", str(tmp_path / "store")]
+    assert main([*arguments, "--tag", "morphemes", "--language", "ko"]) == 0
+    assert "Tagged morphemes: kiwipiepy" in capsys.readouterr().out
+    assert set(TokenStore.open(tmp_path / "store").side_arrays) == {"morphemes"}
+    assert main([*arguments, "--tag", "verbs"]) == 2
+    assert "nothing tags 'verbs'" in capsys.readouterr().err

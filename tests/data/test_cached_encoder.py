@@ -11,15 +11,20 @@ from spanwise.data.cached_encoder import CachedEncoder
 from spanwise.text.kinds.wordpiece import wordpiece_backend
 from spanwise.text.tokenizers import Tokenizer
 
-TEXT = st.text(st.characters(codec="utf-8") | st.sampled_from("Denvr İΣς.,!-'#[] \t\n\x1c\x85\u00a0\u0301\u3000"))
+TEXT = st.text(
+    st.characters(codec="utf-8")
+    | st.sampled_from("Denvr İΣς.,!-'#[]=<> \t\n\x1c\x85\u00a0\u0301\u0338\u1100\u1161\u11a8\u3000")
+)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(TEXT, max_size=6), st.sampled_from(["cased", "uncased", "stripped"]))
+@given(st.lists(TEXT, max_size=6), st.sampled_from(["cased", "uncased", "stripped", "composing"]))
 def test_ids_and_lengths_equal_those_of_whole_texts(tokenizer, texts, kind):
     if kind != "cased":
         vocabulary = {piece: number for number, piece in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
-        tokenizer = Tokenizer(wordpiece_backend(vocabulary, lowercase=True, strip_accents=kind == "stripped"))
+        form = "NFC" if kind == "composing" else "as_is"
+        strip = kind == "stripped"
+        tokenizer = Tokenizer(wordpiece_backend(vocabulary, lowercase=True, strip_accents=strip, unicode_form=form))
     assert tokenizer.splits_words
     encoder = CachedEncoder(tokenizer)
     for _ in range(2):

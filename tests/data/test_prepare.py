@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import pre_tokenizers
 
 from spanwise.data import prepare as prepare_module
 from spanwise.data.prepare import prepare
@@ -15,6 +16,9 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.text import corpus
 from spanwise.text.corpus import CorpusOptions, read_documents
+from spanwise.text.kinds.byte_bpe import byte_bpe_backend
+from spanwise.text.learn import learn_tokenizer
+from spanwise.text.tokenizers import Tokenizer
 
 TEXT = "Denver is the capital. It is so.\n한국어 문장은 짧다.\n\nIs the Mint there? No, it is not!"
 
@@ -124,8 +128,6 @@ def test_a_ten_megabyte_line_is_stored_whole(tokenizer, tmp_path):
 
 @pytest.mark.slow
 def test_real_text_prepares_within_bounds(tmp_path, data_folder):
-    from spanwise.text.learn import learn_tokenizer
-
     tokenizer = learn_tokenizer(data_folder / "text/en/wiki-tiny.txt.gz", vocab_size=8_000)
     report = prepare(data_folder / "text/en/wiki-base-00.txt.xz", tokenizer, tmp_path / "store")
     assert report.num_tokens > 5_000_000 and report.unknown_share < 0.01
@@ -162,3 +164,25 @@ def test_two_taggers_of_one_name_are_refused(tokenizer, tmp_path):
     path.write_text(TEXT, encoding="utf-8")
     with pytest.raises(ConfigError, match="two taggers fill one side array: lengths, lengths"):
         prepare(path, tokenizer, tmp_path / "store", taggers=[LengthTagger(), LengthTagger()])
+
+
+def test_a_sentence_that_follows_another_keeps_its_blank_where_the_tokenizer_tells_words_by_it(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("Denver won. It is so. Denver lost.\n\nDenver won. Is it?\n", encoding="utf-8")
+    words = learn_tokenizer(path, vocab_size=300, kind="byte-bpe")
+    monkeypatch.setattr(prepare_module, "BATCH_CHARACTERS", 20)
+    prepare(path, words, tmp_path / "store")
+    store = TokenStore.open(tmp_path / "store")
+    ids = store.gather(np.zeros(1, np.int64), np.array([store.num_tokens]))
+    assert words.decode(ids) == "Denver won. It is so. Denver lost.Denver won. Is it?"
+    assert np.array_equal(store.vocabulary.ends_word, words.ends_word_table()) and store.vocabulary.ends_word.any()
+    prepare(path, learn_tokenizer(path, vocab_size=80), tmp_path / "plain")
+    assert not TokenStore.open(tmp_path / "plain").vocabulary.ends_word.any()
+
+
+def test_a_tokenizer_without_an_unknown_token_has_no_unknown_share(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("Denver won.", encoding="utf-8")
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    bare = Tokenizer(byte_bpe_backend({piece: number for number, piece in enumerate(alphabet)}, []))
+    assert bare.unk_id == -1 and prepare(path, bare, tmp_path / "store").unknown_share == 0.0

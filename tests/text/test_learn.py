@@ -7,7 +7,7 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.text.corpus import Document
-from spanwise.text.learn import learn_tokenizer
+from spanwise.text.learn import learn_tokenizer, unknown_share
 from spanwise.text.tokenizers import Tokenizer
 
 WORDS = [f"{first}{middle}{last}" for first in "BKTbkt" for middle in ("ana", "olo", "iri") for last in "nrsä"]
@@ -80,6 +80,18 @@ def test_no_text_is_an_error(sentences):
         learn_tokenizer([], vocab_size=200)
 
 
+def test_korean_text_for_a_tokenizer_that_takes_it_apart_is_warned_of():
+    with pytest.warns(UserWarning, match="takes its syllables apart.*--language ko"):
+        learn(["한국어 문장은 짧다."] * 9, kind="bpe")
+
+
+def test_the_unknown_share_is_that_of_the_tokens():
+    found = learn(["aa bb"] * 9)
+    assert unknown_share(found, [Document("here", 1, ["aa zz", "bb zz"])]) == 0.5
+    assert unknown_share(found, [Document("here", 1, ["aa", "zz"])], max_characters=1) == 0.5
+    assert unknown_share(learn(["aa bb"] * 9, kind="byte-bpe", vocab_size=300), [Document("here", 1, ["zz"])]) == 0.0
+
+
 def test_options_that_cannot_work_are_refused():
     with pytest.raises(ConfigError, match=r"kind='wordpieces'.*Did you mean 'wordpiece'"):
         learn(kind="wordpieces")
@@ -87,3 +99,5 @@ def test_options_that_cannot_work_are_refused():
         learn(vocab_size=10)
     with pytest.raises(ConfigError, match="min_frequency"):
         learn(min_frequency=0)
+    with pytest.raises(ConfigError, match="alphabet_size"):
+        learn(alphabet_size=0)

@@ -90,7 +90,7 @@ def test_windows_line_ends_and_blank_last_lines_are_no_pieces(tmp_path):
 
 
 def test_folders_that_hold_no_tokenizer_are_named(tmp_path):
-    with pytest.raises(CheckpointError, match=r"neither tokenizer\.json nor vocab\.txt"):
+    with pytest.raises(CheckpointError, match=r"has no tokenizer\.json, nor vocab\.txt"):
         Tokenizer.load(tmp_path)
     with pytest.raises(CheckpointError, match="is not a folder"):
         Tokenizer.load(tmp_path / "gone")

@@ -20,6 +20,7 @@ def prepare(
     text_field: str = "text",
     language: str = "en",
     add_tokens: Path | None = None,
+    tag: list[str] | None = None,
     processes: int | None = None,
     json: bool = False,
 ) -> None:
@@ -43,6 +44,8 @@ def prepare(
         Of the text, for splitting sentences: en, ko, ...
     add_tokens
         File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
+    tag
+        What to store beside each token, for recipes that ask for it: morphemes (Korean, needs kiwipiepy).
     processes
         Cores to encode on. Default: all.
     json
@@ -53,13 +56,15 @@ def prepare(
     from spanwise.data.prepare import prepare as prepare_store
     from spanwise.text.corpus import CorpusOptions
     from spanwise.text.extend import extend_tokenizer, read_tokens
+    from spanwise.text.taggers import find_tagger
     from spanwise.text.tokenizers import Tokenizer
 
     options = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
     words = Tokenizer.load(tokenizer)
     if add_tokens is not None:
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
-    report = prepare_store(list(text), words, out, options)
+    taggers = [find_tagger(name) for name in tag or ()]
+    report = prepare_store(list(text), words, out, options, taggers=taggers)
     if json:
         print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
         return
@@ -68,5 +73,7 @@ def prepare(
         f"documents: {out}"
     )
     say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens a second")
-    if report.unknown_share > 0.01:
-        say(f"{report.unknown_share:.1%} of the tokens are unknown: is this the right tokenizer for the text?")
+    for tagger in taggers:
+        say(f"Tagged {tagger.name}: {tagger.source}")
+    question = ": is this the right tokenizer for the text?" if report.unknown_share > 0.01 else "."
+    say(f"[UNK] is {report.unknown_share:.3%} of the tokens{question}")

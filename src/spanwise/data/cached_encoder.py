@@ -18,6 +18,7 @@ from spanwise.data.gather import gather_ranges
 from spanwise.text.tokenizers import Tokenizer
 
 _WORDS = re.compile(r"[^ !-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").findall
+_SLASH = "\u0338"  # the one mark that Unicode NFC joins to an ASCII sign before it, `=` to U+2260
 LARGEST_CACHE_WORDS = 1 << 18
 LARGEST_CACHE_CHARACTERS = 1 << 23
 
@@ -35,7 +36,7 @@ class CachedEncoder:
 
     def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The ids of k texts end to end [n], and their lengths [k] int64. Raises: DataError as `Tokenizer`."""
-        if not self._tokenizer.splits_words:
+        if not self._tokenizer.splits_words or any(_SLASH in text for text in texts):
             return self._tokenizer.encode_flat(texts)
         if len(self._numbers) > LARGEST_CACHE_WORDS or self._num_characters > LARGEST_CACHE_CHARACTERS:
             self._forget()

@@ -3,14 +3,15 @@
 Each word is encoded once and remembered (`CachedEncoder`); new words go to the `tokenizers` library's own thread pool
 (its size is RAYON_NUM_THREADS, by default all cores). No process is started, so nothing can be orphaned.
 
-With taggers each sentence is also read by them, and what they say of each token is stored beside it; this is as slow as
-the taggers are.
+Where a tokenizer writes a word otherwise at the beginning of a text (RoBERTa's), a sentence that follows another in its
+document is given with the blank before it, as it stood in the text. With taggers each sentence is also read by them,
+and what they say of each token is stored beside it; this is as slow as the taggers are.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,12 +97,12 @@ def prepare_documents(
             held.append(document)
             size += sum(map(len, document.sentences))
             if size >= BATCH_CHARACTERS:
-                _write(held, encode, writer)
+                _write(held, encode, writer, blanks=tokenizer.needs_blank)
                 num_characters += size
                 held, size = [], 0
                 if on_progress:
                     on_progress(_report(writer, tokenizer, num_characters, begin))
-        _write(held, encode, writer)
+        _write(held, encode, writer, blanks=tokenizer.needs_blank)
         num_characters += size
     report = _report(writer, tokenizer, num_characters, begin)
     if on_progress:
@@ -130,8 +131,17 @@ def _tagged(tokenizer: Tokenizer, taggers: Sequence[Tagger]) -> Encode:
     return encode
 
 
-def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter) -> None:
-    ids, lengths, side = encode([sentence for document in documents for sentence in document.sentences])
+def _sentences(documents: Iterable[Document], *, opens: bool, blanks: bool) -> Iterator[str]:
+    """All sentences; with `blanks`, those that do not open their document have a blank before them."""
+    for document in documents:
+        for sentence in document.sentences:
+            yield " " + sentence if blanks and not opens else sentence
+            opens = False
+        opens = document.ends
+
+
+def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter, *, blanks: bool) -> None:
+    ids, lengths, side = encode(list(_sentences(documents, opens=not writer.inside_document, blanks=blanks)))
     sentence = token = 0
     for document in documents:
         here = lengths[sentence : sentence + len(document.sentences)]

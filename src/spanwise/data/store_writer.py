@@ -64,7 +64,7 @@ class TokenStoreWriter:
         self._dtype = dtype_for(tokenizer.vocab_size)
         self.unigram_counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
         self.num_documents = self.num_sentences = self.num_tokens = 0
-        self._inside_document = False
+        self.inside_document = False  # whether the next sentence goes on with a document
         self._shards: list[dict[str, Any]] = []
         self._open: _OpenShard | None = None
         self._commit = contextlib.ExitStack()
@@ -142,18 +142,18 @@ class TokenStoreWriter:
                 lengths[first:last],
                 {name: np.asarray(values[here], dtype=np.uint8) for name, values in side.items()},
             )
-            self._inside_document = True
+            self.inside_document = True
             if shard.num_bytes >= self._shard_bytes:
                 self._finish_shard()
             first = last
 
     def end_document(self) -> None:
         """End the current document. One without sentences is not counted."""
-        if self._inside_document:
+        if self.inside_document:
             self.num_documents += 1
             if self._open is not None:
                 self._open.end_document()
-        self._inside_document = False
+        self.inside_document = False
 
     def close(self) -> None:
         """Finish the last document and make the folder appear. Raises: DataError where no token was added."""
@@ -195,7 +195,7 @@ class TokenStoreWriter:
         if self._open is None:
             name = f"{len(self._shards):05d}"
             self._open = _OpenShard(
-                self._folder, name, self._dtype, self.side_arrays, continues_document=self._inside_document
+                self._folder, name, self._dtype, self.side_arrays, continues_document=self.inside_document
             )
         return self._open
 

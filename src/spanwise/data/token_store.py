@@ -342,9 +342,7 @@ def _vocabulary_from_record(record: dict[str, Any]) -> Vocabulary:
     ends_word[record.get("word_end_ids", [])] = True
     ids = {name: record[name] for name in ("size", "pad_id", "unk_id", "cls_id", "sep_id", "mask_id")}
     counts = np.array(record["unigram_counts"], dtype=np.int64)
-    return Vocabulary(
-        **ids, is_special=is_special, starts_word=starts_word, unigram_counts=counts, ends_word=ends_word
-    )
+    return Vocabulary(**ids, is_special=is_special, starts_word=starts_word, unigram_counts=counts, ends_word=ends_word)
 
 
 def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:

@@ -54,8 +54,11 @@ class SingleText:
 def read_single_text(text: str, tokenizer: Tokenizer, max_length: int) -> SingleText:
     """Return `[CLS] text [SEP]` as a pack.
 
-    Raises: ConfigError where the text has no token or more than `max_length` with the two specials.
+    Raises: ConfigError where the text has no token or more than `max_length` with the two specials, or the tokenizer
+    lacks these.
     """
+    if tokenizer.cls_id < 0 or tokenizer.sep_id < 0:
+        raise ConfigError("this tokenizer has no [CLS] and [SEP] to put around the text; take one that has.")
     encoding = tokenizer.encode(text)
     num_tokens = len(encoding.ids) + 2
     if num_tokens == 2:

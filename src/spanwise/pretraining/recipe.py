@@ -18,11 +18,13 @@ from spanwise.training.plan import TrainingOptions
 
 @part("learned_tokenizer")
 class LearnedTokenizer:
-    """The tokenizer a recipe learns when it is given text and no store."""
+    """The tokenizer a recipe learns when it is given text and no store; `text/learn.py` says what each value does."""
 
-    kind: Literal["wordpiece"] = "wordpiece"
+    kind: Literal["wordpiece", "byte-bpe", "bpe", "unigram"] = "wordpiece"
     vocab_size: Annotated[int, Field(ge=300)] = 28_996
     cased: bool = True
+    unicode_form: Literal["NFC", "as_is"] = "as_is"  # NFC: composition is part of the tokenizer, as Korean needs
+    boundaries: Literal["words", "morphemes"] = "words"  # what pieces of WordPiece never cross
 
 
 @part("encoder_shape")

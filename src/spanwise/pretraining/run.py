@@ -26,6 +26,7 @@ from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.side_arrays import side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.system import (
     build_model,
@@ -41,6 +42,7 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.learn import learn_tokenizer
+from spanwise.text.taggers import find_tagger
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
@@ -174,14 +176,15 @@ def make_ready(
         seed, max_positions = recipe.training.seed, recipe.encoder.max_positions
         checkpoint, words = grown(checkpoint, words, growth, max_positions=max_positions, seed=seed, log=log)
         recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
+    tags = side_arrays_of(recipe.masking, recipe.word_unit)
     try:
-        store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, log)
+        store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, tags, log)
     except DataError as error:
         if data is None or not growth.add_tokens:
             raise
         made = "spanwise prepare TEXT --tokenizer INIT --add-tokens FILE --out STORE"
         raise DataError(f"{error} A store with added tokens is made by `{made}`.") from error
-    validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, log)
+    validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, tags, log)
     check_inputs(recipe, store, checkpoint)
     if checkpoint is None:
         model, fresh = build_model(recipe, store.vocabulary.size), tuple(recipe.objectives)
@@ -269,6 +272,8 @@ def _tokenizer(
             vocab_size=wanted.vocab_size,
             kind=wanted.kind,
             cased=wanted.cased,
+            unicode_form=wanted.unicode_form,
+            boundaries=wanted.boundaries,
             max_length=recipe.encoder.max_positions,
             options=corpus,
             out=own,
@@ -277,12 +282,19 @@ def _tokenizer(
 
 
 def _store(
-    data: str | Path | None, text: Paths | None, own: Path, words: Tokenizer, corpus: CorpusOptions | None, log: RunLog
+    data: str | Path | None,
+    text: Paths | None,
+    own: Path,
+    words: Tokenizer,
+    corpus: CorpusOptions | None,
+    tags: Sequence[str],
+    log: RunLog,
 ) -> TokenStore:
     if data is not None:
         return TokenStore.open(data, words)
     if not own.exists():
-        report = prepare(cast(Paths, text), words, own, corpus)  # without data there is text
+        taggers = [find_tagger(name) for name in tags]
+        report = prepare(cast(Paths, text), words, own, corpus, taggers=taggers)  # without data there is text
         log.say(
             f"Prepared {report.num_tokens:,} tokens of {report.num_documents:,} documents in {report.seconds:.1f} s "
             f"([UNK] {report.unknown_share:.2%})."
@@ -291,13 +303,18 @@ def _store(
 
 
 def _validation(
-    valid: Paths | None, own: Path, words: Tokenizer, corpus: CorpusOptions | None, log: RunLog
+    valid: Paths | None,
+    own: Path,
+    words: Tokenizer,
+    corpus: CorpusOptions | None,
+    tags: Sequence[str],
+    log: RunLog,
 ) -> TokenStore | None:
     if valid is None:
         return None
     if isinstance(valid, str | Path) and Path(valid).is_dir() and _is_store(Path(valid)):
         return TokenStore.open(valid, words)
-    return _store(None, valid, own, words, corpus, log)
+    return _store(None, valid, own, words, corpus, tags, log)
 
 
 def _is_store(folder: Path) -> bool:

@@ -1,8 +1,8 @@
 """Learn a vocabulary from text, in one pass over the corpus and with the same result on every run and machine.
 
-The library's trainers give ids to continuation characters in the order of a randomly seeded hash table and break ties by
-id, so two runs on the same text differ. Here the alphabet is counted first and its ids are settled before any pair is
-counted; after that no choice is left to chance. How each kind is learned: `text/kinds/`.
+The library's trainers give ids to continuation characters in the order of a randomly seeded hash table and break ties
+by id, so two runs on the same text differ. Here the alphabet is counted first and its ids are settled before any pair
+is counted; after that no choice is left to chance. How each kind is learned: `text/kinds/`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def learn_tokenizer(
     learning. The size reached is `vocab_size` of the result; it is smaller where the text has too few words that occur
     `min_frequency` times (of "unigram": too few pieces).
 
-    `kind` is "wordpiece" (BERT), "byte-bpe" (RoBERTa), "bpe" (GPT-1) or "unigram" (ALBERT); the last two lower-case text
-    where `cased` does not say. `alphabet_size` is how many characters have pieces; None: nearly all that occur, of
+    `kind` is "wordpiece" (BERT), "byte-bpe" (RoBERTa), "bpe" (GPT-1) or "unigram" (ALBERT); the last two lower-case
+    text where `cased` does not say. `alphabet_size` is how many characters have pieces; None: nearly all that occur, of
     Hangul all. `unicode_form` "NFC" puts composition into the tokenizer, so that Korean typed in parts (NFD) gives the
     same ids; None: where the language of `options` is Korean. `boundaries` "morphemes" (Korean WordPiece) keeps stems
     and particles in pieces of their own; an analyser finds them while learning, and the result needs none. Text beyond
@@ -65,11 +65,9 @@ def learn_tokenizer(
     if max_characters is None:
         max_characters = MOST_CHARACTERS[boundaries]
     if max_characters < 1 or min_frequency < 1 or num_unused < 0 or (alphabet_size is not None and alphabet_size < 1):
-        raise ConfigError(
-            "max_characters, min_frequency and alphabet_size must be at least 1, num_unused at least 0."
-        )
+        raise ConfigError("max_characters, min_frequency and alphabet_size must be at least 1, num_unused at least 0.")
     if boundaries == "morphemes" and kind != "wordpiece":
-        raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', which can go on inside a word; got {kind!r}.")
+        raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', whose pieces say ##; got {kind!r}.")
     if unicode_form is None:
         unicode_form = "NFC" if options is not None and options.language == "ko" else "as_is"
     wanted = Wanted(
@@ -89,6 +87,28 @@ def learn_tokenizer(
         with atomic_folder(Path(out)) as folder:
             tokenizer.save(folder)
     return tokenizer
+
+
+def unknown_share(
+    tokenizer: Tokenizer,
+    source: Iterable[Document] | Iterable[str | Path] | str | Path,
+    *,
+    max_characters: int = 5_000_000,
+    options: CorpusOptions | None = None,
+) -> float:
+    """The share of [UNK] among the tokens of the beginning of a text, 0 to 1; 0 where there is no such token."""
+    if tokenizer.unk_id < 0:
+        return 0.0
+    num_tokens = num_unknown = 0
+    left = max_characters
+    for document in _documents(source, options):
+        ids, _ = tokenizer.encode_flat(document.sentences)
+        num_tokens += len(ids)
+        num_unknown += int((ids == tokenizer.unk_id).sum())
+        left -= sum(map(len, document.sentences))
+        if left <= 0:
+            break
+    return num_unknown / max(1, num_tokens)
 
 
 def _documents(

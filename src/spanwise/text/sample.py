@@ -23,8 +23,8 @@ from spanwise.text.corpus import Document
 CHARACTER_COVERAGE = 0.9999
 """Share of all characters that the alphabet covers; the rarest rest becomes [UNK]."""
 HANGUL_SHARE = 0.01
-"""Where Hangul is as large a share of the text, every syllable that occurs is kept: a word with one that is not would be
-[UNK] whole, and the rarest 0.01 % of characters are in 1 % of Korean words."""
+"""Where Hangul is as large a share of the text, every syllable that occurs is kept: a word with one that is not would
+be [UNK] whole, and Korean has thousands of rare ones."""
 _SYLLABLES = range(0xAC00, 0xD7A4)
 
 

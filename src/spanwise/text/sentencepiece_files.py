@@ -45,8 +45,8 @@ def read_sentencepiece(content: bytes, path: Path, config: Mapping[str, Any]) ->
         raise CheckpointError(f"{path} is no SentencePiece model, or is damaged ({cause!r}).") from cause
     if model_type != _UNIGRAM or unknown != 1:
         raise CheckpointError(
-            f"{path} is a SentencePiece model of another kind than ALBERT's (unigram, unknown piece 1). Load it once "
-            "with transformers.AutoTokenizer, save_pretrained to a folder, and name that: tokenizer.json is read as it is."
+            f"{path} is a SentencePiece model of another kind than ALBERT's (unigram, unknown piece 1). Load it with "
+            "transformers.AutoTokenizer, save_pretrained it to a folder and name that: tokenizer.json is read as it is."
         )
     lowercase = config.get("do_lower_case")
     return unigram_backend(

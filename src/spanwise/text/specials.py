@@ -30,7 +30,7 @@ def placeholders(count: int) -> list[str]:
 
 
 def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str], *, needs_all: bool) -> dict[str, str]:
-    """The piece of each special role: as `named`, else the usual one that the vocabulary has; roles without are left out.
+    """The piece of each special role: as `named`, else the usual one that the vocabulary has; others are left out.
 
     Raises: CheckpointError for a named piece that the vocabulary lacks or, with `needs_all`, for any missing role.
     """

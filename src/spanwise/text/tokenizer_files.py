@@ -53,7 +53,7 @@ def word_marks(backend: tokenizers.Tokenizer) -> WordMarks:
         return WordMarks(end=model["end_of_word_suffix"])
     if model.get("continuing_subword_prefix") or model.get("type") == "WordPiece":
         return WordMarks(continuation=model.get("continuing_subword_prefix") or "")
-    kinds = {part["type"]: part for part in pre_tokenizer_steps(record["pre_tokenizer"])}
+    kinds = {step["type"]: step for step in pipeline_steps(record["pre_tokenizer"])}
     if "ByteLevel" in kinds:
         return WordMarks(blank=BYTE_LEVEL_BLANK)
     if "Metaspace" in kinds:
@@ -61,12 +61,12 @@ def word_marks(backend: tokenizers.Tokenizer) -> WordMarks:
     return WordMarks()
 
 
-def pre_tokenizer_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """A pre-tokenizer as the list of its steps."""
+def pipeline_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """A pre-tokenizer or a normaliser as the list of its steps."""
     if record is None:
         return []
-    inner = record.get("pretokenizers")
-    return [record] if inner is None else [step for part in inner for step in pre_tokenizer_steps(part)]
+    inner = record.get("pretokenizers", record.get("normalizers"))
+    return [record] if inner is None else [step for part in inner for step in pipeline_steps(part)]
 
 
 def read_backend(folder: Path) -> FoundTokenizer:

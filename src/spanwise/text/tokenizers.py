@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import json
+import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ import numpy as np
 import tokenizers
 
 from spanwise.errors import CheckpointError, DataError
+from spanwise.text.composition import compose
 from spanwise.text.specials import SPECIAL_ROLES, is_reserved, special_pieces
 from spanwise.text.tokenizer_files import (
     content_sha256,
-    pre_tokenizer_steps,
+    pipeline_steps,
     read_backend,
     word_marks,
     write_tokenizer,
@@ -74,10 +76,13 @@ class Tokenizer:
             | set(ids.values())
         )
         marks = word_marks(backend)
-        self._starts_word = starts_word_table(
-            self._pieces, special_ids=self.special_ids, unk_id=self.unk_id, marks=marks
-        )
-        self._ends_word = ends_word_table(self._pieces, special_ids=self.special_ids, unk_id=self.unk_id, marks=marks)
+        tables = {"special_ids": self.special_ids, "unk_id": self.unk_id, "marks": marks}
+        self._starts_word = starts_word_table(self._pieces, **tables)
+        self._ends_word = ends_word_table(self._pieces, **tables)
+        if not marks.continuation:  # an added token is found whole, whatever is around it
+            plain = [number for number, token in added.items() if number not in self.special_ids]
+            self._starts_word[plain] = self._ends_word[plain] = True
+        self._composes = any(step["type"] == "NFC" for step in pipeline_steps(self._record["normalizer"]))
         self._encoder = _without_special_pieces(self._record, self.special_ids) or backend
 
     @classmethod
@@ -109,8 +114,15 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """Tokens of many texts, on all cores. Raises: DataError for half a surrogate pair."""
-        encodings = self._guarded(self._encoder.encode_batch, texts)
-        return [self._encoding(encoding) for encoding in encodings]
+        parted = [place for place, text in enumerate(texts) if self._composes and not _is_composed(text)]
+        if not parted:
+            return [self._encoding(found) for found in self._guarded(self._encoder.encode_batch, texts)]
+        composed = {place: compose(texts[place]) for place in parted}
+        whole = [composed[place][0] if place in composed else text for place, text in enumerate(texts)]
+        encodings = [self._encoding(found) for found in self._guarded(self._encoder.encode_batch, whole)]
+        for place, (_, places) in composed.items():
+            encodings[place] = replace(encodings[place], offsets=places[encodings[place].offsets])
+        return encodings
 
     def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The ids of k texts end to end [n] int32, and their lengths [k] int64. The fastest way; no offsets.
@@ -142,7 +154,7 @@ class Tokenizer:
         return self._backend.token_to_id(piece)
 
     def starts_word_table(self) -> np.ndarray:
-        """Whether each id starts a word wherever it stands, [V] bool: not `##x`, not special; `[UNK]` does. Read-only."""
+        """Whether each id starts a word, [V] bool: not `##x`, not special; `[UNK]` does. Read-only use."""
         return self._starts_word
 
     def ends_word_table(self) -> np.ndarray:
@@ -159,7 +171,7 @@ class Tokenizer:
     def needs_blank(self) -> bool:
         """Whether a word is written otherwise at the beginning of a text than inside it, as in RoBERTa's tokenizer: a
         sentence that follows another must then be given with the blank before it."""
-        steps = pre_tokenizer_steps(self._record["pre_tokenizer"])
+        steps = pipeline_steps(self._record["pre_tokenizer"])
         return any(step["type"] == "ByteLevel" and not step["add_prefix_space"] for step in steps)
 
     @functools.cached_property
@@ -170,10 +182,9 @@ class Tokenizer:
     @functools.cached_property
     def splits_words(self) -> bool:
         """Whether a text's ids are those of its words and punctuation marks, end to end: no token looks past one."""
-        steps = _normalizer_steps(self._record["normalizer"])
-        splitters = pre_tokenizer_steps(self._record["pre_tokenizer"])
+        splitters = pipeline_steps(self._record["pre_tokenizer"])
         plain_added = any(not token.special for token in self._backend.get_added_tokens_decoder().values())
-        is_local = {step["type"] for step in steps} <= {"BertNormalizer", "NFC"}
+        is_local = {step["type"] for step in pipeline_steps(self._record["normalizer"])} <= {"BertNormalizer", "NFC"}
         return is_local and [step["type"] for step in splitters] == ["BertPreTokenizer"] and not plain_added
 
     def __repr__(self) -> str:
@@ -195,12 +206,6 @@ class Tokenizer:
             raise
 
 
-def _normalizer_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
-    if record is None:
-        return []
-    return [step for part in record["normalizers"] for step in _normalizer_steps(part)] if "normalizers" in record else [record]
-
-
 def _without_special_pieces(record: dict[str, Any], special_ids: frozenset[int]) -> tokenizers.Tokenizer | None:
     """The same tokenizer with special pieces that no text can match, or None where none can be matched anyhow.
 
@@ -219,6 +224,10 @@ def _without_special_pieces(record: dict[str, Any], special_ids: frozenset[int])
     encoder = tokenizers.Tokenizer.from_str(json.dumps(content))
     encoder.encode_special_tokens = True
     return encoder
+
+
+def _is_composed(text: object) -> bool:
+    return not isinstance(text, str) or text.isascii() or unicodedata.is_normalized("NFC", text)
 
 
 def _refuse_surrogates(text: str) -> None:

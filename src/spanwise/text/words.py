@@ -1,9 +1,10 @@
 """Where words start, told from ids alone: two tables over the vocabulary, looked up for any number of tokens.
 
 A token starts a word where its own piece says so, or where the piece before it ends one. In WordPiece every piece does
-but a continuation (`##x`), so each punctuation mark, `[UNK]` and single Chinese character is a word of its own. Byte-level
-BPE and SentencePiece mark the blank before a word, so there punctuation and Chinese characters are looked for in the
-piece itself: they start a word, and what follows them starts the next. GPT-1 marks ends alone (`x</w>`). Special tokens
+but a continuation (`##x`), so each punctuation mark, `[UNK]` and single Chinese character is a word of its own.
+Byte-level BPE and SentencePiece mark the blank before a word, so there punctuation and Chinese characters are looked
+for in the piece itself: they start a word, and what follows them starts the next; a blank that is a piece alone goes
+with the letters behind it, before a punctuation mark it is a word. GPT-1 marks ends alone (`x</w>`). Special tokens
 belong to no word.
 
 Letters: V vocabulary, n tokens. Source: spec FAMILY, section 1.2; traps 7A-11 and 7A-12.

@@ -1,5 +1,7 @@
 """The compiled loops: padding, words, names of examples, spans of padded rows."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from spanwise.integrations.huggingface import arrays
@@ -86,3 +88,13 @@ def test_words_come_from_the_table_or_from_the_example(numbered):
 def test_extremes_of_ids():
     assert arrays.extremes(np.array([4, 9, -2])) == (-2, 9)
     assert arrays.extremes(np.zeros(0, dtype=np.int64)) == (0, 0)
+
+
+def test_what_follows_the_end_of_a_word_starts_one(numbered):
+    vocabulary = vocabulary_of(numbered)
+    size = vocabulary.size
+    ends = replace(vocabulary, starts_word=np.zeros(size, dtype=bool), ends_word=np.arange(size) == 41)
+    rows = read_rows([[2, 40, 41, 42, 43, 3], [41, 3, 42]])
+    _, starts = arrays.words_of(rows, np.ones(9, dtype=bool), ends)
+
+    assert starts.tolist() == [False, True, False, True, False, False, True, False, True]

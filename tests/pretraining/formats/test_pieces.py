@@ -83,3 +83,15 @@ def test_ranges_are_cut_where_documents_end_and_empty_documents_count_once():
     assert pieces.firsts.tolist() == [0, 3, 4, 6, 9]
     assert pieces.lengths.tolist() == [4, 6, 2, 5, 0, 6, 0, 6, 0]
     assert pieces.starts.tolist() == [0, 4, 10, 5, 4, 4, 4, 4, 10]
+
+
+def test_what_follows_the_end_of_a_word_starts_one_within_a_piece(text):
+    """Kinds that mark ends: GPT-1's pieces, and punctuation in byte-level BPE."""
+    ends = np.isin(np.arange(text.vocabulary.size), [39, 110])
+    text.vocabulary = replace(text.vocabulary, ends_word=ends, starts_word=np.zeros(text.vocabulary.size, dtype=bool))
+    pieces = Pieces(starts=np.array([28, 31]), lengths=np.array([5, 2]), firsts=np.array([0, 1, 2]))
+
+    pack = assemble(text, pieces, ROWS, Frame(), None)
+
+    assert pack.input_ids.tolist() == [2, 38, 39, 110, 111, 112, 3, 2, 111, 112, 3]
+    assert pack.starts_word.nonzero()[0].tolist() == [1, 3, 4, 8]

@@ -34,7 +34,8 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
         "longest": int(lengths.max(initial=0)),
     }
     vocabulary_used = float(np.count_nonzero(counts) / max(1, opened.vocabulary.size))
-    unknown_share = float(counts[opened.vocabulary.unk_id] / max(1, opened.num_tokens))
+    unk_id = opened.vocabulary.unk_id
+    unknown_share = float(counts[unk_id] / max(1, opened.num_tokens)) if unk_id >= 0 else 0.0
     most_frequent = list(zip(words.tokens(top), counts[top].tolist(), strict=True))
     record = {
         "path": str(store),
@@ -47,6 +48,7 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
         "unknown_share": unknown_share,
         "tokenizer_sha256": opened.tokenizer_sha256,
         "sha256": opened.sha256,
+        "side_arrays": opened.side_arrays,
         "most_frequent": [{"token": token, "count": count} for token, count in most_frequent],
     }
     if json:
@@ -60,6 +62,7 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
             ("A sentence", f"{spread['mean']:.1f} tokens, median {spread['median']:g}, longest {spread['longest']:,}"),
             ("Vocabulary", f"{opened.vocabulary.size:,} pieces, {vocabulary_used:.1%} of them seen"),
             ("Unknown", f"{unknown_share:.3%} of all tokens"),
+            *((f"Tags: {name}", source) for name, source in opened.side_arrays.items()),
             ("Content", f"{opened.sha256[:16]}, tokenizer {opened.tokenizer_sha256[:16]}"),
         ]
     )

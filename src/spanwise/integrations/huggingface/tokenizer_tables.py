@@ -50,7 +50,9 @@ def vocabulary_of(tokenizer: Any, unigram_counts: Any = None) -> Vocabulary:
     marks = word_marks(backend)
     starts_word_V = starts_word_table(pieces, special_ids=specials, unk_id=roles["unk"], marks=marks)
     ends_word_V = ends_word_table(pieces, special_ids=specials, unk_id=roles["unk"], marks=marks)
-    starts_word_V[[number for number in added if number not in specials]] = True  # matched whole, whatever is around
+    whole = [number for number in added if number not in specials]  # matched as they are, whatever is around
+    starts_word_V[whole] = True
+    ends_word_V[whole] = not marks.continuation
     return Vocabulary(
         size=size,
         **{f"{role}_id": roles[role] for role in ("pad", "unk", "cls", "sep", "mask")},

@@ -1,7 +1,7 @@
 """Byte-level BPE, the tokenizer of RoBERTa (and GPT-2): any text is bytes, so nothing is ever unknown.
 
-Special tokens have RoBERTa's ids: <s> 0, <pad> 1, </s> 2, <unk> 3, and <mask> the last. The blank before a word is part of
-it (`Ġthe`), which is how words are told; the first word of a text has none.
+Special tokens have RoBERTa's ids: <s> 0, <pad> 1, </s> 2, <unk> 3, and <mask> the last. The blank before a word is part
+of it (`Ġthe`), which is how words are told; the first word of a text has none.
 
 Source: Liu et al. 2019 (RoBERTa); spec FAMILY 6.2.
 """

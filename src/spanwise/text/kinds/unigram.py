@@ -34,6 +34,8 @@ def unigram_backend(
 
     `character_map` is a SentencePiece model's own normalisation, compiled. Text in Unicode NFC keeps its accents.
     """
+    # All that a 32-bit number knows, and few enough digits for the library to read them back from JSON unchanged.
+    pieces = [(piece, float(f"{score:.9g}")) for piece, score in pieces]
     backend = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=1, byte_fallback=False))
     backend.normalizer = normalizers.Sequence(
         stock_normalizers(lowercase=lowercase, keep_accents=keep_accents, character_map=character_map)

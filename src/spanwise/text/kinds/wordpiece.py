@@ -3,13 +3,14 @@
 Learned with morpheme borders, a word's stem and its particles are cut apart before pairs are counted, so that no piece
 holds parts of both; the pieces of all but the first are continuations (`##x`). The result is a plain vocabulary.
 
-Source: Devlin et al. 2019 (BERT); spec FAMILY 6.1. The training rule is the `tokenizers` library's: pairs by count, as in
-byte-pair encoding.
+Source: Devlin et al. 2019 (BERT); spec FAMILY 6.1. The training rule is the `tokenizers` library's: pairs by count, as
+in byte-pair encoding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -128,7 +129,7 @@ def _morphemes(
             units = []
             for start, end in encoding.offsets:
                 cuts = [start, *sorted(border for border in borders if start < border < end), end]
-                for first, last in zip(cuts, cuts[1:], strict=False):
+                for first, last in pairwise(cuts):
                     text = "".join(splitter.normalizer.normalize_str(sentence[first:last]).split())
                     if text and set(text) <= alphabet:
                         opening = text[0] if first == start else stand_ins.get(text[0], "")
