@@ -11,6 +11,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
+import numpy as np
 import pytest
 
 from spanwise.data.prepare import prepare
@@ -69,6 +70,24 @@ def tiny_text(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("text") / "text.txt"
     path.write_text("\n\n".join(" ".join(lines[i : i + 8]) for i in range(0, 400, 8)), encoding="utf-8")
     return path
+
+
+class EverySecondPiece:
+    """Tags a token with 1 where the one before it has 0: a morpheme in two pieces, to a test."""
+
+    name = "morphemes"
+    source = "a test"
+
+    def tag(self, texts, encodings):
+        return [(np.arange(len(encoding.ids)) % 2 == 0).astype(np.uint8) for encoding in encodings]
+
+
+@pytest.fixture(scope="session")
+def tiny_tagged_store(tiny_text, tiny_store) -> TokenStore:
+    """`tiny_store` with the side array `morphemes`."""
+    folder = tiny_text.parent / "tagged-store"
+    prepare(tiny_text, tiny_store.tokenizer(), folder, taggers=[EverySecondPiece()])
+    return TokenStore.open(folder)
 
 
 @pytest.fixture(scope="session")

@@ -71,3 +71,48 @@ def test_every_answer_stands_where_it_says(texts):
                     for answer in question["answers"]:
                         first = answer["answer_start"]
                         assert paragraph["context"][first : first + len(answer["text"])] == answer["text"]
+
+
+@pytest.fixture(scope="module")
+def korean():
+    with open_bundle("ko") as corpus:
+        assert corpus.language == "ko"
+        return {
+            "train": lzma.decompress(corpus.train_text.read_bytes()).decode().strip().split("\n\n"),
+            "valid": lzma.decompress(corpus.valid_text.read_bytes()).decode().strip().split("\n\n"),
+            "qa_train": json.loads(lzma.decompress(corpus.qa_train.read_bytes())),
+            "qa_dev": json.loads(lzma.decompress(corpus.qa_dev.read_bytes())),
+            "licences": corpus.licences.read_text(encoding="utf-8"),
+            "bytes": sum(getattr(corpus, key).stat().st_size for key in FILES),
+        }
+
+
+def questions(squad):
+    return [q for article in squad["data"] for paragraph in article["paragraphs"] for q in paragraph["qas"]]
+
+
+def test_the_korean_bundle_is_below_a_megabyte_and_a_half_and_says_its_licence(korean):
+    assert korean["bytes"] < 1_500_000
+    assert "Attribution-ShareAlike 3.0" in korean["licences"] and "made by rule" in korean["licences"]
+    for number in (len(korean["train"]), len(korean["valid"]), len(questions(korean["qa_train"]))):
+        assert f"{number:,}" in korean["licences"]
+
+
+def test_korean_dev_questions_are_written_by_hand_on_articles_of_no_other_file(korean):
+    dev, train = contexts(korean["qa_dev"]), contexts(korean["qa_train"])
+    everything = "\n".join([*korean["train"], *korean["valid"], *train])
+    assert len(questions(korean["qa_dev"])) == 54 and len(questions(korean["qa_train"])) > 500
+    assert not [context for context in dev if context in everything]
+    assert not set(korean["train"]) & set(korean["valid"])
+
+
+def test_every_korean_answer_stands_where_it_says_and_every_question_asks(korean):
+    for squad in (korean["qa_train"], korean["qa_dev"]):
+        assert all(question["question"].endswith("가?") for question in questions(squad))
+        for article in squad["data"]:
+            for paragraph in article["paragraphs"]:
+                for question in paragraph["qas"]:
+                    (answer,) = question["answers"]
+                    first = answer["answer_start"]
+                    assert paragraph["context"][first : first + len(answer["text"])] == answer["text"]
+                    assert answer["text"] not in question["question"]

@@ -27,6 +27,11 @@ def test_the_commands_to_try_next_can_be_pasted_where_paths_have_spaces(tmp_path
     assert str(folder / "store") in own_text and own_text[-1] == f"{folder}-longer"
 
 
+def test_the_commands_for_korean_text_say_its_language(tmp_path):
+    commands = next_commands(tmp_path, tmp_path / "m", tmp_path / "q", False, "ko")
+    assert "--language ko" in commands[0][0] and "다리" in commands[1][0]
+
+
 @pytest.mark.parametrize("with_init", [False, True])
 def test_a_stopped_quickstart_is_gone_on_with_by_the_command_it_told(tmp_path, monkeypatch, with_init):
     """Another start changes the recipe, and the folders have blanks in their names."""

@@ -72,3 +72,9 @@ def test_the_shown_paragraph_is_text_of_the_training_store_with_spans(tmp_path):
 
     assert any(piece.span is not None for piece in pieces)
     assert not any(piece.text.startswith("[") for piece in pieces)
+
+
+def test_the_korean_recipe_composes_its_vocabulary_and_needs_no_analyser():
+    korean = quickstart_recipe(None, "ko")
+    assert (korean.name, korean.tokenizer.unicode_form, korean.word_unit) == ("spanbert-quickstart-ko", "NFC", "word")
+    assert korean.training == quickstart_recipe(None).training

@@ -11,6 +11,7 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.quickstart.page import build_page
 from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, quickstart, rewrite_report
 from spanwise.reporting.page import render
+from spanwise.text.corpus import CorpusOptions
 
 BUDGET = 12.0
 TOWNS = ["Moss", "Bergen", "Oslo", "Hamar", "Alta", "Molde", "Narvik", "Larvik"]
@@ -134,3 +135,26 @@ def test_the_default_folder_is_numbered_where_the_name_is_taken(tmp_path, monkey
     assert str(free_folder()) == "quickstart-out"
     (tmp_path / "quickstart-out" / "result.json").write_text("{}")
     assert str(free_folder()) == "quickstart-out-2"
+
+
+@pytest.mark.slow
+def test_the_korean_quickstart_ends_on_time_with_a_korean_page(tmp_path):
+    stream = io.StringIO()
+    began = time.perf_counter()
+    result = quickstart(
+        out=tmp_path / "out",
+        budget=40,
+        question="수학동아는 언제 창간되었는가?",
+        language="ko",
+        corpus=CorpusOptions(language="ko"),
+        console=Console(file=stream, width=100),
+    )
+    record = result.record
+    assert time.perf_counter() - began < 5 * 40
+    assert record["corpus"]["bundle"] == "ko" and record["corpus"]["unknown_share"] < 0.001
+    assert record["model"]["recipe"] == "spanbert-quickstart-ko"
+    assert record["qa"]["num_dev_questions"] == 54 and record["answers"][0]["context"].startswith("수학동아는")
+    page = result.report.read_text(encoding="utf-8")
+    assert "손으로 쓴 질문" in page and "corpus/ko/LICENSES.md" in page
+    tokenizer = json.loads((tmp_path / "out" / "tokenizer" / "tokenizer.json").read_text(encoding="utf-8"))
+    assert tokenizer["normalizer"]["normalizers"][0]["type"] == "NFC"

@@ -1,5 +1,7 @@
 """A user's text is divided once and for all: each sentence is read or measured, never both, never neither."""
 
+import unicodedata
+
 import pytest
 
 from spanwise.errors import DataError
@@ -83,3 +85,16 @@ def test_parts_keep_all_sentences_in_order():
 
     assert [len(part.sentences) for part in parts] == [10, 10, 3]
     assert sentences(parts) == document.sentences
+
+
+def test_the_korean_bundle_is_split_by_korean_rules_and_its_vocabulary_composes(tmp_path):
+    with open_bundle("ko") as bundle:
+        reader = CorpusReader([], bundle, CorpusOptions(language="ko"), budget=60)
+        held_out = sentences(reader.documents(held_out=True))
+        path = tmp_path / "a.txt"
+        path.write_text("\n".join(held_out[:60]), encoding="utf-8")
+        small = CorpusReader([path], bundle, CorpusOptions(language="ko"), budget=60)
+        tokenizer = learn_vocabulary(small, tmp_path / "tokenizer", vocab_size=3_000, max_length=64)
+    assert len(held_out) > 300 and sum(sentence.endswith("다.") for sentence in held_out) > len(held_out) / 2
+    sentence = held_out[0]
+    assert (tokenizer.encode(unicodedata.normalize("NFD", sentence)).ids == tokenizer.encode(sentence).ids).all()

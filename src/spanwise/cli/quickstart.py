@@ -17,7 +17,7 @@ def quickstart(
     budget: str = "8min",
     init: str | None = None,
     question: str | None = None,
-    page_language: Literal["en", "ko"] = "en",
+    page_language: Literal["en", "ko"] | None = None,
     lines: Literal["paragraphs", "sentences"] = "paragraphs",
     errors: Literal["strict", "replace"] = "strict",
     text_field: str = "text",
@@ -31,7 +31,7 @@ def quickstart(
     Parameters
     ----------
     text
-        Your own text files, folders or globs. Default: the bundled Wikipedia articles.
+        Your own text files, folders or globs. Default: the bundled Wikipedia articles, in English or Korean.
     out
         Folder of the results. Default: quickstart-out, numbered where that is taken.
     budget
@@ -41,7 +41,7 @@ def quickstart(
     question
         A question to ask of the text at the end.
     page_language
-        Of the report: en or ko.
+        Of the report: en or ko. Default: that of the text.
     lines
         What a line of text is.
     errors
@@ -49,7 +49,7 @@ def quickstart(
     text_field
         The field that holds the text, in JSON lines and parquet.
     language
-        Of the text, for splitting sentences: en, ko, ...
+        Of the text: en, ko, ... With ko the bundled text and questions are Korean, and so is the vocabulary.
     json
         Print result.json at the end, progress to standard error.
     """
@@ -65,7 +65,7 @@ def quickstart(
         budget=seconds,
         init=init,
         question=question,
-        language=page_language,
+        language=page_language or ("ko" if language == "ko" else "en"),
         corpus=CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language),
         console=OutputConsole(file=stream, width=None if stream.isatty() else LOG_WIDTH, highlight=False),
         began=began,

@@ -1,4 +1,4 @@
-"""The text and questions that ship with the package; their sources and licences are in corpus/LICENSES.md."""
+"""The text and questions that ship with the package; their sources and licences are in the LICENSES.md beside them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
+
+BundleLanguage = Literal["en", "ko"]
 
 FILES = {
     "train_text": "wiki-train.txt.xz",
@@ -21,23 +24,27 @@ FILES = {
 class BundledCorpus:
     """Paths of the bundled files, valid inside `with open_bundle() as corpus:`."""
 
-    train_text: Path  # 197 Wikipedia articles, one paragraph a line
-    valid_text: Path  # 25 other articles
-    qa_train: Path  # SQuAD 1.1 format, 6,835 questions on 42 articles
-    qa_dev: Path  # 1,103 questions on 6 articles that are in no other file
+    train_text: Path  # Wikipedia articles, one paragraph a line
+    valid_text: Path  # other articles
+    qa_train: Path  # questions in the SQuAD 1.1 format
+    qa_dev: Path  # questions on articles that are in no other file
     licences: Path
+    language: BundleLanguage
 
 
 class open_bundle:
     """Give the bundled files as real paths, also where the package is imported from a zip archive."""
 
-    def __init__(self) -> None:
+    def __init__(self, language: BundleLanguage = "en") -> None:
+        self._language = language
         self._stack = ExitStack()
 
     def __enter__(self) -> BundledCorpus:
         folder = files("spanwise.quickstart").joinpath("corpus")
+        if self._language != "en":
+            folder = folder.joinpath(self._language)
         paths = {key: self._stack.enter_context(as_file(folder.joinpath(name))) for key, name in FILES.items()}
-        return BundledCorpus(**paths)
+        return BundledCorpus(**paths, language=self._language)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -10,13 +10,14 @@ from shlex import quote
 from spanwise.config import difference
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.quickstart.texts_in import Prepared
-from spanwise.recipes import spanbert_quickstart
+from spanwise.recipes import find
 from spanwise.runtime.program import program
 
 
-def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> list[list[str]]:
-    """The three things to try next."""
+def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool, language: str = "en") -> list[list[str]]:
+    """The three things to try next; `language` is that of the text."""
     call = program()
+    of_text = " --language ko" if language == "ko" else ""
     if own_text:
         first = [
             f"{call} pretrain spanbert-tiny --data {quote(str(folder / 'store'))} "
@@ -24,8 +25,13 @@ def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool) -> 
             "Pre-train on your text for an hour:",
         ]
     else:
-        first = [f"{call} quickstart YOUR_TEXTS/*.txt --budget 30min", "The same on your own text, for longer:"]
+        first = [
+            f"{call} quickstart YOUR_TEXTS/*.txt{of_text} --budget 30min",
+            "The same on your own text, for longer:",
+        ]
     sentence = "The bridge was built in 1890 by the city of Boston ."
+    if language == "ko":
+        sentence = "이 다리는 한강을 건너기 위해 1890년 서울시에서 처음 만들었다 ."
     return [
         first,
         [
@@ -45,6 +51,6 @@ def resume_command(
     """The command that goes on with the pre-training; it names every value that the quickstart changed."""
     words = ["pretrain", recipe.name, "--data", str(prepared.train.path), "--valid", str(prepared.valid.path)]
     words += ["--out", str(out), "--budget", f"{seconds}s", *([] if init is None else ["--init", str(init)])]
-    for path, _, value in difference(spanbert_quickstart(), recipe):
+    for path, _, value in difference(find(recipe.name), recipe):
         words += ["--set", f"{path}={json.dumps(value)}"]
     return f"{program()} {shlex.join(words)} --resume"

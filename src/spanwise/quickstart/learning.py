@@ -26,7 +26,7 @@ from spanwise.pretraining.system import (
     validation_source,
 )
 from spanwise.quickstart.texts_in import Prepared
-from spanwise.recipes import spanbert_quickstart
+from spanwise.recipes import spanbert_quickstart, spanbert_quickstart_ko
 from spanwise.reporting.spans import Piece, join_pieces, make_pieces
 
 PARAGRAPH_TOKENS = (60, 110)  # of the paragraph that is shown
@@ -34,9 +34,9 @@ SENTENCE_TOKENS = (14, 40)  # of the one that is filled
 SENTENCE_GAPS = (3, 6)
 
 
-def quickstart_recipe(checkpoint: Checkpoint | None) -> PretrainingRecipe:
-    """The recipe `spanbert-quickstart`, in the shape of a checkpoint where one is given."""
-    recipe = spanbert_quickstart()
+def quickstart_recipe(checkpoint: Checkpoint | None, language: str = "en") -> PretrainingRecipe:
+    """The recipe `spanbert-quickstart`, or its Korean twin, in the shape of a checkpoint where one is given."""
+    recipe = spanbert_quickstart_ko() if language == "ko" else spanbert_quickstart()
     if checkpoint is None:
         return recipe
     recipe = shaped_like(recipe, checkpoint.config)
@@ -57,7 +57,7 @@ def masked_paragraph(recipe: PretrainingRecipe, prepared: Prepared) -> list[Piec
         for one in source.masked_step(step):
             for sequence in of_length(one, PARAGRAPH_TOKENS):
                 pieces = pieces_of(one, sequence, prepared)
-                if pieces[0].text[0].isupper() and pieces[-1].text == ".":  # whole sentences
+                if not pieces[0].text[0].islower() and pieces[-1].text == ".":  # whole sentences
                     return pieces
     return pieces_of(source.masked_step(0)[0], 0, prepared)
 

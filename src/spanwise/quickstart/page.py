@@ -55,8 +55,13 @@ def build_page(result: dict[str, Any]) -> Page:
             ),
         ),
         language=language,
-        footer=f"{result['spanwise']} · {words['licences']}",
+        footer=f"{result['spanwise']} · {of_bundle(result, words, 'licences')}",
     )
+
+
+def of_bundle(result: dict[str, Any], words: dict[str, str], key: str) -> str:
+    """What is said of the bundled questions and their licence, by the language of the bundle."""
+    return words[f"{key}_ko" if result["corpus"]["bundle"] == "ko" else key]
 
 
 def tiles(result: dict[str, Any], words: dict[str, str]) -> Tiles:
@@ -257,7 +262,7 @@ def questions_section(result: dict[str, Any], words: dict[str, str]) -> Section:
     return Section(
         key="questions",
         title=words["nav_questions"],
-        lead=words["qa_lead"].format(questions=f"{qa['num_scored_questions']:,}"),
+        lead=of_bundle(result, words, "qa_lead").format(questions=f"{qa['num_scored_questions']:,}"),
         blocks=(
             measure_table(qa["measures"], words, note=words["qa_table_note"].format(steps=f"{qa['num_steps']:,}")),
             *(highlight(answer, words) for answer in result["answers"]),

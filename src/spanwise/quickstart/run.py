@@ -75,7 +75,8 @@ def quickstart(
 ) -> QuickstartResult:
     """Run all stages and return what came of them.
 
-    `texts` are files, folders or globs (none: the bundled corpus); questions are always the bundled ones. `budget` is
+    `texts` are files, folders or globs (none: the bundled corpus); questions are always the bundled ones. Both are
+    Korean where the language of `corpus` is "ko", else English. `budget` is
     seconds of wall-clock time for everything; `began` is when they started to count, as time.perf_counter() said
     (default: now). `init` is a BERT-type Hugging Face folder to go on from, which adds its own column. `question` is
     asked of the text at the end. `out` None takes "quickstart-out", or that name with a number where it is taken.
@@ -85,14 +86,15 @@ def quickstart(
     """
     if budget < LEAST_BUDGET:
         raise ConfigError(f"a budget of {budget:g} s is too short for all stages; give at least {LEAST_BUDGET:g} s.")
+    corpus = corpus or CorpusOptions()
     clock = StageClock(budget, began)
     folder = free_folder() if out is None else Path(out)
     terminal = Terminal(console or Console())
-    with folder_lock(folder), open_bundle() as bundle:
+    with folder_lock(folder), open_bundle("ko" if corpus.language == "ko" else "en") as bundle:
         refuse_full(folder)
         job = _Job(folder, clock, terminal, bundle, language)
         try:
-            return job.run(texts, corpus or CorpusOptions(), init, question)
+            return job.run(texts, corpus, init, question)
         except DataError:
             if not (folder / PRETRAINING_FOLDER).exists():  # nothing to keep: the corrected call may use the folder
                 for left in [path for path in folder.iterdir() if path.name != LOCK_NAME]:
@@ -113,7 +115,7 @@ class _Job:
         self, texts: Sequence[str | Path], options: CorpusOptions, init: str | Path | None, question: str | None
     ) -> QuickstartResult:
         checkpoint = None if init is None else read_folder(init)
-        recipe = learning.quickstart_recipe(checkpoint)
+        recipe = learning.quickstart_recipe(checkpoint, self.bundle.language)
         reader = CorpusReader(texts, self.bundle, options, self.clock.budget)
         prepared = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)
         self.show_masks(recipe, prepared)
@@ -131,7 +133,9 @@ class _Job:
         a_column = max(share(left, "finetune", columns_asked), (self.clock.left - scoring) / len(starts))
         qa_finals = self.finetune(starts, a_column, is_given=init is not None)
         self.ask(qa_finals, scoring, reader, question)
-        self.record["commands"] = next_commands(self.folder, final, qa_finals["trained"], bool(texts))
+        self.record["commands"] = next_commands(
+            self.folder, final, qa_finals["trained"], bool(texts), self.bundle.language
+        )
         report = self.write(recipe)
         self.terminal.commands(self.record["commands"])
         return QuickstartResult(
@@ -163,6 +167,7 @@ class _Job:
             )
         self.record["corpus"] = {
             "source": prepared.source,
+            "bundle": self.bundle.language,
             "num_documents": report.num_documents,
             "num_tokens": report.num_tokens,
             "num_valid_documents": prepared.valid.num_documents,

@@ -85,6 +85,7 @@ ENGLISH = {
     "qa_lead": "Answers are marked in the text. Exact match counts identical answers, F1 the shared words, both from 0 to 100 as in SQuAD. Asked: {questions} questions on articles that were in no training part.",
     "exact": "exact match",
     "f1": "F1",
+    "qa_lead_ko": "Answers are marked in the text. Exact match counts identical answers, F1 the shared words between blanks, both from 0 to 100 as in SQuAD. The training questions were made by rule from the text; asked are {questions} written by hand, on articles that were in no training part.",
     "qa_table_note": "Random weights: the same network without pre-training, fine-tuned with the same {steps} steps on the same questions. Standard errors and 95 % intervals by paragraph.",
     "answers_title": "Answers, as they came",
     "answers_note": "The three most confident answers among a fixed handful of the unseen questions, and your own question where you asked one.",
@@ -109,6 +110,7 @@ ENGLISH = {
     "machine": "machine",
     "again_lead": "The settings and the seed are kept in the folder; a run with the same number of steps gives the same numbers on the same machine. A budget in minutes gives as many steps as the machine manages.",
     "licences": "Wikipedia text: CC BY-SA 3.0 and GFDL. Questions: SQuADShifts, CC BY 4.0. Sources and authors are named in the package, quickstart/corpus/LICENSES.md.",
+    "licences_ko": "Wikipedia text: CC BY-SA 3.0 and GFDL; the questions are part of it and under the same licence. Sources and authors are named in the package, quickstart/corpus/ko/LICENSES.md.",
 }
 
 KOREAN = {
@@ -189,6 +191,7 @@ KOREAN = {
     "qa_lead": "답은 본문에 표시했습니다. EM은 답이 똑같은 비율, F1은 겹치는 단어의 비율이며 SQuAD처럼 0에서 100까지입니다. 학습에 나오지 않은 문서에서 질문 {questions}개를 물었습니다.",
     "exact": "EM",
     "f1": "F1",
+    "qa_lead_ko": "답은 본문에 표시했습니다. EM은 답이 똑같은 비율, F1은 겹치는 어절의 비율이며 SQuAD처럼 0에서 100까지입니다. 학습 질문은 본문에서 규칙으로 만들었고, 학습에 나오지 않은 문서에 관해 손으로 쓴 질문 {questions}개를 물었습니다.",
     "qa_table_note": "무작위 가중치: 사전 학습 없이 같은 질문으로 같은 {steps}단계만큼 미세 조정한 같은 신경망입니다. 표준 오차와 95 % 신뢰 구간은 문단 단위입니다.",
     "answers_title": "나온 그대로의 답",
     "answers_note": "처음 보는 질문 몇 개를 정해 두고 그 가운데 가장 자신 있게 답한 셋을 골랐습니다. 직접 물은 질문이 있으면 함께 보입니다.",
@@ -213,6 +216,7 @@ KOREAN = {
     "machine": "장비",
     "again_lead": "설정과 시드는 폴더에 남아 있습니다. 같은 장비에서 단계 수가 같으면 수치도 같습니다. 시간을 분으로 주면 장비가 해내는 만큼 단계를 밟습니다.",
     "licences": "위키백과 본문: CC BY-SA 3.0 및 GFDL. 질문: SQuADShifts, CC BY 4.0. 출처와 저자는 패키지의 quickstart/corpus/LICENSES.md에 있습니다.",
+    "licences_ko": "위키백과 본문: CC BY-SA 3.0 및 GFDL. 질문도 같은 라이선스를 따릅니다. 출처와 저자는 패키지의 quickstart/corpus/ko/LICENSES.md에 있습니다.",
 }
 
 TEXTS: dict[str, dict[str, str]] = {"en": ENGLISH, "ko": KOREAN}

@@ -50,7 +50,8 @@ class CorpusReader:
 
     def documents(self, *, held_out: bool) -> Iterator[Document]:
         if not self.texts:
-            yield from read_documents(self.bundle.valid_text if held_out else self.bundle.train_text)
+            bundled = self.bundle.valid_text if held_out else self.bundle.train_text
+            yield from read_documents(bundled, CorpusOptions(language=self.bundle.language))
             return
         documents = self._cut(read_documents(self.texts, self.options))
         for document in parts_of(documents) if self.by_parts else documents:

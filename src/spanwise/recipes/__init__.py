@@ -11,16 +11,28 @@ from spanwise.recipes.spanbert import (
     spanbert_small,
     spanbert_tiny,
 )
+from spanwise.recipes.spanbert_ko import (
+    spanbert_ko_base,
+    spanbert_ko_mini,
+    spanbert_ko_small,
+    spanbert_ko_tiny,
+    spanbert_quickstart_ko,
+)
 
 __all__ = [
     "find",
     "names",
     "spanbert_base",
     "spanbert_base_original",
+    "spanbert_ko_base",
+    "spanbert_ko_mini",
+    "spanbert_ko_small",
+    "spanbert_ko_tiny",
     "spanbert_large",
     "spanbert_large_original",
     "spanbert_mini",
     "spanbert_quickstart",
+    "spanbert_quickstart_ko",
     "spanbert_small",
     "spanbert_tiny",
 ]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.recipes import spanbert
+from spanwise.recipes import spanbert, spanbert_ko
 from spanwise.runtime.suggest import did_you_mean
 
-_FAMILIES = (spanbert,)
+_FAMILIES = (spanbert, spanbert_ko)
 
 
 def names() -> list[str]:
