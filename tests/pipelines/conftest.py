@@ -7,6 +7,11 @@ import string
 import pytest
 import torch
 
+from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.text.tokenizers import Tokenizer
+
 TEXT = (
     "The Han River (한강) flows through Seoul and is 494 km long. Its arms, the Namhan and the Bukhan, meet at "
     "Yangpyeong; the river turns north-west. In 1394 the court moved to its bank. Ferries crossed it "
@@ -68,4 +73,38 @@ def classic_folder(oracle, tmp_path_factory):
     torch.save(old, folder / "pytorch_model.bin")
     config = {**CONFIG, "vocab_size": oracle.config.vocab_size}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def masked_lm_folder(vocabulary_folder, tmp_path_factory):
+    """A BertForMaskedLM of transformers with its tokenizer, weights drawn large so that guesses differ."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    folder = tmp_path_factory.mktemp("masked-lm")
+    tokenizer = Tokenizer.load(vocabulary_folder)
+    torch.manual_seed(0)
+    model = BertForMaskedLM(BertConfig(**{**CONFIG, "vocab_size": tokenizer.vocab_size})).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.normal_(0, 0.2)
+        model.cls.predictions.bias.normal_()
+    model.save_pretrained(folder)
+    tokenizer.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spanbert_folder(masked_lm_folder, tmp_path_factory):
+    """The same model with a span-boundary head of three position rows beside it."""
+    folder = tmp_path_factory.mktemp("spanbert")
+    checkpoint = read_folder(masked_lm_folder)
+    encoder = build_encoder(checkpoint)
+    torch.manual_seed(1)
+    head = SpanBoundaryHead(encoder.config, encoder.word_embedding, num_positions=3, position_size=4)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.normal_(0, 0.3)
+    write_folder(folder, encoder, {**checkpoint.heads, "sbo": head}, Tokenizer.load(masked_lm_folder))
     return folder
