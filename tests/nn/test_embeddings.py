@@ -62,3 +62,13 @@ def test_without_token_types_and_norm_the_embeddings_are_a_sum_of_two_tables():
     ids = torch.tensor([4, 9, 4])
     expected = embeddings.word.weight[ids] + embeddings.position.weight[:3]
     assert torch.equal(embeddings(ids, torch.ones_like(ids), Sequences.from_lengths([3])), expected)
+
+
+def test_shared_tables_are_one_and_the_projection_is_each_encoders_own():
+    first = Embeddings(toy_config(embedding_size=8))
+    second = Embeddings(toy_config(embedding_size=8, hidden_size=16, num_heads=1), first)
+    own = {name for name, p in second.named_parameters() if all(p is not other for other in first.parameters())}
+    assert own == {"projection.weight", "projection.bias"}
+    assert second.word.weight is first.word.weight and second.norm.weight is first.norm.weight
+    ids = torch.arange(5)
+    assert second(ids, torch.zeros_like(ids), Sequences.from_lengths([5])).shape == (5, 16)

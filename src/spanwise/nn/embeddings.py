@@ -30,16 +30,27 @@ class Embeddings(nn.Module):
 
     `token_type` is None where the configuration has no token types, `norm` where it has no LayerNorm (GPT-1), and
     `projection` where E = D. The first `position_offset` rows of `position` are never looked up (RoBERTa).
+
+    shared: another encoder's embeddings of the same tables, whose tables and LayerNorm these are too (ELECTRA's
+    generator); the projection is always their own.
     """
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, shared: Embeddings | None = None) -> None:
         super().__init__()
         width = config.embedding_width
         self.position_offset = config.position_offset
-        self.word = nn.Embedding(padded_rows(config.vocab_size), width)
-        self.position = nn.Embedding(config.max_positions + config.position_offset, width)
-        self.token_type = nn.Embedding(config.num_token_types, width) if config.num_token_types else None
-        self.norm = LayerNorm(width, eps=config.norm_eps) if config.embedding_norm else None
+        if shared is not None:
+            self.word, self.position, self.token_type, self.norm = (
+                shared.word,
+                shared.position,
+                shared.token_type,
+                shared.norm,
+            )
+        else:
+            self.word = nn.Embedding(padded_rows(config.vocab_size), width)
+            self.position = nn.Embedding(config.max_positions + config.position_offset, width)
+            self.token_type = nn.Embedding(config.num_token_types, width) if config.num_token_types else None
+            self.norm = LayerNorm(width, eps=config.norm_eps) if config.embedding_norm else None
         self.projection = nn.Linear(width, config.hidden_size) if config.is_factorised else None
         self.dropout = config.hidden_dropout
 

@@ -37,13 +37,13 @@ class Encoder(nn.Module):
 
     `embeddings.word.weight` has its rows padded to a multiple of 64; rows from `config.vocab_size` on are zero,
     get no gradient and are not written to files. `pooler` exists where the configuration has one; `forward` doesn't
-    run it.
+    run it. `embeddings` given here are another encoder's, of the same tables: those are shared (ELECTRA's generator).
     """
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, embeddings: Embeddings | None = None) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(config)
+        self.embeddings = Embeddings(config, embeddings)
         first = EncoderLayer(config)
         self.layers = nn.ModuleList([first, *(EncoderLayer(config, first) for _ in range(1, config.num_layers))])
         self.pooler = Pooler(config.hidden_size) if config.pooler else None

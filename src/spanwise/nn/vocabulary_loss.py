@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.nn.sampling import Sampling, draw_block
+
 CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 28}  # logits of one chunk
 BLOCK_BYTES = 1 << 21  # float32 scores of one block of a chunk, on a CPU
 SLICE_ROWS = 4096
@@ -31,6 +33,7 @@ class VocabularyLoss:
     sum: Tensor  # scalar float32, differentiable
     num_correct: Tensor  # scalar int64: rows whose most likely id is the target
     losses: Tensor | None = None  # [N] float32, not differentiable, on request
+    samples: Tensor | None = None  # [N] int64, ids drawn from the rows' own chances, on request
 
 
 def vocabulary_loss(
@@ -41,21 +44,23 @@ def vocabulary_loss(
     vocab_size: int,
     chunk_rows: int | None = None,
     per_row: bool = False,
+    sampling: Sampling | None = None,
 ) -> VocabularyLoss:
     """Loss of rows [N, D] against target_ids [N], with decoder weight [Vp, D] and bias [Vp].
 
     With N = 0 the sum is 0 and every input still gets a gradient of zeros. chunk_rows: rows whose logits are held at
-    once (None: 32 MiB of them on a CPU). per_row: also return the N losses.
+    once (None: 32 MiB of them on a CPU). per_row: also return the N losses. sampling: also draw an id a row; no gradient
+    flows through it, and the chances are those that the loss has computed anyway.
     """
     device = rows.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     if chunk_rows is None:
         chunk_rows = max(16, CHUNK_BYTES.get(device, 1 << 28) // (dtype.itemsize * weight.shape[0]))
     with_grad = torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias.requires_grad)
-    total, num_correct, losses = _ChunkedCrossEntropy.apply(
-        rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad
+    total, num_correct, losses, samples = _ChunkedCrossEntropy.apply(
+        rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad, sampling
     )
-    return VocabularyLoss(total, num_correct, losses if per_row else None)
+    return VocabularyLoss(total, num_correct, losses if per_row else None, samples if sampling else None)
 
 
 def vocabulary_logits(rows: Tensor, weight: Tensor, bias: Tensor, vocab_size: int) -> Tensor:
@@ -65,12 +70,13 @@ def vocabulary_logits(rows: Tensor, weight: Tensor, bias: Tensor, vocab_size: in
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad):
+    def forward(ctx, rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad, sampling):
         num_rows, num_ids = rows.shape[0], weight.shape[0]
         rows_ND, weight_VD = rows.to(dtype), weight.to(dtype)
         bias_V = bias.to(torch.float32, copy=True)
         bias_V[vocab_size:] = float("-inf")
         losses_N = torch.empty(num_rows, dtype=torch.float32, device=rows.device)
+        samples_N = torch.empty(num_rows if sampling else 0, dtype=torch.int64, device=rows.device)
         num_correct = torch.zeros((), dtype=torch.int64, device=rows.device)
         grads = _Gradients(rows, weight, bias) if with_grad else None
         # equal chunks in one buffer: fresh memory of this size costs as much as the arithmetic on it
@@ -81,21 +87,25 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         for begin in range(0, num_rows, chunk_rows):
             chunk = slice(begin, min(begin + chunk_rows, num_rows))
             logits_CV = torch.mm(rows_ND[chunk], weight_VD.t(), out=buffer_CV[: chunk.stop - begin])
-            blocks = (tensor[chunk].split(block_rows) for tensor in (losses_N, target_ids))
-            for logits_BV, losses_B, target_B in zip(logits_CV.split(block_rows), *blocks, strict=True):
-                num_correct += _finish_block(logits_BV, bias_V, target_B.unsqueeze(1), losses_B, grads)
+            for first in range(chunk.start, chunk.stop, block_rows):
+                block = slice(first, min(first + block_rows, chunk.stop))
+                logits_BV = logits_CV[block.start - begin : block.stop - begin]
+                drawn = None if sampling is None else (sampling, sampling.uniform[block], samples_N[block])
+                num_correct += _finish_block(
+                    logits_BV, bias_V, target_ids[block].unsqueeze(1), losses_N[block], grads, drawn
+                )
             if grads is not None:
                 grads.add(chunk, logits_CV, rows_ND[chunk], weight_VD)
         ctx.grads = grads
-        ctx.mark_non_differentiable(num_correct, losses_N)
-        return losses_N.sum(), num_correct, losses_N
+        ctx.mark_non_differentiable(num_correct, losses_N, samples_N)
+        return losses_N.sum(), num_correct, losses_N, samples_N
 
     @staticmethod
-    def backward(ctx, grad_sum, _grad_correct, _grad_losses):
+    def backward(ctx, grad_sum, *_):
         grads, ctx.grads = ctx.grads, None
         if grads is None:
             raise RuntimeError("vocabulary_loss keeps its gradients for one backward only; call it again for another.")
-        return *grads.scaled(grad_sum), None, None, None, None, None
+        return *grads.scaled(grad_sum), None, None, None, None, None, None
 
 
 class _Gradients:
@@ -138,9 +148,15 @@ class _Gradients:
 
 
 def _finish_block(
-    logits_BV: Tensor, bias_V: Tensor, target_B1: Tensor, losses_B: Tensor, grads: _Gradients | None
+    logits_BV: Tensor,
+    bias_V: Tensor,
+    target_B1: Tensor,
+    losses_B: Tensor,
+    grads: _Gradients | None,
+    drawn: tuple[Sampling, Tensor, Tensor] | None,
 ) -> Tensor:
-    """From logits without bias to losses, to the number of right guesses and, in their own memory, to gradients.
+    """From logits without bias to losses, to the number of right guesses and, in their own memory, to gradients; and
+    where ids are drawn (how, uniform numbers [B], where they go [B]) to those.
 
     A block is small enough for its float32 scores to stay in the second-level cache through all passes.
     """
@@ -153,6 +169,9 @@ def _finish_block(
     # log-sum-exp from the greatest probability, which never underflows: p_max = exp(best - lse)
     lse_B1 = best_B1 - p_BV.amax(-1, keepdim=True).log()
     losses_B.copy_((lse_B1 - target_score_B1).squeeze(1))
+    if drawn is not None:
+        sampling, uniform_B, samples_B = drawn
+        samples_B.copy_(draw_block(p_BV, uniform_B, target_B1, sampling))
     if grads is not None:
         p_BV.scatter_add_(1, target_B1, p_BV.new_full((1, 1), -1.0).expand_as(target_B1))
         grads.bias_V += p_BV.sum(0)

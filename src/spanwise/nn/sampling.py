@@ -1,0 +1,57 @@
+"""Ids drawn from rows of chances, one uniform number a row.
+
+Letters: N rows, B rows of one block, Vp ids with the padded ones, K groups of 64 ids.
+
+Source: inversion of the distribution function (Devroye 1986, section III.2). Groups of 64 ids are added up first, so a
+draw costs one pass over the chances.
+Differs: ELECTRA's code adds Gumbel noise to every score and takes the greatest, which has the same law and needs a
+random number for each of the N x V scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+GROUP = 64  # vocabularies are padded to a multiple of this
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How one id a row is drawn from the chances of a vocabulary loss."""
+
+    uniform: Tensor  # [N] float in [0, 1)
+    temperature: float = 1.0  # scores are divided by it
+    without_target: bool = False  # the target itself is never drawn
+
+
+def draw_block(chances: Tensor, uniform: Tensor, targets: Tensor, sampling: Sampling) -> Tensor:
+    """Draw an id for each row of chances [B, Vp], with uniform [B] and targets [B, 1]. Returns [B] int64."""
+    weights_BV = chances if sampling.temperature == 1.0 else chances.pow(1.0 / sampling.temperature)
+    if not sampling.without_target:
+        return draw(weights_BV, uniform)
+    weights_BV = weights_BV.scatter(1, targets, 0.0)
+    nothing_else = weights_BV.sum(-1) <= 0.0  # the target has all of the float32 chances
+    return torch.where(nothing_else, targets.squeeze(1), draw(weights_BV, uniform))
+
+
+def draw(weights: Tensor, uniform: Tensor) -> Tensor:
+    """Draw from weights [B, Vp], 0 or more and of any sum; an id of weight 0 is never drawn. Returns [B] int64."""
+    num_groups = weights.shape[1] // GROUP
+    groups_BKG = weights.view(-1, num_groups, GROUP)
+    upto_BK = groups_BKG.sum(-1).cumsum(-1)
+    total_B1 = upto_BK[:, -1:]
+    wanted_B1 = _below(uniform.to(weights.dtype).unsqueeze(1) * total_B1, total_B1)
+    group_B1 = torch.searchsorted(upto_BK, wanted_B1, right=True).clamp_(max=num_groups - 1)
+    before_B1 = torch.where(group_B1 > 0, upto_BK.gather(1, (group_B1 - 1).clamp_(min=0)), 0.0)
+    inside_BG = groups_BKG.gather(1, group_B1.unsqueeze(-1).expand(-1, 1, GROUP)).squeeze(1).cumsum(-1)
+    rest_B1 = _below(wanted_B1 - before_B1, inside_BG[:, -1:])
+    place_B1 = torch.searchsorted(inside_BG, rest_B1, right=True).clamp_(max=GROUP - 1)
+    return (group_B1 * GROUP + place_B1).squeeze(1)
+
+
+def _below(values: Tensor, limits: Tensor) -> Tensor:
+    """Values pushed below their limits, where rounding had brought them there: the id found then has a weight."""
+    return torch.minimum(values, torch.nextafter(limits, torch.zeros_like(limits)))
