@@ -19,7 +19,7 @@ def test_draws_follow_the_chances():
     """100,000 draws from one row of 150 ids: every frequency within 5 standard errors."""
     count = 100_000
     chances = make_chances(1).expand(count, -1)
-    uniform = torch.from_numpy((np.random.default_rng(0).random(count)))
+    uniform = torch.from_numpy(np.random.default_rng(0).random(count))
     drawn = draw(chances, uniform)
     p = chances[0].double().numpy()
     found = np.bincount(drawn.numpy(), minlength=VP)
@@ -30,7 +30,9 @@ def test_draws_follow_the_chances():
 def test_a_draw_is_the_inverse_of_the_distribution_function():
     chances = make_chances(200, seed=1).double()
     rows, numbers = chances.numpy(), np.random.default_rng(1).random(200)
-    wanted = [int(np.searchsorted(np.cumsum(row), u * row.sum(), "right")) for row, u in zip(rows, numbers, strict=True)]
+    wanted = [
+        int(np.searchsorted(np.cumsum(row), u * row.sum(), "right")) for row, u in zip(rows, numbers, strict=True)
+    ]
     assert draw(chances, torch.from_numpy(numbers)).tolist() == wanted
 
 

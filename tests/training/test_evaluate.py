@@ -44,3 +44,26 @@ def test_names_without_a_target_are_left_out():
 
     assert "same_loss" not in found and found["loss"] == found["next_loss"]
     assert evaluate_batches(ToyModel(), [], device=CPU) == {}
+
+
+class _Counted:
+    """A loss that counts how many tokens of a batch are even and how many odd."""
+
+    def __init__(self, ids):
+        self.sum = ids.float().sum()
+        self.tallies = torch.bincount(ids % 2, minlength=2)
+
+    @staticmethod
+    def measures(tallies):
+        return {"odd_share": tallies[1] / tallies.sum()}
+
+
+class _CountingModel(torch.nn.Module):
+    def forward(self, batch):
+        return {"next": _Counted(batch.input_ids)}
+
+
+def test_tallies_are_added_up_before_anything_is_divided():
+    batches = [make_batch(torch.tensor(ids), {"next": len(ids)}) for ids in ([1, 1, 1, 1, 1, 1], [2, 2])]
+    found = evaluate_batches(_CountingModel(), batches, device=CPU)
+    assert found["next_odd_share"] == 0.75  # and not the mean of 1 and 0

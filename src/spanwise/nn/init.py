@@ -52,15 +52,21 @@ TAIL_BORDER = 0.02425
 LN_2 = 0.6931471805599453
 
 
-def initialize(module: nn.Module, config: EncoderConfig, seed: int, prefix: str = "") -> None:
+def initialize(
+    module: nn.Module, config: EncoderConfig, seed: int, prefix: str = "", owner: nn.Module | None = None
+) -> None:
     """Fill all parameters of `module` in place: matrices and tables N(0, config.initializer_range), biases 0,
     LayerNorm 1 and 0, padded rows of the word table 0.
 
-    `prefix` goes before every parameter name in the key, so that two modules of one class can start apart.
+    `prefix` goes before every parameter name in the key, so that two modules of one class can start apart. What `module`
+    shares with `owner` is left as it is.
     """
+    owned = set() if owner is None else set(owner.parameters())
     for module_name, part in module.named_modules():
         for name, parameter in part.named_parameters(recurse=False):
             path = ".".join(filter(None, (prefix, module_name, name)))
+            if parameter in owned:
+                continue
             with torch.no_grad():
                 if isinstance(part, nn.LayerNorm):
                     parameter.fill_(1.0 if name == "weight" else 0.0)

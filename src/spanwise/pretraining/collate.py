@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,9 @@ from spanwise.data.batch import Batch
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
+from spanwise.pretraining.corrupted import DRAWS, Draws
+from spanwise.pretraining.corruption.base import Corruption, draws_for
+from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
 from spanwise.pretraining.masking.base import MaskingScheme
 from spanwise.pretraining.masking.merge import hidden_tokens
@@ -40,17 +44,19 @@ class Masked:
     pack: Pack  # the original ids
     spans: Spans
     hidden: Hidden
-    input_ids: np.ndarray  # [T] int64, what the encoder reads
+    input_ids: np.ndarray  # [T] int64, what the encoder reads, or the generator before it
+    draws: np.ndarray | None = None  # [N] float64: a random number for each hidden token, where a corruption samples
 
 
 class Collator:
     """Makes the batches of one store and one set of recipe parts.
 
     `num_maskings` = k repeats the maskings of the first k epochs (static masking; 1 for validation), None draws new
-    ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word.
+    ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word. A batch
+    has the targets of the objectives and of those that the corruption learns itself.
 
-    Raises: ConfigError where an objective asks for what neither the format nor the masking gives; DataError where the
-    store lacks a side array.
+    Raises: ConfigError where an objective asks for what none of the other parts gives; DataError where the store lacks a
+    side array.
     """
 
     def __init__(
@@ -65,15 +71,19 @@ class Collator:
         num_maskings: int | None = None,
         max_targets: int | None = None,
         word_unit: WordUnit = "word",
+        corruption: Corruption | None = None,
     ) -> None:
-        check_needs(format, objectives, masking)
+        corruption = corruption or Symbols()
+        trained = {**corruption.objectives, **objectives}
+        check_needs(format, trained, masking, corruption)
         if num_maskings is not None and num_maskings < 1:
             raise ConfigError(f"num_maskings must be at least 1, or None for new maskings always; got {num_maskings}.")
         self.store = store
         self.format = format
         self.masking = masking
         self.replacement = replacement
-        self.objectives = dict(objectives)
+        self.objectives = trained
+        self.corruption = corruption
         self.seed = seed
         self.num_maskings = num_maskings
         self.max_targets = max_targets
@@ -101,14 +111,21 @@ class Collator:
         spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets)
         hidden = hidden_tokens(pack, spans)
         input_ids = self.replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids, hidden)
-        return Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids)
+        draws = None
+        if self.corruption.samples:
+            draw_keys_S = keys_for(self.seed, "sampling", epoch, pack.block_ids)
+            draws = draws_for(pack.borders, hidden.position, hidden.sequence, draw_keys_S)
+        return Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids, draws=draws)
 
     def batch(self, masked: Masked) -> Batch:
         """Return what travels to the model, with the targets and counts of every objective."""
         pack = masked.pack
-        targets = {
+        targets: dict[str, Any] = {
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }
+        counts = {name: target.count for name, target in targets.items()}
+        if masked.draws is not None:
+            targets[DRAWS] = Draws(uniform=torch.from_numpy(masked.draws))
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         filler_id = max(0, self.store.vocabulary.pad_id)  # nothing reads it; GPT-1's tokenizer has no [PAD]
         return Batch(
@@ -116,7 +133,7 @@ class Collator:
             token_type_ids=torch.from_numpy(_lengthened(pack.token_type_ids, num_filler, 0)),
             sequences=_sequences(_with_filler(pack.borders, num_filler, self.format.max_length)),
             targets=targets,
-            counts={name: target.count for name, target in targets.items()},
+            counts=counts,
             num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
         )

@@ -1,4 +1,4 @@
-"""The pre-training model: one encoder, one head an objective, one loss sum a head.
+"""The pre-training model: a corruption, one encoder, one head an objective, one loss sum a head.
 
 Letters: T tokens in the pack, D hidden size.
 """
@@ -12,26 +12,40 @@ from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
+from spanwise.pretraining.corruption.symbols import Unchanged
 
 
 class PretrainingModel(nn.Module):
-    """Run the encoder once over a pack and let every objective read the hidden states.
+    """Corrupt a pack, run the encoder over it once and let every objective read the hidden states.
 
     The heads tie their decoder to the encoder's word embedding, so parameters are counted and saved once.
+    corruption: called as `corruption(batch)`, returns `Corrupted`; None hands the batch on as it is.
     """
 
-    def __init__(self, encoder: Encoder, heads: Mapping[str, nn.Module], loss_weights: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        heads: Mapping[str, nn.Module],
+        loss_weights: Mapping[str, float],
+        corruption: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.heads = nn.ModuleDict(dict(heads))
+        self.corruption = corruption or Unchanged()
         self.loss_weights = dict(loss_weights)
 
     def hidden(self, batch: Batch) -> Tensor:
-        """Hidden states `[T, D]` of the last layer."""
+        """Hidden states `[T, D]` of the last layer over the batch's own ids."""
         return self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
 
     def forward(self, batch: Batch) -> dict[str, Any]:
         """Return one loss sum a name; an objective without a target in this pack gives zero and still reaches its
         parameters."""
-        hidden_TD = self.hidden(batch)
-        return {name: head(hidden_TD, batch.targets[name]) for name, head in self.heads.items()}
+        corrupted = self.corruption(batch)
+        hidden_TD = self.encoder(corrupted.input_ids, batch.token_type_ids, batch.sequences)
+        losses = dict(corrupted.losses)
+        for name, head in self.heads.items():
+            seen = {"corrupted": corrupted} if getattr(head, "reads_corrupted", False) else {}
+            losses[name] = head(hidden_TD, batch.targets[name], **seen)
+        return losses

@@ -1,6 +1,6 @@
 """What objectives ask of the other parts of a recipe, and who gives it: combinations that cannot work are refused.
 
-A format, a masking and an encoder each give some words; an objective needs some. Words beyond those below can be
+A format, a masking, a corruption and an encoder each give some words; an objective needs some. Words beyond those below can be
 given by a format of your own.
 """
 
@@ -30,6 +30,14 @@ ENCODER_WORDS = {
 }
 
 
+CORRUPTION_WORDS = {
+    "replacements": "asks which tokens were replaced by likely ones ('replacements'); corruption {part} replaces none. "
+    "Use corruption=Generator().",
+}
+OTHER_WORDS = MASKING_WORDS.keys() | ENCODER_WORDS.keys() | CORRUPTION_WORDS.keys()
+"""What a format is not asked for."""
+
+
 class Needy(Protocol):
     """The part of an objective that is looked at here."""
 
@@ -52,15 +60,15 @@ def hides_tokens(masking: Any) -> bool:
     return "spans" in _given_by_masking(masking)
 
 
-def check_needs(format: Any, objectives: Mapping[str, Needy], masking: Any = None) -> None:
-    """Refuse objectives that the format, or the masking where it is given, leaves without what they need.
+def check_needs(format: Any, objectives: Mapping[str, Needy], masking: Any = None, corruption: Any = None) -> None:
+    """Refuse objectives that the format, or masking and corruption where they are given, leave without what they need.
 
     Raises: ConfigError naming the objective and the part. Opens no file.
     """
     if not objectives:
         raise ConfigError("a recipe needs at least one objective, for example objectives={'mlm': MaskedLM()}.")
     for name, objective in objectives.items():
-        missing = objective.needs - format.gives - MASKING_WORDS.keys() - ENCODER_WORDS.keys()
+        missing = objective.needs - format.gives - OTHER_WORDS
         if missing:
             word = min(missing)
             givers = " or ".join(cls.__name__ for cls in FORMATS if word in cls.gives)
@@ -71,6 +79,9 @@ def check_needs(format: Any, objectives: Mapping[str, Needy], masking: Any = Non
         if masking is not None:
             lacking = objective.needs & MASKING_WORDS.keys() - _given_by_masking(masking)
             _refuse(name, lacking, MASKING_WORDS, type(masking).__name__)
+        if corruption is not None:
+            lacking = objective.needs & CORRUPTION_WORDS.keys() - corruption.gives
+            _refuse(name, lacking, CORRUPTION_WORDS, type(corruption).__name__)
 
 
 def check_encoder_needs(encoder: EncoderValues, objectives: Mapping[str, Needy]) -> None:

@@ -12,6 +12,7 @@ from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sinusoids import set_sinusoidal_positions
+from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.side_arrays import WordUnit
 from spanwise.training.plan import TrainingOptions
 
@@ -100,6 +101,7 @@ class PretrainingRecipe:
     batch: PackedBatch
     training: TrainingOptions
     initial: InitialWeights = InitialWeights()
+    corruption: Any = Symbols()
     num_maskings: Annotated[int, Field(ge=1)] | None = None  # k: the same k maskings again and again; None: always new
     word_unit: WordUnit = "word"  # what masking takes for a word; "morpheme" needs a store made with `--tag morphemes`
     differences: tuple[str, ...] = ()  # where we knowingly leave the paper, a sentence each
@@ -107,3 +109,8 @@ class PretrainingRecipe:
     def __post_init__(self) -> None:
         if not self.objectives:
             raise ConfigError(f"recipe '{self.name}' has no objective; give it at least one, such as MaskedLM().")
+
+    @property
+    def trained_objectives(self) -> dict[str, Any]:
+        """Everything that has a loss, by name: the objectives, and those that the corruption learns itself."""
+        return {**self.corruption.objectives, **self.objectives}

@@ -19,6 +19,7 @@ from spanwise.data.packing import pack_boundaries
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.collate import Collator, Masked
+from spanwise.pretraining.corruption.base import Corruption
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
 from spanwise.pretraining.masking.base import MaskingScheme, budgets
 from spanwise.pretraining.masking.nothing import NoReplacement
@@ -63,6 +64,7 @@ class PretrainingSource:
         num_maskings: int | None = None,
         order: Literal["shuffled", "stored"] = "shuffled",
         word_unit: WordUnit = "word",
+        corruption: Corruption | None = None,
     ) -> None:
         if packs_per_step < 1:
             raise ConfigError(f"packs_per_step must be at least 1, got {packs_per_step}.")
@@ -81,6 +83,7 @@ class PretrainingSource:
             num_maskings=num_maskings,
             max_targets=max_targets,
             word_unit=word_unit,
+            corruption=corruption,
         )
         self.packs_per_step = packs_per_step
         self._max_tokens = max_tokens

@@ -30,14 +30,10 @@ def check(recipe: PretrainingRecipe) -> None:
 
     Raises: ConfigError that names both parts.
     """
-    check_needs(recipe.format, recipe.objectives, recipe.masking)
+    _check_names(recipe)
+    check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption)
     _check_encoder(recipe, recipe.encoder)
     _check_masking(recipe)
-    for name, objective in recipe.objectives.items():
-        if name != objective.name:
-            raise ConfigError(
-                f"objectives.{name} holds {type(objective).__name__}, whose name is '{objective.name}'; use that name."
-            )
     if recipe.format.max_length > recipe.encoder.max_positions:
         raise ConfigError(
             f"format.max_length {recipe.format.max_length} is longer than encoder.max_positions "
@@ -51,9 +47,26 @@ def check(recipe: PretrainingRecipe) -> None:
     recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
 
 
+def _check_names(recipe: PretrainingRecipe) -> None:
+    """Objectives stand under their own names, each once. Raises: ConfigError."""
+    places = {"objectives": recipe.objectives, "corruption.objectives": recipe.corruption.objectives}
+    for place, objectives in places.items():
+        for name, objective in objectives.items():
+            if name != objective.name:
+                raise ConfigError(
+                    f"{place}.{name} holds {type(objective).__name__}, whose name is '{objective.name}'; use that name."
+                )
+    for name in recipe.objectives.keys() & recipe.corruption.objectives.keys():
+        raise ConfigError(
+            f"objectives.{name} and corruption.objectives.{name} would be two losses of one name: "
+            f"{type(recipe.corruption).__name__} learns '{name}' already. Remove one of them."
+        )
+
+
 def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderShape) -> None:
-    """Objectives and format get from the encoder what they need. Raises: ConfigError."""
-    check_encoder_needs(encoder, recipe.objectives)
+    """Objectives, corruption and format get from the encoder what they need. Raises: ConfigError."""
+    check_encoder_needs(encoder, recipe.trained_objectives)
+    recipe.corruption.check(encoder.config(recipe.tokenizer.vocab_size))
     num_types = getattr(recipe.format, "num_token_types", 1)
     if num_types > max(1, encoder.num_token_types):
         raise ConfigError(
@@ -168,7 +181,8 @@ def training_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraining
 def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
     """The packs a run is measured on: every block once, in stored order, always with the same masks.
 
-    Every hidden token is shown as [MASK]. Differs: the released code measures under its training replacement, where
+    Every hidden token is shown as [MASK], to the generator too where there is one: its loss is then that of every other
+    masked language model, and what the encoder must detect was guessed, never copied. Differs: the released code measures under its training replacement, where
     the tenth of the tokens that stay visible makes the loss some 0.5 nats lower than what is really guessed.
     """
     if hides_tokens(recipe.masking):
@@ -198,6 +212,7 @@ def _source(
         num_maskings=num_maskings,
         order=order,
         word_unit=recipe.word_unit,
+        corruption=recipe.corruption,
     )
 
 
@@ -206,5 +221,7 @@ def _with_heads(recipe: PretrainingRecipe, encoder: Encoder) -> PretrainingModel
     for name, objective in recipe.objectives.items():
         heads[name] = objective.build(encoder)
         initialize(heads[name], encoder.config, recipe.training.seed, prefix=f"heads.{name}")
-    weights = {name: objective.weight for name, objective in recipe.objectives.items()}
-    return PretrainingModel(encoder, heads, weights)
+    corruption = recipe.corruption.build(encoder)
+    initialize(corruption, encoder.config, recipe.training.seed, prefix="corruption", owner=encoder)
+    weights = {name: objective.weight for name, objective in recipe.trained_objectives.items()}
+    return PretrainingModel(encoder, heads, weights, corruption)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import torch
@@ -32,12 +32,15 @@ def evaluate_batches(
 ) -> dict[str, float]:
     """Mean loss of each target name over all batches, its perplexity and its accuracy, and the weighted `loss`.
 
-    Keys: `loss`, `<name>_loss`, `<name>_perplexity`, `<name>_accuracy`. Names without a target are left out. Dropout is
-    off; no random number is drawn, so training goes on as if nothing had been asked.
+    Keys: `loss`, `<name>_loss`, `<name>_perplexity`, `<name>_accuracy`, and `<name>_<measure>` for a loss that has
+    `tallies` (a tensor of counts, added up over the batches) and `measures(tallies)`. Names without a target are left
+    out. Dropout is off; no random number is drawn, so training goes on as if nothing had been asked.
     """
     sums: dict[str, float] = {}
     correct: dict[str, int] = {}
     counts: dict[str, int] = {}
+    tallies: dict[str, Tensor] = {}
+    measures: dict[str, Callable[[Tensor], Mapping[str, float]]] = {}
     was_training = model.training
     model.eval()
     try:
@@ -51,6 +54,10 @@ def evaluate_batches(
                     right = num_correct(value)
                     if right is not None:
                         correct[name] = correct.get(name, 0) + int(right)
+                    counted = getattr(value, "tallies", None)
+                    if counted is not None:
+                        tallies[name] = counted if name not in tallies else tallies[name] + counted
+                        measures[name] = value.measures
     finally:
         model.train(was_training)
     weights = getattr(model, "loss_weights", {})
@@ -64,4 +71,7 @@ def evaluate_batches(
         found[f"{name}_perplexity"] = math.exp(mean) if mean < 700 else math.inf
         if name in correct:
             found[f"{name}_accuracy"] = correct[name] / count
+        if name in tallies:
+            more = measures[name](tallies[name].cpu())
+            found |= {f"{name}_{measure}": float(number) for measure, number in more.items()}
     return found

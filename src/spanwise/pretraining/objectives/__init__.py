@@ -5,6 +5,7 @@ from spanwise.pretraining.objectives.masked_lm import MaskedLM, MaskedLMTargets
 from spanwise.pretraining.objectives.next_sentence import NextSentence
 from spanwise.pretraining.objectives.pair_label import PairTargets
 from spanwise.pretraining.objectives.sentence_order import SentenceOrder
+from spanwise.pretraining.objectives.replaced_token import ReplacedToken, ReplacedTokenTargets
 from spanwise.pretraining.objectives.span_boundary import SpanBoundary, SpanBoundaryTargets
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "NextSentence",
     "PairTargets",
     "SentenceOrder",
+    "ReplacedToken",
+    "ReplacedTokenTargets",
     "SpanBoundary",
     "SpanBoundaryTargets",
 ]

@@ -37,6 +37,7 @@ class Objective(Protocol):
 
     def build(self, encoder: Encoder) -> nn.Module: ...
 
+    # A head with `reads_corrupted = True` is called as `head(hidden, targets, corrupted=corrupted)`.
     # Where targets are not the hidden tokens, an objective also says how many a token of a sequence has, for the cost:
     # def targets_per_token(self, length: float) -> float
 

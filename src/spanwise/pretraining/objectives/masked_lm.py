@@ -15,6 +15,7 @@ from torch import Tensor
 from spanwise.config import part
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.sampling import Sampling
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
 from spanwise.pretraining.objectives.base import checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
@@ -40,10 +41,15 @@ class MaskedLMScorer(MaskedLMHead):
         super().__init__(encoder.config, encoder.word_embedding)
         self.vocab_size = encoder.config.vocab_size
 
-    def forward(self, hidden: Tensor, targets: MaskedLMTargets, per_row: bool = False) -> VocabularyLoss:
-        """Return the loss summed over the N targets; hidden [T, D]. `per_row` adds the N single losses."""
+    def forward(
+        self, hidden: Tensor, targets: MaskedLMTargets, per_row: bool = False, sampling: Sampling | None = None
+    ) -> VocabularyLoss:
+        """Return the loss summed over the N targets; hidden [T, D]. `per_row` adds the N single losses, `sampling` an id
+        drawn for each."""
         rows_ND = self.transform(hidden.index_select(0, targets.positions))
-        return vocabulary_loss(rows_ND, self.weight, self.bias, targets.ids, self.vocab_size, per_row=per_row)
+        return vocabulary_loss(
+            rows_ND, self.weight, self.bias, targets.ids, self.vocab_size, per_row=per_row, sampling=sampling
+        )
 
 
 @part("masked_lm")

@@ -1,0 +1,7 @@
+"""What stands between a batch and the encoder: nothing, or a generator that writes into the hidden places."""
+
+from spanwise.pretraining.corruption.base import Corruption
+from spanwise.pretraining.corruption.generator import Generator
+from spanwise.pretraining.corruption.symbols import Symbols
+
+__all__ = ["Corruption", "Generator", "Symbols"]

@@ -1,0 +1,47 @@
+"""The seam between batch and encoder: what the encoder reads instead of the batch's own ids.
+
+Letters: T tokens in the pack, S sequences, N hidden tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+import numpy as np
+from torch import nn
+
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.pretraining.objectives.base import Objective
+from spanwise.runtime.compiled import njit
+from spanwise.runtime.seed import uniform
+
+
+class Corruption(Protocol):
+    """A recipe part. The module that `build` makes is called as `module(batch)` and returns `Corrupted`."""
+
+    gives: ClassVar[frozenset[str]]  # what objectives may ask of it, such as "replacements"; see pretraining/needs.py
+    samples: ClassVar[bool]  # whether it asks for `Draws`
+
+    @property
+    def objectives(self) -> Mapping[str, Objective]:
+        """What it learns itself, by name; their targets come with the batch."""
+        ...
+
+    def check(self, encoder: EncoderConfig) -> None:
+        """Refuse an encoder that it does not go with. Raises: ConfigError."""
+        ...
+
+    def build(self, encoder: Encoder) -> nn.Module: ...
+
+
+@njit
+def draws_for(borders, position_N, sequence_N, keys_S):
+    """Return a number in [0, 1) for each hidden token, float64 [N]; counters are places inside a sequence, so
+    batch-mates change nothing."""
+    uniform_N = np.empty(len(position_N), dtype=np.float64)
+    for i in range(len(position_N)):
+        s = sequence_N[i]
+        uniform_N[i] = uniform(keys_S[s], position_N[i] - borders[s])
+    return uniform_N

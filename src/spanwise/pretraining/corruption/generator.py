@@ -1,0 +1,121 @@
+"""ELECTRA's generator: a small masked language model writes likely tokens into the hidden places.
+
+It shares the tables and the LayerNorm of the embeddings with the encoder, and has a projection, layers and heads of its
+own. Its samples are integers, so no gradient of the encoder's losses reaches it but through those embeddings.
+
+Source: Clark et al. 2020 (ELECTRA), sections 2 and 3.1; the released code for what is shared; spec FAMILY section 6.4.
+Letters: T tokens in the pack, D hidden size, E width of the embedding tables, N hidden tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+from torch import nn
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.sampling import Sampling
+from spanwise.pretraining.corrupted import DRAWS, Corrupted
+from spanwise.pretraining.objectives.masked_lm import MaskedLM
+
+HEAD_SIZE = 64  # columns of an attention head
+
+
+class TokenGenerator(nn.Module):
+    """Guesses the hidden tokens, and draws from its guesses what the encoder reads in their places."""
+
+    def __init__(
+        self, encoder: Encoder, heads: Mapping[str, nn.Module], temperature: float, disallow_correct: bool
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.heads = nn.ModuleDict(dict(heads))
+        self.temperature = temperature
+        self.disallow_correct = disallow_correct
+
+    def forward(self, batch: Batch) -> Corrupted:
+        """Return the pack with a drawn token at each of the N hidden places, and the losses of the generator."""
+        hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
+        sampling = Sampling(
+            uniform=batch.targets[DRAWS].uniform,
+            temperature=self.temperature,
+            without_target=self.disallow_correct,
+        )
+        losses = {
+            name: head(hidden_TD, batch.targets[name], **({"sampling": sampling} if name == MaskedLM.name else {}))
+            for name, head in self.heads.items()
+        }
+        hidden = batch.targets[MaskedLM.name]
+        return Corrupted(
+            input_ids=batch.input_ids.scatter(0, hidden.positions, losses[MaskedLM.name].samples),
+            original_ids=batch.input_ids.scatter(0, hidden.positions, hidden.ids),
+            losses=losses,
+        )
+
+    def own_parameters(self) -> dict[str, nn.Parameter]:
+        """What it does not share with the encoder, by name."""
+        tables = ("word", "position", "token_type", "norm")
+        shared = tuple(f"encoder.embeddings.{table}." for table in tables)
+        return {name: value for name, value in self.named_parameters() if not name.startswith(shared)}
+
+
+@part("generator")
+class Generator:
+    """A masked language model of `size` times the encoder's hidden size and `layers` times its number of layers.
+
+    It has a head of 64 columns for each 64 of its hidden size, and a feed-forward network four times as wide. The ids it
+    draws follow its own chances at `temperature`; with `disallow_correct` it never draws the right one. `objectives`
+    are what it learns: "mlm", from which it draws, and any other that the hidden tokens allow ("sbo").
+    """
+
+    gives: ClassVar[frozenset[str]] = frozenset({"replacements"})
+    samples: ClassVar[bool] = True
+
+    size: Annotated[float, Field(gt=0, le=2)] = 0.25
+    layers: Annotated[float, Field(gt=0, le=2)] = 1.0
+    temperature: Annotated[float, Field(gt=0)] = 1.0
+    disallow_correct: bool = False
+    objectives: Mapping[str, Any] = field(default_factory=lambda: {MaskedLM.name: MaskedLM()})
+
+    def __post_init__(self) -> None:
+        if MaskedLM.name not in self.objectives:
+            raise ConfigError(
+                f"corruption.objectives has {', '.join(self.objectives) or 'none'}; a generator draws its tokens from "
+                "the masked language model 'mlm'. Add MaskedLM()."
+            )
+
+    def config(self, encoder: EncoderConfig) -> EncoderConfig:
+        """The values of the generator beside this encoder. Raises: ConfigError for a size that its heads don't divide."""
+        hidden_size = round(self.size * encoder.hidden_size)
+        num_heads = max(1, hidden_size // HEAD_SIZE)
+        if hidden_size < 1 or hidden_size % num_heads:
+            raise ConfigError(
+                f"corruption.size {self.size} of encoder.hidden_size {encoder.hidden_size} gives a generator of "
+                f"{hidden_size}, which does not divide into {num_heads} heads; choose another corruption.size."
+            )
+        return replace(
+            encoder,
+            hidden_size=hidden_size,
+            num_layers=max(1, round(self.layers * encoder.num_layers)),
+            num_heads=num_heads,
+            intermediate_size=4 * hidden_size,
+            embedding_size=encoder.embedding_width,
+            pooler=False,
+        )
+
+    def check(self, encoder: EncoderConfig) -> None:
+        """Raises: ConfigError where no generator can be made for this encoder."""
+        self.config(encoder)
+
+    def build(self, encoder: Encoder) -> TokenGenerator:
+        """Return the generator of an encoder, its tables being the encoder's. Raises: ConfigError."""
+        own = Encoder(self.config(encoder.config), encoder.embeddings)
+        heads = {name: objective.build(own) for name, objective in self.objectives.items()}
+        return TokenGenerator(own, heads, self.temperature, self.disallow_correct)

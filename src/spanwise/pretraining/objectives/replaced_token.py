@@ -1,0 +1,115 @@
+"""Replaced token detection: say of every token whether the generator put it there.
+
+A token that the generator guessed right is no replacement. All real tokens are asked for, [CLS] and [SEP] too; filler
+never.
+
+Source: Clark et al. 2020 (ELECTRA), section 2, weight 50 (lambda) in section 3.1; spec FAMILY sections 6.4 and 7E-4.
+Letters: T tokens in the pack with filler, N real ones, D hidden size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from spanwise.config import part
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.replaced_token_head import ReplacedTokenHead
+from spanwise.pretraining.corrupted import Corrupted
+from spanwise.pretraining.objectives.base import checked_weight
+from spanwise.pretraining.packs import Hidden, Pack, Spans
+
+NUM_BINS = 512  # of the chance of a replacement, for the area under the ROC curve; one half is a border of two bins
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplacedTokenTargets:
+    """The real tokens of a pack; they are its first. Their labels are known when the generator has drawn."""
+
+    num_tokens: int  # N
+
+    @property
+    def count(self) -> int:
+        return self.num_tokens
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplacedTokenLoss:
+    """Binary cross-entropy in nats, summed over the N tokens."""
+
+    sum: Tensor  # scalar float32, differentiable
+    num_correct: Tensor  # scalar int64
+    losses: Tensor | None = None  # [N] float32, on request
+    tallies: Tensor | None = None  # [2, NUM_BINS] int64 while evaluating: original and replaced tokens by their chance
+
+    @staticmethod
+    def measures(tallies: Tensor) -> dict[str, float]:
+        """Precision and recall of "replaced" at one half, area under the ROC curve (0.5: guessing), share of replaced
+        tokens; those that are defined."""
+        original_b, replaced_b = tallies.double()
+        num_original, num_replaced = float(original_b.sum()), float(replaced_b.sum())
+        half = NUM_BINS // 2
+        called, right = float(tallies[:, half:].sum()), float(replaced_b[half:].sum())
+        found = {"replaced_share": num_replaced / max(1.0, num_original + num_replaced)}
+        if called:
+            found["precision"] = right / called
+        if num_replaced:
+            found["recall"] = right / num_replaced
+        if num_replaced and num_original:
+            below_b = original_b.cumsum(0) - original_b / 2  # a tie counts half
+            found["auc"] = float((replaced_b * below_b).sum()) / (num_original * num_replaced)
+        return found
+
+
+class ReplacedTokenScorer(ReplacedTokenHead):
+    """The head with its loss; parameters are those of `ReplacedTokenHead`."""
+
+    reads_corrupted = True
+
+    def forward(  # type: ignore[override]
+        self, hidden: Tensor, targets: ReplacedTokenTargets, corrupted: Corrupted, per_row: bool = False
+    ) -> ReplacedTokenLoss:
+        """Return the loss summed over the N real tokens; hidden [T, D]. `per_row` adds the N single losses."""
+        assert corrupted.original_ids is not None  # pretraining/needs.py lets no other corruption through
+        real = slice(targets.num_tokens)
+        scores_N = super().forward(hidden[real])
+        is_replaced_N = corrupted.input_ids[real] != corrupted.original_ids[real]
+        losses_N = F.binary_cross_entropy_with_logits(scores_N, is_replaced_N.float(), reduction="none")
+        return ReplacedTokenLoss(
+            sum=losses_N.sum(),
+            num_correct=((scores_N > 0) == is_replaced_N).sum(),
+            losses=losses_N.detach() if per_row else None,
+            tallies=None if self.training else _tally(scores_N, is_replaced_N),
+        )
+
+
+def _tally(scores_N: Tensor, is_replaced_N: Tensor) -> Tensor:
+    """Count tokens by label and by the bin of their chance; a score of 0 lies below one half, as for `num_correct`."""
+    bins_N = (torch.sigmoid(scores_N.double()) * NUM_BINS).ceil().long().clamp(1, NUM_BINS) - 1
+    return torch.bincount(is_replaced_N.long() * NUM_BINS + bins_N, minlength=2 * NUM_BINS).view(2, NUM_BINS)
+
+
+@part("replaced_token")
+class ReplacedToken:
+    """Was this token replaced? Asked of every real token."""
+
+    name: ClassVar[str] = "rtd"
+    needs: ClassVar[frozenset[str]] = frozenset({"replacements"})
+
+    weight: float = 50.0
+
+    def __post_init__(self) -> None:
+        checked_weight(self.name, self.weight)
+
+    def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> ReplacedTokenTargets:
+        return ReplacedTokenTargets(num_tokens=len(pack.input_ids))
+
+    def targets_per_token(self, length: float) -> float:
+        return 1.0
+
+    def build(self, encoder: Encoder) -> ReplacedTokenScorer:
+        return ReplacedTokenScorer(encoder.config)

@@ -1,0 +1,15 @@
+import numpy as np
+from toy_packs import pack_of
+
+from spanwise.pretraining.corruption.base import draws_for
+from spanwise.runtime.seed import uniform
+
+
+def test_a_draw_depends_on_the_key_and_the_place_in_its_sequence_alone():
+    pack = pack_of([[0, 1, 1, 0], [0, 1, 1, 1, 0]])
+    keys = np.array([5, 9], dtype=np.uint64)
+    found = draws_for(pack.borders, np.array([1, 5, 7]), np.array([0, 1, 1]), keys)
+    assert found.tolist() == [uniform(keys[0], 1), uniform(keys[1], 1), uniform(keys[1], 3)]
+    alone = pack_of([[0, 1, 1, 1, 0]])
+    assert draws_for(alone.borders, np.array([1, 3]), np.array([0, 0]), keys[1:]).tolist() == found[1:].tolist()
+    assert draws_for(pack.borders, np.array([1, 5, 7]), np.array([0, 1, 1]), keys + np.uint64(1))[0] != found[0]
