@@ -64,6 +64,6 @@ class _CountingModel(torch.nn.Module):
 
 
 def test_tallies_are_added_up_before_anything_is_divided():
-    batches = [make_batch(torch.tensor(ids), {"next": len(ids)}) for ids in ([1, 1, 1, 1, 1, 1], [2, 2])]
+    batches = [make_batch(torch.tensor(ids), {"next": 1}) for ids in ([1, 1, 1, 1, 1, 1], [2, 2])]
     found = evaluate_batches(_CountingModel(), batches, device=CPU)
     assert found["next_odd_share"] == 0.75  # and not the mean of 1 and 0

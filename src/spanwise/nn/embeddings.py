@@ -35,17 +35,18 @@ class Embeddings(nn.Module):
     generator); the projection is always their own.
     """
 
+    word: nn.Embedding
+    position: nn.Embedding
+    token_type: nn.Embedding | None
+    norm: LayerNorm | None
+
     def __init__(self, config: EncoderConfig, shared: Embeddings | None = None) -> None:
         super().__init__()
         width = config.embedding_width
         self.position_offset = config.position_offset
         if shared is not None:
-            self.word, self.position, self.token_type, self.norm = (
-                shared.word,
-                shared.position,
-                shared.token_type,
-                shared.norm,
-            )
+            self.word, self.position = shared.word, shared.position
+            self.token_type, self.norm = shared.token_type, shared.norm
         else:
             self.word = nn.Embedding(padded_rows(config.vocab_size), width)
             self.position = nn.Embedding(config.max_positions + config.position_offset, width)

@@ -58,8 +58,8 @@ def initialize(
     """Fill all parameters of `module` in place: matrices and tables N(0, config.initializer_range), biases 0,
     LayerNorm 1 and 0, padded rows of the word table 0.
 
-    `prefix` goes before every parameter name in the key, so that two modules of one class can start apart. What `module`
-    shares with `owner` is left as it is.
+    `prefix` goes before every parameter name in the key, so that two modules of one class can start apart. What
+    `module` shares with `owner` is left as it is.
     """
     owned = set() if owner is None else set(owner.parameters())
     for module_name, part in module.named_modules():

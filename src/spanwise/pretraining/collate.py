@@ -52,11 +52,11 @@ class Collator:
     """Makes the batches of one store and one set of recipe parts.
 
     `num_maskings` = k repeats the maskings of the first k epochs (static masking; 1 for validation), None draws new
-    ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word. A batch
-    has the targets of the objectives and of those that the corruption learns itself.
+    ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word. A
+    batch has the targets of the objectives and of those that the corruption learns itself.
 
-    Raises: ConfigError where an objective asks for what none of the other parts gives; DataError where the store lacks a
-    side array.
+    Raises: ConfigError where an objective asks for what none of the other parts gives; DataError where the store lacks
+    a side array.
     """
 
     def __init__(

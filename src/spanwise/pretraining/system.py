@@ -182,8 +182,9 @@ def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraini
     """The packs a run is measured on: every block once, in stored order, always with the same masks.
 
     Every hidden token is shown as [MASK], to the generator too where there is one: its loss is then that of every other
-    masked language model, and what the encoder must detect was guessed, never copied. Differs: the released code measures under its training replacement, where
-    the tenth of the tokens that stay visible makes the loss some 0.5 nats lower than what is really guessed.
+    masked language model, and what the encoder must detect was guessed, never copied. Differs: the released codes
+    measure under their training replacement, where the tenth of the tokens that stay visible makes the loss some 0.5
+    nats lower than what is really guessed.
     """
     if hides_tokens(recipe.masking):
         recipe = replace(recipe, replacement=ALL_MASKED)

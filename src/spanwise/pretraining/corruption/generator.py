@@ -70,8 +70,8 @@ class TokenGenerator(nn.Module):
 class Generator:
     """A masked language model of `size` times the encoder's hidden size and `layers` times its number of layers.
 
-    It has a head of 64 columns for each 64 of its hidden size, and a feed-forward network four times as wide. The ids it
-    draws follow its own chances at `temperature`; with `disallow_correct` it never draws the right one. `objectives`
+    It has a head of 64 columns for each 64 of its hidden size, and a feed-forward network four times as wide. The ids
+    it draws follow its own chances at `temperature`; with `disallow_correct` it never draws the right one. `objectives`
     are what it learns: "mlm", from which it draws, and any other that the hidden tokens allow ("sbo").
     """
 
@@ -92,7 +92,7 @@ class Generator:
             )
 
     def config(self, encoder: EncoderConfig) -> EncoderConfig:
-        """The values of the generator beside this encoder. Raises: ConfigError for a size that its heads don't divide."""
+        """The values of the generator beside this encoder. Raises: ConfigError for a size its heads don't divide."""
         hidden_size = round(self.size * encoder.hidden_size)
         num_heads = max(1, hidden_size // HEAD_SIZE)
         if hidden_size < 1 or hidden_size % num_heads:

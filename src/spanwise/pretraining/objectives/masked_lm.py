@@ -44,8 +44,8 @@ class MaskedLMScorer(MaskedLMHead):
     def forward(
         self, hidden: Tensor, targets: MaskedLMTargets, per_row: bool = False, sampling: Sampling | None = None
     ) -> VocabularyLoss:
-        """Return the loss summed over the N targets; hidden [T, D]. `per_row` adds the N single losses, `sampling` an id
-        drawn for each."""
+        """Return the loss summed over the N targets; hidden [T, D]. `per_row` adds the N single losses, `sampling` an
+        id drawn for each."""
         rows_ND = self.transform(hidden.index_select(0, targets.positions))
         return vocabulary_loss(
             rows_ND, self.weight, self.bias, targets.ids, self.vocab_size, per_row=per_row, sampling=sampling
