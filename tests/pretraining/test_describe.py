@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from spanwise.nn.flops import masked_lm_head_parameters, span_boundary_head_parameters, training_flops_per_token
-from spanwise.pretraining.describe import count_parameters, describe_recipe
+from spanwise.pretraining.cost import count_parameters
+from spanwise.pretraining.describe import describe_recipe
 from spanwise.pretraining.masking import NoMasking, NoReplacement
 from spanwise.pretraining.objectives import CausalLM
 from spanwise.pretraining.system import build_model

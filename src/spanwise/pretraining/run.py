@@ -19,8 +19,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.nn.flops import training_flops_per_token
-from spanwise.pretraining.describe import head_costs
+from spanwise.pretraining.cost import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
@@ -235,11 +234,13 @@ def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[
 
 def flops_per_token(ready: Ready) -> float:
     """Operations that training needs for one token of this store, forward and backward."""
-    table, config = ready.source.table, ready.model.encoder.config
+    table = ready.source.table
     lengths = table.packed_lengths.astype(float)
     text_share = float(table.text_lengths.sum() / lengths.sum())
-    heads = head_costs(ready.recipe, dict(ready.model.heads.items()), config.vocab_size, lengths.mean(), text_share)
-    return training_flops_per_token(config, float((lengths**2).sum() / lengths.sum()), heads)
+    attended = float((lengths**2).sum() / lengths.sum())
+    return training_flops(
+        ready.recipe, ready.model, length=float(lengths.mean()), attended=attended, text_share=text_share
+    )
 
 
 def _tokenizer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import torch
 from torch import nn
 
 from spanwise.config.parts import field_names
@@ -131,6 +132,12 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
     return _with_heads(recipe, encoder)
 
 
+def outline_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
+    """The model in shapes alone, without memory for a weight: to be counted, not run."""
+    with torch.device("meta"):
+        return _assemble(recipe, Encoder(recipe.encoder.config(vocab_size)))
+
+
 def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:
     """The recipe as it goes on from given weights: their shape, with its own dropout; none of them starts fresh."""
     own: dict[str, Any] = {name: getattr(recipe.encoder, name) for name in ("hidden_dropout", "attention_dropout")}
@@ -218,11 +225,14 @@ def _source(
 
 
 def _with_heads(recipe: PretrainingRecipe, encoder: Encoder) -> PretrainingModel:
-    heads: dict[str, nn.Module] = {}
-    for name, objective in recipe.objectives.items():
-        heads[name] = objective.build(encoder)
-        initialize(heads[name], encoder.config, recipe.training.seed, prefix=f"heads.{name}")
-    corruption = recipe.corruption.build(encoder)
-    initialize(corruption, encoder.config, recipe.training.seed, prefix="corruption", owner=encoder)
+    """The encoder with all that is built upon it, which starts fresh."""
+    model = _assemble(recipe, encoder)
+    for part in ("heads", "corruption"):
+        initialize(getattr(model, part), encoder.config, recipe.training.seed, prefix=part, owner=encoder)
+    return model
+
+
+def _assemble(recipe: PretrainingRecipe, encoder: Encoder) -> PretrainingModel:
+    heads: dict[str, nn.Module] = {name: objective.build(encoder) for name, objective in recipe.objectives.items()}
     weights = {name: objective.weight for name, objective in recipe.trained_objectives.items()}
-    return PretrainingModel(encoder, heads, weights, corruption)
+    return PretrainingModel(encoder, heads, weights, recipe.corruption.build(encoder))
