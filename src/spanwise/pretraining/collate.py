@@ -17,8 +17,7 @@ from spanwise.data.batch import Batch
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.pretraining.corrupted import DRAWS, Draws
-from spanwise.pretraining.corruption.base import Corruption, draws_for
+from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, draws_for
 from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
 from spanwise.pretraining.masking.base import MaskingScheme

@@ -19,7 +19,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.pretraining.cost import training_flops
+from spanwise.pretraining.describe import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record

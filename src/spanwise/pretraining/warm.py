@@ -14,9 +14,10 @@ import numpy as np
 
 from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
+from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, NGrams, Replacement, SubwordTokens, WholeWords
-from spanwise.pretraining.objectives import CausalLM, MaskedLM, SpanBoundary
+from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.text.corpus import Document
 from spanwise.text.learn import learn_tokenizer
@@ -41,7 +42,8 @@ def compile_loops() -> None:
                 format=SingleSegment(max_length=16),
                 masking=masking,
                 replacement=Replacement(),
-                objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
+                objectives={"rtd": ReplacedToken()},
+                corruption=Generator(objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()}),
                 seed=0,
                 max_tokens=64,
                 max_targets=64,

@@ -9,9 +9,9 @@ from toy_packs import pack_of
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
-from spanwise.pretraining.corrupted import Corrupted
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.objectives import ReplacedToken
+from spanwise.pretraining.objectives.base import Corrupted
 from spanwise.pretraining.objectives.replaced_token import NUM_BINS, ReplacedTokenLoss, ReplacedTokenTargets, _tally
 from spanwise.pretraining.packs import Spans
 

@@ -6,10 +6,11 @@ Letters: T tokens in the pack, S sequences, N hidden tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -17,9 +18,20 @@ from spanwise.pretraining.objectives.base import Objective
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import uniform
 
+DRAWS = "sampling"
+"""Key of `Batch.targets` under which a corruption that samples finds its random numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draws:
+    """One random number for each of the N hidden tokens of a pack."""
+
+    uniform: Tensor  # [N] float64 in [0, 1)
+
 
 class Corruption(Protocol):
-    """A recipe part. The module that `build` makes is called as `module(batch)` and returns `Corrupted`."""
+    """A recipe part. The module that `build` makes is called as `module(batch)` and returns
+    `objectives.base.Corrupted`."""
 
     gives: ClassVar[frozenset[str]]  # what objectives may ask of it, such as "replacements"; see pretraining/needs.py
     samples: ClassVar[bool]  # whether it asks for `Draws`

@@ -22,7 +22,8 @@ from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sampling import Sampling
-from spanwise.pretraining.corrupted import DRAWS, Corrupted
+from spanwise.pretraining.corruption.base import DRAWS
+from spanwise.pretraining.objectives.base import Corrupted
 from spanwise.pretraining.objectives.masked_lm import MaskedLM
 
 HEAD_SIZE = 64  # columns of an attention head

@@ -14,8 +14,7 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
-from spanwise.pretraining.corrupted import Corrupted
-from spanwise.pretraining.objectives.base import Objective
+from spanwise.pretraining.objectives.base import Corrupted, Objective
 
 
 class Unchanged(nn.Module):

@@ -6,13 +6,23 @@ Letters: T tokens in the pack, D hidden size.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from torch import nn
+from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.packs import Hidden, Pack, Spans
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corrupted:
+    """A pack as the encoder reads it; a part of `corruption/` made it from a batch."""
+
+    input_ids: Tensor  # [T] int64
+    original_ids: Tensor | None = None  # [T] int64, the text, where the corruption puts tokens of its own
+    losses: dict[str, Any] = field(default_factory=dict)  # loss sums of its own objectives
 
 
 class Targets(Protocol):

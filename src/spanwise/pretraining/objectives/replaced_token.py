@@ -19,8 +19,7 @@ from torch import Tensor
 from spanwise.config import part
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.replaced_token_head import ReplacedTokenHead
-from spanwise.pretraining.corrupted import Corrupted
-from spanwise.pretraining.objectives.base import checked_weight
+from spanwise.pretraining.objectives.base import Corrupted, checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 NUM_BINS = 512  # of the chance of a replacement, for the area under the ROC curve; one half is a border of two bins
