@@ -14,6 +14,7 @@ import torch
 
 from spanwise.errors import ConfigError
 from spanwise.interop.load import load
+from spanwise.pretraining.masking import TaggedPhrases
 from spanwise.pretraining.run import pretrain
 from spanwise.recipes import spanbert_tiny
 
@@ -141,6 +142,14 @@ def test_a_budget_ends_on_time_with_the_schedule_finished(tiny_store, tmp_path):
     last = [line for line in lines if "learning_rate" in line][-1]
     assert last["learning_rate"] == 0.0 and last["step"] == result.steps
     assert result.seconds < 12  # three times the budget: other work may hold the machine
+
+
+@pytest.mark.parametrize("tags", ["entities", "chemical-terms"])
+def test_tags_that_plain_text_has_not_are_asked_for_before_any_file_is_made(tags, tiny_text, tmp_path):
+    recipe = replace(tiny_recipe(), masking=TaggedPhrases(tags=tags))
+    with pytest.raises(ConfigError, match=r"--tag entities --tagger|nothing tags 'chemical-terms'.*--tags FILE"):
+        pretrain(recipe, text=tiny_text, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_wrong_value_is_refused_before_any_file_is_made(tiny_store, tmp_path):

@@ -25,6 +25,7 @@ from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.side_arrays import side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.system import (
     build_model,
@@ -40,6 +41,7 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.learn import learn_tokenizer
+from spanwise.text.taggers import find_tagger
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
@@ -104,6 +106,9 @@ def pretrain(
     recipe = settled(recipe, overrides=overrides, budget=budget)
     if (data is None) == (text is None):
         raise ConfigError("give either data (a token store) or text (files to make one from), and not both.")
+    if text is not None:
+        for name in side_arrays_of(recipe.masking, "word"):
+            find_tagger(name)  # told now what a store of one's own needs, not when text has been learned from
     growth = asked_growth(add_tokens, token_rows, longer_positions, has_weights=init is not None)
     for paths in () if resume else (text, valid):  # before a wrong name leaves a run folder behind
         if paths is not None and not (isinstance(paths, str | Path) and Path(paths).is_dir()):
