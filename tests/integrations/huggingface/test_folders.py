@@ -123,6 +123,22 @@ def test_a_stock_masked_lm_keeps_its_head_and_a_fresh_one_is_named(tmp_path, cap
     assert [record.message for record in caplog.records] == [f"{tmp_path} has no sbo head; it starts fresh."]
 
 
+def test_other_families_that_we_know_are_loaded_with_their_heads(trained, batch_of, tmp_path):
+    from transformers import AutoModel, RobertaConfig, RobertaModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    settings = {"vocab_size": 500, "max_position_embeddings": 66, "pad_token_id": 1, "type_vocab_size": 1, **sizes}
+    model, batch = trained(RobertaModel(RobertaConfig(**settings)).eval()), batch_of()
+    model.save_pretrained(tmp_path)
+
+    again = SpanBoundaryPretraining.from_pretrained(tmp_path, AutoModel).eval()
+    checkpoint = read_folder(tmp_path)
+
+    torch.testing.assert_close(again(**batch).loss, model(**batch).loss)
+    assert sorted(checkpoint.heads) == ["mlm", "sbo"] and not checkpoint.report.unexpected
+    assert torch.equal(checkpoint.heads["sbo"]["linear1.weight"], model.sbo_head.linear1.weight)
+
+
 def test_encoders_of_families_that_we_do_not_know_come_back(trained, batch_of, tmp_path):
     from transformers import AutoModel, DebertaV2Config, DebertaV2Model
 
@@ -138,7 +154,7 @@ def test_encoders_of_families_that_we_do_not_know_come_back(trained, batch_of, t
     content = bytearray((tmp_path / "heads.safetensors").read_bytes())
     content[-1] ^= 1
     (tmp_path / "heads.safetensors").write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"heads.safetensors is damaged"):
+    with pytest.raises(CheckpointError, match=r"heads.safetensors is damaged: its SHA-256"):
         SpanBoundaryPretraining.from_pretrained(tmp_path, AutoModel)
 
 
