@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError
 from spanwise.interop.load import load
 from spanwise.pretraining.masking import TaggedPhrases
@@ -128,6 +130,35 @@ def test_a_run_that_goes_on_records_the_shape_it_trains_and_not_the_recipes(tiny
     recorded = json.loads((tmp_path / "second" / "recipe.json").read_text())["encoder"]
     begun = json.loads((tmp_path / "first" / "recipe.json").read_text())["encoder"]
     assert recorded == {**begun, "hidden_dropout": 0.25}
+
+
+def test_a_mixture_of_stores_is_stopped_and_resumed_bit_for_bit(tiny_store, tiny_text, tmp_path):
+    """The second store is small: its epochs end in the middle of steps, before and after the stop."""
+    small = tmp_path / "small.txt"
+    small.write_text(tiny_text.read_text(encoding="utf-8").split("\n\n")[7], encoding="utf-8")
+    prepare(small, tiny_store.tokenizer(), tmp_path / "small")
+    shares = {tiny_store.path: 0.7, tmp_path / "small": 0.3}
+    recipe = tiny_recipe(max_steps=8, save_every=3, eval_every=None)
+    pretrain(recipe, data=shares, out=tmp_path / "whole")
+    stopped = tmp_path / "stopped"
+    pretrain(recipe, data=shares, out=stopped)
+    shutil.rmtree(stopped / "final")
+    shutil.rmtree(stopped / "checkpoints" / "step-000000008")
+
+    result = pretrain(recipe, data=[f"{path}:{share}" for path, share in shares.items()], out=stopped, resume=True)
+
+    assert result.resumed_from == 6 and trained(stopped) == trained(tmp_path / "whole")
+    last = trained(stopped)[1][-1]
+    assert last["epochs"]["small"] > 3 * last["epochs"]["store"] > 0
+    shutil.rmtree(stopped / "final")
+    with pytest.raises(ConfigError, match="store"):
+        pretrain(recipe, data={**shares, tiny_store.path: 0.5}, out=stopped, resume=True)
+
+
+def test_shares_are_refused_before_a_run_folder_is_made(tmp_path):
+    with pytest.raises(ConfigError, match="no share"):
+        pretrain(tiny_recipe(), data=["a:0.7", "b"], out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_data_and_text_exclude_each_other(tiny_text, tiny_store, tmp_path):
