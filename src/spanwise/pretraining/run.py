@@ -23,8 +23,8 @@ from spanwise.pretraining.describe import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
-from spanwise.pretraining.mixed_source import MixedSource
-from spanwise.pretraining.mixture import Data, Mixture, mixture_of, open_mixture, read_data
+from spanwise.pretraining.mixtures.mixed_source import MixedSource
+from spanwise.pretraining.mixtures.mixture import Data, Mixture, mixture_of, open_mixture, read_data
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.side_arrays import side_arrays_of

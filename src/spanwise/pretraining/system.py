@@ -17,8 +17,8 @@ from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
-from spanwise.pretraining.mixed_source import MixedSource
-from spanwise.pretraining.mixture import Mixture
+from spanwise.pretraining.mixtures.mixed_source import MixedSource
+from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe

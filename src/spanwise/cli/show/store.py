@@ -112,7 +112,7 @@ def _show_counts(store: Path, opened, words, json: bool) -> None:
 
 def _show_format(opened, words, name: str, overrides: list[str], count: int, seed: int, epoch: int, json: bool) -> None:
     from spanwise.config import override, to_record
-    from spanwise.pretraining.format_examples import find_format, format_examples
+    from spanwise.pretraining.formats.examples import find_format, format_examples
 
     part = override(find_format(name)(), overrides)
     found = format_examples(opened, part, words, count=count, seed=seed, epoch=epoch)

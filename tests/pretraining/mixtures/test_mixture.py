@@ -9,7 +9,7 @@ import pytest
 
 from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError, DataError
-from spanwise.pretraining.mixture import mixture_of, open_mixture, read_data
+from spanwise.pretraining.mixtures.mixture import mixture_of, open_mixture, read_data
 from spanwise.text.learn import learn_tokenizer
 
 

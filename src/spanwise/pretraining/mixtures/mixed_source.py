@@ -18,15 +18,15 @@ import numpy as np
 from spanwise.data.batch import Batch
 from spanwise.data.packing import pack_boundaries
 from spanwise.errors import ConfigError
-from spanwise.pretraining.block_stream import BlockStream
 from spanwise.pretraining.collate import Collator, Masked
 from spanwise.pretraining.corruption.base import Corruption
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
-from spanwise.pretraining.join import join_masked
 from spanwise.pretraining.masking.base import MaskingScheme, budgets
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import Replacement
-from spanwise.pretraining.mixture import Mixture
+from spanwise.pretraining.mixtures.block_stream import BlockStream
+from spanwise.pretraining.mixtures.join import join_masked
+from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.side_arrays import WordUnit
 from spanwise.runtime.compiled import njit

@@ -7,11 +7,11 @@ import pytest
 
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import ConfigError
-from spanwise.pretraining import mixed_source
 from spanwise.pretraining.formats import OrderedPair, SentencePair, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement
-from spanwise.pretraining.mixed_source import STORE_IDS, MixedSource
-from spanwise.pretraining.mixture import open_mixture
+from spanwise.pretraining.mixtures import mixed_source
+from spanwise.pretraining.mixtures.mixed_source import STORE_IDS, MixedSource
+from spanwise.pretraining.mixtures.mixture import open_mixture
 from spanwise.pretraining.objectives import MaskedLM, NextSentence, SentenceOrder, SpanBoundary
 
 SHARES = (0.3, 0.7)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from spanwise.data.order import permutation
-from spanwise.pretraining.block_stream import KEPT_EPOCHS, BlockStream
 from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats import SentencePair, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.mixtures.block_stream import KEPT_EPOCHS, BlockStream
 from spanwise.pretraining.objectives import MaskedLM
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from spanwise.data.order import permutation
 from spanwise.errors import ConfigError
-from spanwise.pretraining.format_examples import find_format, format_examples
 from spanwise.pretraining.formats import FORMATS, FullSentences, OrderedPair, SentencePair, SingleSegment
+from spanwise.pretraining.formats.examples import find_format, format_examples
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -8,8 +8,8 @@ import numpy as np
 
 from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats import SentencePair
-from spanwise.pretraining.join import join_masked
 from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.mixtures.join import join_masked
 from spanwise.pretraining.objectives import MaskedLM, NextSentence
 
 ROWS = np.array([7, 3, 12, 30, 1])
