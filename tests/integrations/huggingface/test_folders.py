@@ -5,7 +5,8 @@ import logging
 
 import pytest
 import torch
-from safetensors.torch import load_file
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
 from toy_encoders import PlainEncoder, bert_of
 
 import spanwise
@@ -108,6 +109,38 @@ def test_training_goes_on_from_a_run_of_ours(tmp_path, batch_of, caplog):
     assert not caplog.records and model.sbo_head.num_positions == 9
     assert torch.equal(model.mlm_head.dense.weight, fresh.mlm_head.dense.weight)
     assert torch.equal(model.sbo_head.positions.weight, fresh.sbo_head.positions.weight)
+
+
+def test_a_head_under_the_released_names_gives_the_papers_logits(tmp_path):
+    """7A-19: left, right, position, under the keys of the original code, LayerNorm as gamma and beta."""
+    from transformers import AutoModel
+
+    bert = bert_of()
+    bert.config.save_pretrained(tmp_path)
+    table, front = bert.get_input_embeddings().weight.detach(), "cls.pair_target_predictions."
+    layers = f"{front}mlp_layer_norm."
+    shapes = {f"{front}position_embeddings.weight": (15, 200), f"{layers}linear1.weight": (16, 232)}
+    shapes |= {f"{layers}linear2.weight": (16, 16), f"{front}bias": (500,)}
+    shapes |= {f"{layers}{name}": (16,) for name in ("linear1.bias", "linear2.bias")}
+    shapes |= {f"{layers}layer_norm{n}.{kind}": (16,) for n in (1, 2) for kind in ("gamma", "beta")}
+    head = {name: 0.3 * torch.randn(shape) for name, shape in shapes.items()}
+    state = {f"bert.{name}": tensor.clone() for name, tensor in bert.state_dict().items()}
+    save_file(
+        {**state, **head, f"{front}decoder.weight": table.clone()}, tmp_path / "model.safetensors", {"format": "pt"}
+    )
+
+    model = SpanBoundaryPretraining.from_pretrained(tmp_path, AutoModel)
+    hidden, marks = torch.randn(1, 5, 16), torch.tensor([[0, 1, 1, 1, 0]])
+    logits = model.sbo_head(hidden, marks)
+
+    position = head[f"{front}position_embeddings.weight"][:3]
+    inner = torch.cat([hidden[0, [0, 0, 0]], hidden[0, [4, 4, 4]], position], dim=1)
+    for n in (1, 2):
+        inner = F.gelu(F.linear(inner, head[f"{layers}linear{n}.weight"], head[f"{layers}linear{n}.bias"]))
+        inner = F.layer_norm(
+            inner, (16,), head[f"{layers}layer_norm{n}.gamma"], head[f"{layers}layer_norm{n}.beta"], 1e-12
+        )
+    torch.testing.assert_close(logits, F.linear(inner, table, head[f"{front}bias"]), atol=1e-5, rtol=0)
 
 
 def test_a_stock_masked_lm_keeps_its_head_and_a_fresh_one_is_named(tmp_path, caplog):
