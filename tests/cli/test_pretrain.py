@@ -54,6 +54,26 @@ def test_a_refused_call_is_corrected_and_given_again(world, tiny, tmp_path, caps
     assert json.loads((out / "recipe.json").read_text())["training"]["warmup_steps"] == 1
 
 
+def test_several_stores_are_read_by_their_shares(world, tiny, tmp_path, capfd):
+    text, tokenizer, store = (str(world.folder / name) for name in ("text.txt", "tokenizer", "store"))
+    assert (
+        main(["prepare", text, "--tokenizer", tokenizer, "--out", str(tmp_path / "other"), "--lines", "sentences"]) == 0
+    )
+    out = str(tmp_path / "run")
+    data = ["--data", f"{store}:0.25", "--data", f"{tmp_path / 'other'}:0.75"]
+    assert (
+        main(["pretrain", "spanbert-tiny", *data, "--out", out, *tiny, *LENGTH, "--set", "training.log_every=1"]) == 0
+    )
+    assert "Reading store 25.0%, other 75.0% of the tokens." in capfd.readouterr().out
+    assert main(["show", "run", out, "--json"]) == 0
+    epochs = json.loads(capfd.readouterr().out)["epochs"]
+    assert epochs.keys() == {"store", "other"} and all(value > 0 for value in epochs.values())
+    assert main(["show", "run", out]) == 0
+    assert "store 0." in capfd.readouterr().out
+    assert main(["pretrain", "spanbert-tiny", "--data", store, "--data", f"{store}:1", "--out", out + "2", *tiny]) == 2
+    assert "has no share" in capfd.readouterr().err
+
+
 def test_a_run_folder_that_is_done_is_not_written_over(world, run, tiny, capsys):
     before = (run / "metrics.jsonl").read_bytes()
     arguments = ["pretrain", "spanbert-tiny", "--data", str(world.folder / "store"), "--out", str(run), *tiny, *LENGTH]

@@ -1,8 +1,11 @@
 """More rows: the old ones stay bit for bit, the new ones start where it was said."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
+from tests.interop.oracle import ORACLES, load_theirs, make_batch, their_scores
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder, build_head
@@ -77,6 +80,37 @@ def test_a_grown_checkpoint_builds_and_is_written_with_all_its_rows(tmp_path, fo
     assert theirs.config.vocab_size == after.config.vocab_size and theirs.config.max_position_embeddings == 100
     assert torch.equal(theirs.get_input_embeddings().weight, after.tensors[WORDS])
     assert torch.equal(read_folder(tmp_path / "grown").heads["sbo"]["bias"], after.heads["sbo"]["bias"])
+
+
+LANGUAGE_MODELS = {
+    "bert": "BertForMaskedLM",
+    "roberta": "RobertaForMaskedLM",
+    "albert": "AlbertForMaskedLM",
+    "electra": "ElectraForMaskedLM",
+    "openai_gpt": "OpenAIGPTLMHeadModel",
+}
+
+
+@pytest.mark.parametrize("family", LANGUAGE_MODELS)
+def test_every_family_grows_and_its_class_scores_old_tokens_as_before(family, tmp_path):
+    """A new token's score is the mean of its pieces' scores; longer positions change nothing of short inputs."""
+    oracle = ORACLES[family]
+    before = oracle.model(LANGUAGE_MODELS[family])
+    before.save_pretrained(tmp_path / "before")
+    after = grow_positions(grow_vocabulary(read_folder(tmp_path / "before"), PIECES[:2]), 60)
+    encoder = build_encoder(after)
+    heads = {name: build_head(after, name, encoder) for name in after.heads}
+    pad = SimpleNamespace(pad_id=oracle.pad_id, save=lambda folder: None)
+    write_folder(tmp_path / "after", encoder, heads, pad, model_type=after.model_type)
+
+    batch = make_batch(oracle)
+    (old,) = their_scores(before, oracle, batch).values()
+    (new,) = their_scores(load_theirs(tmp_path / "after").eval(), oracle, batch).values()
+
+    assert new.shape == (len(old), 101)
+    assert (new[:, :99] - old).abs().max() < 1e-5
+    assert (new[:, 99] - old[:, [5, 7]].mean(1)).abs().max() < 1e-5
+    assert (new[:, 100] - old[:, 8]).abs().max() < 1e-5
 
 
 def test_pieces_that_have_no_row_are_refused(folder):

@@ -7,6 +7,11 @@ import string
 import pytest
 import torch
 
+from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.text.tokenizers import Tokenizer
+
 TEXT = (
     "The Han River (한강) flows through Seoul and is 494 km long. Its arms, the Namhan and the Bukhan, meet at "
     "Yangpyeong; the river turns north-west. In 1394 the court moved to its bank. Ferries crossed it "
@@ -69,3 +74,72 @@ def classic_folder(oracle, tmp_path_factory):
     config = {**CONFIG, "vocab_size": oracle.config.vocab_size}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def masked_lm_folder(vocabulary_folder, tmp_path_factory):
+    """A BertForMaskedLM of transformers with its tokenizer, weights drawn large so that guesses differ."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    folder = tmp_path_factory.mktemp("masked-lm")
+    tokenizer = Tokenizer.load(vocabulary_folder)
+    torch.manual_seed(0)
+    model = BertForMaskedLM(BertConfig(**{**CONFIG, "vocab_size": tokenizer.vocab_size})).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 2:
+                parameter.normal_(0, 0.2)
+        model.cls.predictions.bias.normal_()
+    model.save_pretrained(folder)
+    tokenizer.save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spanbert_folder(masked_lm_folder, tmp_path_factory):
+    """The same model with a span-boundary head of three position rows beside it."""
+    folder = tmp_path_factory.mktemp("spanbert")
+    checkpoint = read_folder(masked_lm_folder)
+    encoder = build_encoder(checkpoint)
+    torch.manual_seed(1)
+    head = SpanBoundaryHead(encoder.config, encoder.word_embedding, num_positions=3, position_size=4)
+    with torch.no_grad():
+        for parameter in head.parameters():
+            parameter.normal_(0, 0.3)
+    write_folder(folder, encoder, {**checkpoint.heads, "sbo": head}, Tokenizer.load(masked_lm_folder))
+    return folder
+
+
+FAMILIES = {
+    "roberta": ("RobertaTokenizer", "RobertaForMaskedLM", {"max_position_embeddings": 130, "type_vocab_size": 1}),
+    "albert": ("AlbertTokenizer", "AlbertForMaskedLM", {"embedding_size": 8}),
+    "electra": ("BertTokenizer", "ElectraForMaskedLM", {"embedding_size": 8}),
+}
+
+
+@pytest.fixture(scope="session")
+def family_folder(tmp_path_factory):
+    """Make a random masked-LM model of a family with a tokenizer of its kind; give the folder and its mask token."""
+    import transformers
+
+    lines = [TEXT, "people sold bread by the old river, and in the town"] * 5
+
+    def make(family: str):
+        folder = tmp_path_factory.mktemp(family)
+        tokenizer_name, model_name, changes = FAMILIES[family]
+        blank = getattr(transformers, tokenizer_name)()
+        tokenizer = blank.train_new_from_iterator(lines, vocab_size=350, show_progress=False)
+        model_class = getattr(transformers, model_name)
+        sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+        ids = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        ids |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        torch.manual_seed(0)
+        model = model_class(model_class.config_class(**{"max_position_embeddings": 128, **sizes, **ids, **changes}))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += 0.1 * torch.randn(parameter.shape)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return folder, tokenizer.mask_token
+
+    return make

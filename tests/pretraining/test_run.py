@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError
 from spanwise.interop.load import load
+from spanwise.pretraining.masking import TaggedPhrases
 from spanwise.pretraining.run import pretrain
 from spanwise.recipes import spanbert_tiny
 
@@ -129,6 +132,35 @@ def test_a_run_that_goes_on_records_the_shape_it_trains_and_not_the_recipes(tiny
     assert recorded == {**begun, "hidden_dropout": 0.25}
 
 
+def test_a_mixture_of_stores_is_stopped_and_resumed_bit_for_bit(tiny_store, tiny_text, tmp_path):
+    """The second store is small: its epochs end in the middle of steps, before and after the stop."""
+    small = tmp_path / "small.txt"
+    small.write_text(tiny_text.read_text(encoding="utf-8").split("\n\n")[7], encoding="utf-8")
+    prepare(small, tiny_store.tokenizer(), tmp_path / "small")
+    shares = {tiny_store.path: 0.7, tmp_path / "small": 0.3}
+    recipe = tiny_recipe(max_steps=8, save_every=3, eval_every=None)
+    pretrain(recipe, data=shares, out=tmp_path / "whole")
+    stopped = tmp_path / "stopped"
+    pretrain(recipe, data=shares, out=stopped)
+    shutil.rmtree(stopped / "final")
+    shutil.rmtree(stopped / "checkpoints" / "step-000000008")
+
+    result = pretrain(recipe, data=[f"{path}:{share}" for path, share in shares.items()], out=stopped, resume=True)
+
+    assert result.resumed_from == 6 and trained(stopped) == trained(tmp_path / "whole")
+    last = trained(stopped)[1][-1]
+    assert last["epochs"]["small"] > 3 * last["epochs"]["store"] > 0
+    shutil.rmtree(stopped / "final")
+    with pytest.raises(ConfigError, match="store"):
+        pretrain(recipe, data={**shares, tiny_store.path: 0.5}, out=stopped, resume=True)
+
+
+def test_shares_are_refused_before_a_run_folder_is_made(tmp_path):
+    with pytest.raises(ConfigError, match="no share"):
+        pretrain(tiny_recipe(), data=["a:0.7", "b"], out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_data_and_text_exclude_each_other(tiny_text, tiny_store, tmp_path):
     for values in ({}, {"data": tiny_store.path, "text": tiny_text}):
         with pytest.raises(ConfigError, match="either data"):
@@ -141,6 +173,14 @@ def test_a_budget_ends_on_time_with_the_schedule_finished(tiny_store, tmp_path):
     last = [line for line in lines if "learning_rate" in line][-1]
     assert last["learning_rate"] == 0.0 and last["step"] == result.steps
     assert result.seconds < 12  # three times the budget: other work may hold the machine
+
+
+@pytest.mark.parametrize("tags", ["entities", "chemical-terms"])
+def test_tags_that_plain_text_has_not_are_asked_for_before_any_file_is_made(tags, tiny_text, tmp_path):
+    recipe = replace(tiny_recipe(), masking=TaggedPhrases(tags=tags))
+    with pytest.raises(ConfigError, match=r"--tag entities --tagger|nothing tags 'chemical-terms'.*--tags FILE"):
+        pretrain(recipe, text=tiny_text, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_wrong_value_is_refused_before_any_file_is_made(tiny_store, tmp_path):

@@ -19,7 +19,7 @@ def pretrain(
     /,
     *,
     out: Path,
-    data: Path | None = None,
+    data: list[str] | None = None,
     text: Files = None,
     valid: Files = None,
     tokenizer: Path | None = None,
@@ -52,7 +52,8 @@ def pretrain(
     out
         Run folder; the model will lie in OUT/final.
     data
-        A token store, as prepare makes it.
+        A token store, as prepare makes it. Several, each with its share of the tokens: --data A:0.7 --data B:0.3;
+        without shares each is read as often as its size asks.
     text
         Text files, folders or globs, instead of a store.
     valid
@@ -107,7 +108,7 @@ def pretrain(
     result = run_pretraining(
         chosen,
         out=out,
-        data=data,
+        data=data or None,
         text=text,
         valid=valid[0] if valid and len(valid) == 1 else valid,
         tokenizer=tokenizer,

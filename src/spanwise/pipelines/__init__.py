@@ -10,11 +10,14 @@ from spanwise.runtime.suggest import did_you_mean
 
 __all__ = ["pipeline"]
 
-_PIPELINES = {"question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline"}
+_PIPELINES = {
+    "question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline",
+    "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
+}
 
 
 def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any) -> Any:
-    """A callable for `task` ("question-answering") with the model of a folder or hub id.
+    """A callable for `task` ("question-answering", "fill-mask") with the model of a folder or hub id.
 
     `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
     options are those of the pipeline's class.

@@ -9,33 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import tempfile
 import types
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from spanwise.errors import ConfigError, DataError
+from spanwise.errors import DataError
+from spanwise.pipelines.given import OptionError, check_framework, chosen_device, option_values, precision_of, readable
 from spanwise.runtime.device import Precision
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.qa.probabilities import scored_answers
 from spanwise.tasks.qa.reader import Question, SquadData
-from spanwise.text.tokenizers import Tokenizer
 
 _HARMLESS = frozenset({"padding", "batch_size", "num_workers"})  # of old code; how windows are packed is our matter
 
 
 class QuestionError(DataError, ValueError):
     """A question or context that can't be asked; a ValueError too, as the old pipeline raised."""
-
-
-class OptionError(ConfigError, ValueError):
-    """An option outside its range; a ValueError too, as the old pipeline raised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +51,9 @@ class AnswerOptions:
         for name in ("top_k", "max_answer_len", "max_question_len"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} must be at least 1, got {getattr(self, name)}.")
+
+
+_OPTIONS = tuple(AnswerOptions.__dataclass_fields__)
 
 
 class QuestionAnsweringPipeline:
@@ -83,16 +79,13 @@ class QuestionAnsweringPipeline:
         dtype: Any = None,
         **options: Any,
     ) -> None:
-        if framework != "pt":
-            raise OptionError(f"framework {framework!r} is not here; models run in PyTorch ('pt').")
-        if isinstance(device, int):
-            device = "cpu" if device < 0 else f"cuda:{device}"
+        check_framework(framework)
         with contextlib.ExitStack() as stack:
-            model, tokenizer = _readable("model", model, stack), _readable("tokenizer", tokenizer, stack)
-            loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=device)
+            model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
+            loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=chosen_device(device))
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
-        self.precision = precision or _precision_of(dtype if dtype is not None else torch_dtype)
-        self._defaults = _option_values(options)
+        self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
+        self._defaults = option_values(options, _OPTIONS, _HARMLESS, "question answering")
         AnswerOptions(**self._defaults)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -111,7 +104,8 @@ class QuestionAnsweringPipeline:
         """
         names = {"question", "context", "X", "data"}
         inputs = _inputs(args, {name: value for name, value in kwargs.items() if name in names})
-        given = _option_values({name: value for name, value in kwargs.items() if name not in names})
+        others = {name: value for name, value in kwargs.items() if name not in names}
+        given = option_values(others, _OPTIONS, _HARMLESS, "question answering")
         options = AnswerOptions(**{**self._defaults, **given})
         if isinstance(inputs, types.GeneratorType):
             return self._stream(inputs, options)
@@ -162,46 +156,6 @@ class QuestionAnsweringPipeline:
             ]
             results.append(found[0] if len(found) == 1 else found)
         return results
-
-
-def _readable(name: str, given: Any, stack: contextlib.ExitStack) -> Any:
-    """A folder, hub id or `Tokenizer` as it came; an object of transformers as a folder that lasts as long as `stack`.
-
-    Raises: OptionError for anything else.
-    """
-    if isinstance(given, tuple) and given:  # (name, options) of the old pipeline's tokenizer
-        given = given[0]
-    if given is None or isinstance(given, str | Path | Tokenizer):
-        return given
-    if not hasattr(given, "save_pretrained"):
-        raise OptionError(f"{name} is a {type(given).__name__}; give the folder it was saved to, or a hub id.")
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="spanwise-"))
-    given.save_pretrained(folder)
-    return folder
-
-
-def _precision_of(dtype: Any) -> Precision:
-    """The precision that an old `torch_dtype` asks for; halves are bf16 where the machine has it."""
-    name = str(dtype).removeprefix("torch.")
-    if name in ("None", "auto", "float32", "float64"):
-        return "fp32"
-    if name in ("float16", "bfloat16"):
-        return "auto"
-    raise OptionError(f"dtype {name!r} is not here; use float32 or bfloat16.")
-
-
-def _option_values(given: dict[str, Any]) -> dict[str, Any]:
-    """Known options that are set; old names are understood, and those that never changed an answer are passed over."""
-    given = {name: value for name, value in given.items() if value is not None and name not in _HARMLESS}
-    if "topk" in given:
-        warnings.warn("topk is the old name of top_k.", UserWarning, stacklevel=3)
-        topk = given.pop("topk")
-        given.setdefault("top_k", topk)
-    known = AnswerOptions.__dataclass_fields__
-    for name in given:
-        if name not in known:
-            raise OptionError(f"question answering has no option {name!r}; it has {', '.join(known)}.")
-    return given
 
 
 def _inputs(args: tuple[Any, ...], named: dict[str, Any]) -> Any:

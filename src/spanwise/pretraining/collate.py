@@ -20,6 +20,7 @@ from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, draws_for
 from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
+from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.base import MaskingScheme, bound
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.nothing import NoReplacement
@@ -52,7 +53,8 @@ class Collator:
 
     `num_maskings` = k repeats the maskings of the first k epochs (static masking; 1 for validation), None draws new
     ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word. A
-    batch has the targets of the objectives and of those that the corruption learns itself.
+    batch has the targets of the objectives and of those that the corruption learns itself. `random_ids` is the law of
+    random tokens, by default that of the store.
 
     Raises: ConfigError where an objective asks for what none of the other parts gives; DataError where the store lacks
     a side array.
@@ -71,6 +73,7 @@ class Collator:
         max_targets: int | None = None,
         word_unit: WordUnit = "word",
         corruption: Corruption | None = None,
+        random_ids: AliasTable | None = None,
     ) -> None:
         corruption = corruption or Symbols()
         trained = {**corruption.objectives, **objectives}
@@ -89,25 +92,28 @@ class Collator:
         self._word_unit = word_unit
         self._side_arrays = side_arrays_of(masking, word_unit)
         check_side_arrays(store, self._side_arrays)
-        self._random_ids = replacement.random_ids(store.vocabulary)
+        self._random_ids = replacement.random_ids(store.vocabulary) if random_ids is None else random_ids
 
     def repeated(self, epoch: int) -> int:
         """Return the epoch whose sequences and masks this epoch shows."""
         return epoch if self.num_maskings is None else epoch % self.num_maskings
 
-    def masked(self, table: BlockTable, rows: np.ndarray, epoch: int) -> Masked:
-        """Return the pack of the blocks `rows` [S], masked as this epoch masks them."""
+    def masked(self, table: BlockTable, rows: np.ndarray, epoch: int, *, capacity: int | None = None) -> Masked:
+        """Return the pack of the blocks `rows` [S], masked as this epoch masks them.
+
+        `capacity` is the most tokens to hide where the pack is a part of another; by default `max_targets`.
+        """
         pack = self.format.assemble(self.store, table, rows)
         if self._side_arrays:
             pack = with_side_arrays(pack, self.store, table, rows, self._side_arrays, self._word_unit)
-        return self.mask(pack, epoch)
+        return self.mask(pack, epoch, capacity=capacity)
 
-    def mask(self, pack: Pack, epoch: int) -> Masked:
+    def mask(self, pack: Pack, epoch: int, *, capacity: int | None = None) -> Masked:
         """Choose spans and replace them; the pack itself stays as it is."""
         epoch = self.repeated(epoch)
         select_keys_S = keys_for(self.seed, "masking", epoch, pack.block_ids)
         replace_keys_S = keys_for(self.seed, "replacement", epoch, pack.block_ids)
-        spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets)
+        spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets if capacity is None else capacity)
         hidden = hidden_tokens(pack, spans)
         input_ids = self.replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids, hidden)
         draws = None

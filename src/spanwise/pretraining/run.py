@@ -23,6 +23,8 @@ from spanwise.pretraining.describe import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
+from spanwise.pretraining.mixtures.mixed_source import MixedSource
+from spanwise.pretraining.mixtures.mixture import Data, Mixture, mixture_of, open_mixture, read_data
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.side_arrays import side_arrays_of
@@ -63,10 +65,10 @@ class Ready:
 
     recipe: PretrainingRecipe
     tokenizer: Tokenizer
-    store: TokenStore
+    mixture: Mixture  # of one store or several
     validation: TokenStore | None
     model: PretrainingModel
-    source: PretrainingSource
+    source: PretrainingSource | MixedSource
     identity: dict[str, Any]
     fresh_heads: tuple[str, ...] = ()
     growth: Growth = NO_GROWTH
@@ -77,7 +79,7 @@ def pretrain(
     recipe: PretrainingRecipe,
     *,
     out: str | Path,
-    data: str | Path | None = None,
+    data: Data | None = None,
     text: Paths | None = None,
     valid: Paths | None = None,
     tokenizer: str | Path | None = None,
@@ -95,6 +97,8 @@ def pretrain(
 ) -> TrainingResult:
     """Train `recipe` on a token store (`data`) or on text files (`text`), and leave a model in `out/final`.
 
+    `data` may also be several stores of one tokenizer with their shares of the tokens, `{"A": 0.7, "B": 0.3}` or
+    `["A:0.7", "B:0.3"]`; a list without shares reads every store as often as its size asks.
     `valid` is a store or text files whose masks never change; `tokenizer` a folder to use instead of learning one;
     `init` a Hugging Face folder of BERT type to go on from, whose tokenizer and shape replace the recipe's. Its
     vocabulary grows by `add_tokens` (a list, or a file with one a line; `token_rows` says where their embeddings
@@ -104,8 +108,13 @@ def pretrain(
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
     recipe = settled(recipe, overrides=overrides, budget=budget)
+    if data is not None:
+        read_data(data)  # its shares, before a file is opened
     if (data is None) == (text is None):
         raise ConfigError("give either data (a token store) or text (files to make one from), and not both.")
+    if text is not None and not resume:
+        for name in side_arrays_of(recipe.masking, recipe.word_unit):
+            find_tagger(name)  # told now what a store of one's own needs, not when text has been learned from
     growth = asked_growth(add_tokens, token_rows, longer_positions, has_weights=init is not None)
     for paths in () if resume else (text, valid):  # before a wrong name leaves a run folder behind
         if paths is not None and not (isinstance(paths, str | Path) and Path(paths).is_dir()):
@@ -160,7 +169,7 @@ def make_ready(
     recipe: PretrainingRecipe,
     folder: RunFolder,
     *,
-    data: str | Path | None,
+    data: Data | None,
     text: Paths | None,
     valid: Paths | None = None,
     tokenizer: str | Path | None = None,
@@ -178,29 +187,41 @@ def make_ready(
         recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
     tags = side_arrays_of(recipe.masking, recipe.word_unit)
     try:
-        store = _store(data, text, folder.path / STORE_FOLDER, words, corpus, tags, log)
+        mixture = (
+            open_mixture(data, words)
+            if data is not None
+            else mixture_of(_store(text, folder.path / STORE_FOLDER, words, corpus, tags, log))
+        )
     except DataError as error:
         if data is None or not growth.add_tokens:
             raise
         made = "spanwise prepare TEXT --tokenizer INIT --add-tokens FILE --out STORE"
         raise DataError(f"{error} A store with added tokens is made by `{made}`.") from error
     validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, tags, log)
-    check_inputs(recipe, store, checkpoint)
+    if len(mixture.parts) > 1:
+        log.say(f"Reading {mixture} of the tokens.")
+    for part in mixture.parts:
+        check_inputs(recipe, part.store, checkpoint)
     if checkpoint is None:
-        model, fresh = build_model(recipe, store.vocabulary.size), tuple(recipe.objectives)
+        model, fresh = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives)
     else:
         model, fresh = continue_model(recipe, checkpoint)
         log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}; fresh heads: {', '.join(fresh) or 'none'}.")
     record = to_record(recipe)
     del record["training"]  # the loop compares these values itself, and knows which of them are harmless
-    identity = {"recipe": record, "store": store.sha256, "tokenizer": words.sha256, "init": _init_identity(checkpoint)}
+    identity = {
+        "recipe": record,
+        "store": mixture.identity,
+        "tokenizer": words.sha256,
+        "init": _init_identity(checkpoint),
+    }
     return Ready(
         recipe=recipe,
         tokenizer=words,
-        store=store,
+        mixture=mixture,
         validation=validation,
         model=model,
-        source=training_source(recipe, store),
+        source=training_source(recipe, mixture),
         identity=identity,
         fresh_heads=fresh,
         growth=growth,
@@ -216,7 +237,7 @@ def save_pretrained(folder: Path, ready: Ready) -> None:
         dict(ready.model.heads.items()),
         ready.tokenizer,
         model_type=ready.model_type,
-        extra={"recipe": to_record(ready.recipe), "store": ready.store.sha256, **ready.growth.record},
+        extra={"recipe": to_record(ready.recipe), "store": ready.mixture.identity, **ready.growth.record},
     )
 
 
@@ -238,19 +259,19 @@ def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[
 
 def flops_per_token(ready: Ready) -> float:
     """Operations that training needs for one token of this store, forward and backward."""
-    table = ready.source.table
-    lengths = table.packed_lengths.astype(float)
-    text_share = float(table.text_lengths.sum() / lengths.sum())
-    attended = float((lengths**2).sum() / lengths.sum())
-    return training_flops(
-        ready.recipe, ready.model, length=float(lengths.mean()), attended=attended, text_share=text_share
-    )
+    per_token, attended, text_share = 0.0, 0.0, 0.0
+    for table, share in ready.source.tables:
+        lengths = table.packed_lengths.astype(float)
+        per_token += share / float(lengths.mean())  # sequences
+        attended += share * float((lengths**2).sum() / lengths.sum())
+        text_share += share * float(table.text_lengths.sum() / lengths.sum())
+    return training_flops(ready.recipe, ready.model, length=1 / per_token, attended=attended, text_share=text_share)
 
 
 def _tokenizer(
     recipe: PretrainingRecipe,
     folder: RunFolder,
-    data: str | Path | None,
+    data: Data | None,
     text: Paths | None,
     given: str | Path | None,
     checkpoint: Checkpoint | None,
@@ -264,7 +285,7 @@ def _tokenizer(
             raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")
         return Tokenizer.load(checkpoint.tokenizer_folder)
     if data is not None:
-        return TokenStore.open(data).tokenizer()
+        return TokenStore.open(read_data(data)[0][0]).tokenizer()
     own = folder.path / TOKENIZER_FOLDER
     if not own.exists():
         wanted = recipe.tokenizer
@@ -284,7 +305,6 @@ def _tokenizer(
 
 
 def _store(
-    data: str | Path | None,
     text: Paths | None,
     own: Path,
     words: Tokenizer,
@@ -292,8 +312,6 @@ def _store(
     tags: Sequence[str],
     log: RunLog,
 ) -> TokenStore:
-    if data is not None:
-        return TokenStore.open(data, words)
     if not own.exists():
         taggers = [find_tagger(name) for name in tags]
         report = prepare(cast(Paths, text), words, own, corpus, taggers=taggers)  # without data there is text
@@ -316,7 +334,7 @@ def _validation(
         return None
     if isinstance(valid, str | Path) and Path(valid).is_dir() and _is_store(Path(valid)):
         return TokenStore.open(valid, words)
-    return _store(None, valid, own, words, corpus, tags, log)
+    return _store(valid, own, words, corpus, tags, log)
 
 
 def _is_store(folder: Path) -> bool:

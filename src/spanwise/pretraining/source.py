@@ -102,6 +102,11 @@ class PretrainingSource:
         """The blocks of epoch 0: how many there are, how long, what was dropped or repeated."""
         return self._epoch(0).table
 
+    @property
+    def tables(self) -> list[tuple[BlockTable, float]]:
+        """The blocks of epoch 0 and their share of all tokens: 1, as there is one store."""
+        return [(self.table, 1.0)]
+
     def num_packs(self, epoch: int) -> int:
         """Return the number of packs of an epoch; it differs a little from epoch to epoch."""
         return len(self._epoch(epoch).borders) - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, overload
 
 import torch
 from torch import nn
@@ -17,6 +17,8 @@ from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
+from spanwise.pretraining.mixtures.mixed_source import MixedSource
+from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
@@ -180,9 +182,19 @@ def _with_fresh_pooler(checkpoint: Checkpoint, config: EncoderConfig, seed: int)
     return replace(checkpoint, tensors={**checkpoint.tensors, **fresh})
 
 
-def training_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
-    """The packs a run trains on."""
-    return _source(recipe, store, recipe.training.seed, recipe.batch.packs_per_step, recipe.num_maskings, "shuffled")
+@overload
+def training_source(recipe: PretrainingRecipe, data: TokenStore) -> PretrainingSource: ...
+@overload
+def training_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource | MixedSource: ...
+def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
+    """The packs a run trains on, of one store or several."""
+    parts, batch = _parts(recipe), recipe.batch
+    own: dict[str, Any] = dict(packs_per_step=batch.packs_per_step, num_maskings=recipe.num_maskings)
+    if isinstance(data, Mixture):
+        if len(data.parts) > 1:
+            return MixedSource(data, seed=recipe.training.seed, **own, **parts)
+        data = data.parts[0].store
+    return PretrainingSource(data, seed=recipe.training.seed, **own, **parts)
 
 
 def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
@@ -195,30 +207,20 @@ def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraini
     """
     if hides_tokens(recipe.masking):
         recipe = replace(recipe, replacement=ALL_MASKED)
-    return _source(recipe, store, recipe.training.seed + VALIDATION_PURPOSE, 1, 1, "stored")
+    seed = recipe.training.seed + VALIDATION_PURPOSE
+    return PretrainingSource(store, seed=seed, num_maskings=1, order="stored", **_parts(recipe))
 
 
-def _source(
-    recipe: PretrainingRecipe,
-    store: TokenStore,
-    seed: int,
-    packs_per_step: int,
-    num_maskings: int | None,
-    order: Literal["shuffled", "stored"],
-) -> PretrainingSource:
-    return PretrainingSource(
-        store,
+def _parts(recipe: PretrainingRecipe) -> dict[str, Any]:
+    """What every source of a recipe is made with."""
+    return dict(
         format=recipe.format,
         masking=recipe.masking,
         replacement=recipe.replacement,
         objectives=recipe.objectives,
-        seed=seed,
         max_tokens=recipe.batch.max_tokens,
         max_sequences=recipe.batch.max_sequences,
         max_targets=recipe.batch.max_targets,
-        packs_per_step=packs_per_step,
-        num_maskings=num_maskings,
-        order=order,
         word_unit=recipe.word_unit,
         corruption=recipe.corruption,
     )

@@ -54,7 +54,7 @@ class BatchSource(Protocol):
         ...
 
     def position(self, index: int) -> dict[str, Any]:
-        """What lies before that step: `epoch` (fractional), and `tokens` where it is known ahead."""
+        """What lies before that step: `epoch` (fractional), and `tokens` where known ahead; all others are logged."""
         ...
 
 
@@ -267,7 +267,7 @@ class _Loop:
         record: dict[str, Any] = {
             "step": now.step,
             "total_steps": total,
-            **{key: value for key, value in self.source.position(now.step).items() if key == "epoch"},
+            **{key: value for key, value in self.source.position(now.step).items() if key != "tokens"},
             "loss": sum(weights.get(name, 1.0) * mean for name, mean in means.items()),
             "losses": means,
             "accuracy": sums.accuracies(),

@@ -13,7 +13,18 @@ from torch.utils.data import DataLoader
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.integrations.huggingface import SpanMaskingCollator
-from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
+from spanwise.pretraining.masking import (
+    GeometricSpans,
+    NGrams,
+    NoMasking,
+    NoReplacement,
+    RecurringSpans,
+    Replacement,
+    SubwordTokens,
+    TaggedPhrases,
+    WholeWords,
+)
+from spanwise.pretraining.masking.base import bound
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.seed import keys_for
 from spanwise.text.words import word_starts
@@ -31,7 +42,10 @@ def runs(hidden_L: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
-@pytest.mark.parametrize("masking", [GeometricSpans(), SubwordTokens(), WholeWords()], ids=lambda m: m.part_name)
+MASKINGS = [GeometricSpans(), SubwordTokens(), WholeWords(), NGrams(), RecurringSpans(), NoMasking()]
+
+
+@pytest.mark.parametrize("masking", MASKINGS, ids=lambda m: m.part_name)
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_masks_are_those_of_our_own_packs(collate, rows_of, masking, side):
     rows = [row[: 20 + 7 * i] for i, row in enumerate(rows_of(8, 100))]
@@ -52,7 +66,7 @@ def test_masks_are_those_of_our_own_packs(collate, rows_of, masking, side):
         starts_word=maskable & (vocabulary.starts_word[ids] | follows_special),
         block_ids=collator._keys(collator._read(rows), np.ones(len(ids), dtype=bool), None)[2],
     )
-    spans = masking.select(pack, keys_for(7, "masking", 3, pack.block_ids))
+    spans = bound(masking, vocabulary).select(pack, keys_for(7, "masking", 3, pack.block_ids))
     replaced = collator.replacement.apply(pack, spans, keys_for(7, "replacement", 3, pack.block_ids), vocabulary)
     real = batch["attention_mask"].numpy().astype(bool)
     assert batch["input_ids"].numpy()[real].tolist() == replaced.tolist()
@@ -439,6 +453,20 @@ def test_an_epoch_that_is_set_reaches_living_workers(collate, rows_of):
 
 
 # --- refusals ---
+
+
+def test_a_scheme_that_reads_tags_of_a_store_is_refused(collate):
+    with pytest.raises(ConfigError, match="masking TaggedPhrases reads the tags of a prepared store"):
+        collate(masking=TaggedPhrases())
+
+
+def test_tokens_may_be_hidden_without_being_replaced(collate, rows_of):
+    """For a model that replaces them itself, such as a generator."""
+    rows = rows_of(3, 40)
+
+    batch = collate(replacement=NoReplacement(), return_tensors="np")(rows)
+
+    assert hidden_of(batch).any() and (batch["input_ids"] == np.stack(rows)).all()
 
 
 def test_a_tokenizer_without_a_mask_token_is_refused():

@@ -5,7 +5,8 @@ import logging
 
 import pytest
 import torch
-from safetensors.torch import load_file
+import torch.nn.functional as F
+from safetensors.torch import load_file, save_file
 from toy_encoders import PlainEncoder, bert_of
 
 import spanwise
@@ -110,6 +111,38 @@ def test_training_goes_on_from_a_run_of_ours(tmp_path, batch_of, caplog):
     assert torch.equal(model.sbo_head.positions.weight, fresh.sbo_head.positions.weight)
 
 
+def test_a_head_under_the_released_names_gives_the_papers_logits(tmp_path):
+    """7A-19: left, right, position, under the keys of the original code, LayerNorm as gamma and beta."""
+    from transformers import AutoModel
+
+    bert = bert_of()
+    bert.config.save_pretrained(tmp_path)
+    table, front = bert.get_input_embeddings().weight.detach(), "cls.pair_target_predictions."
+    layers = f"{front}mlp_layer_norm."
+    shapes = {f"{front}position_embeddings.weight": (15, 200), f"{layers}linear1.weight": (16, 232)}
+    shapes |= {f"{layers}linear2.weight": (16, 16), f"{front}bias": (500,)}
+    shapes |= {f"{layers}{name}": (16,) for name in ("linear1.bias", "linear2.bias")}
+    shapes |= {f"{layers}layer_norm{n}.{kind}": (16,) for n in (1, 2) for kind in ("gamma", "beta")}
+    head = {name: 0.3 * torch.randn(shape) for name, shape in shapes.items()}
+    state = {f"bert.{name}": tensor.clone() for name, tensor in bert.state_dict().items()}
+    save_file(
+        {**state, **head, f"{front}decoder.weight": table.clone()}, tmp_path / "model.safetensors", {"format": "pt"}
+    )
+
+    model = SpanBoundaryPretraining.from_pretrained(tmp_path, AutoModel)
+    hidden, marks = torch.randn(1, 5, 16), torch.tensor([[0, 1, 1, 1, 0]])
+    logits = model.sbo_head(hidden, marks)
+
+    position = head[f"{front}position_embeddings.weight"][:3]
+    inner = torch.cat([hidden[0, [0, 0, 0]], hidden[0, [4, 4, 4]], position], dim=1)
+    for n in (1, 2):
+        inner = F.gelu(F.linear(inner, head[f"{layers}linear{n}.weight"], head[f"{layers}linear{n}.bias"]))
+        inner = F.layer_norm(
+            inner, (16,), head[f"{layers}layer_norm{n}.gamma"], head[f"{layers}layer_norm{n}.beta"], 1e-12
+        )
+    torch.testing.assert_close(logits, F.linear(inner, table, head[f"{front}bias"]), atol=1e-5, rtol=0)
+
+
 def test_a_stock_masked_lm_keeps_its_head_and_a_fresh_one_is_named(tmp_path, caplog):
     from transformers import AutoModel, BertForMaskedLM
 
@@ -121,6 +154,22 @@ def test_a_stock_masked_lm_keeps_its_head_and_a_fresh_one_is_named(tmp_path, cap
 
     assert torch.equal(model.mlm_head.dense.weight, stock.cls.predictions.transform.dense.weight)
     assert [record.message for record in caplog.records] == [f"{tmp_path} has no sbo head; it starts fresh."]
+
+
+def test_other_families_that_we_know_are_loaded_with_their_heads(trained, batch_of, tmp_path):
+    from transformers import AutoModel, RobertaConfig, RobertaModel
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    settings = {"vocab_size": 500, "max_position_embeddings": 66, "pad_token_id": 1, "type_vocab_size": 1, **sizes}
+    model, batch = trained(RobertaModel(RobertaConfig(**settings)).eval()), batch_of()
+    model.save_pretrained(tmp_path)
+
+    again = SpanBoundaryPretraining.from_pretrained(tmp_path, AutoModel).eval()
+    checkpoint = read_folder(tmp_path)
+
+    torch.testing.assert_close(again(**batch).loss, model(**batch).loss)
+    assert sorted(checkpoint.heads) == ["mlm", "sbo"] and not checkpoint.report.unexpected
+    assert torch.equal(checkpoint.heads["sbo"]["linear1.weight"], model.sbo_head.linear1.weight)
 
 
 def test_encoders_of_families_that_we_do_not_know_come_back(trained, batch_of, tmp_path):
@@ -138,7 +187,7 @@ def test_encoders_of_families_that_we_do_not_know_come_back(trained, batch_of, t
     content = bytearray((tmp_path / "heads.safetensors").read_bytes())
     content[-1] ^= 1
     (tmp_path / "heads.safetensors").write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"heads.safetensors is damaged"):
+    with pytest.raises(CheckpointError, match=r"heads.safetensors is damaged: its SHA-256"):
         SpanBoundaryPretraining.from_pretrained(tmp_path, AutoModel)
 
 

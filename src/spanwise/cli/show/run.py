@@ -31,6 +31,7 @@ def show_run(run: Path, /, *, json: bool = False) -> None:
         "step": last.get("step", 0),
         "total_steps": last.get("total_steps"),
         "tokens": last.get("tokens", 0),
+        "epochs": last.get("epochs", last.get("epoch")),
         "seconds": last.get("seconds", 0.0),
         "tokens_per_second": read.tokens_per_second,
         "losses": last.get("losses", {}),
@@ -51,6 +52,7 @@ def show_run(run: Path, /, *, json: bool = False) -> None:
         ("Recipe", found["recipe"]),
         ("Steps", steps),
         ("Tokens", found["tokens"]),
+        ("Epochs", _told_epochs(found["epochs"])),
         ("Time", format_seconds(found["seconds"])),
         ("Speed", f"{found['tokens_per_second']:,.0f} real tokens a second" if found["tokens_per_second"] else None),
         ("Losses", losses or None),
@@ -64,3 +66,10 @@ def show_run(run: Path, /, *, json: bool = False) -> None:
         print_table(["part", "time", "share"], rows)
     if evaluation:
         print_table(["evaluation", "value"], list(evaluation.items()))
+
+
+def _told_epochs(epochs: float | dict[str, float] | None) -> str | None:
+    """How often the text was read; for a mixture of stores, each of them."""
+    if isinstance(epochs, dict):
+        return ", ".join(f"{name} {value:.2f}" for name, value in epochs.items())
+    return None if epochs is None else f"{epochs:.2f}"

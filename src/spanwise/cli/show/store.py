@@ -1,12 +1,31 @@
-"""`spanwise show store`: what a token store holds."""
+"""`spanwise show store`: what a token store holds, and what a format makes of it."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, Any
 
-from spanwise.cli.console import print_json, print_pairs, print_table
+from cyclopts import Parameter
+
+from spanwise.cli.console import print_json, print_pairs, print_table, say, standard_output
+from spanwise.errors import ConfigError
+
+SEGMENT_STYLES = ("cyan", "yellow")  # of A and B; further documents of a sequence take turns
+SPECIAL_STYLE = "bold magenta"
 
 
-def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = False) -> None:
-    """Show what a token store holds: counts, lengths, its most frequent tokens.
+def show_store(
+    store: Path,
+    /,
+    *,
+    tokenizer: Path | None = None,
+    format: str | None = None,
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    examples: int = 3,
+    seed: int = 0,
+    epoch: int = 0,
+    json: bool = False,
+) -> None:
+    """Show what a token store holds; with --format, real sequences that training would read.
 
     Parameters
     ----------
@@ -14,17 +33,38 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
         Folder of the store.
     tokenizer
         Folder of the tokenizer; needed for a store of other tools (Megatron-LM .bin and .idx), which holds none.
+    format
+        An input format, such as single-segment, full-sentences, sentence-pair or ordered-pair: show its sequences.
+    overrides
+        Change a value of the format: max_length=64. May be repeated.
+    examples
+        How many sequences of the format.
+    seed
+        Of the format's draws and order.
+    epoch
+        The epoch whose sequences are shown; formats that draw make others in each.
     json
         Print one JSON object.
     """
-    import numpy as np
-
     from spanwise.data.token_store import TokenStore
     from spanwise.text.tokenizers import Tokenizer
 
+    if overrides and format is None:
+        raise ConfigError("--set changes values of a format: add --format NAME.")
+    if examples < 1 or epoch < 0:
+        raise ConfigError(f"--examples must be at least 1 and --epoch at least 0, got {examples} and {epoch}.")
     words = None if tokenizer is None else Tokenizer.load(tokenizer)
     opened = TokenStore.open(store, words)
     words = words or opened.tokenizer()
+    if format is None:
+        _show_counts(store, opened, words, json)
+    else:
+        _show_format(opened, words, format, overrides or [], examples, seed, epoch, json)
+
+
+def _show_counts(store: Path, opened, words, json: bool) -> None:
+    import numpy as np
+
     counts = opened.vocabulary.unigram_counts
     top = np.argsort(-counts, kind="stable")[:10]
     lengths = opened.sentence_lengths
@@ -34,8 +74,8 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
         "longest": int(lengths.max(initial=0)),
     }
     vocabulary_used = float(np.count_nonzero(counts) / max(1, opened.vocabulary.size))
-    unk_id = opened.vocabulary.unk_id
-    unknown_share = float(counts[unk_id] / max(1, opened.num_tokens)) if unk_id >= 0 else 0.0
+    unknown_id = opened.vocabulary.unk_id  # byte-level tokenizers have none
+    unknown_share = 0.0 if unknown_id < 0 else float(counts[unknown_id] / max(1, opened.num_tokens))
     most_frequent = list(zip(words.tokens(top), counts[top].tolist(), strict=True))
     record = {
         "path": str(store),
@@ -70,3 +110,38 @@ def show_store(store: Path, /, *, tokenizer: Path | None = None, json: bool = Fa
         ["token", "count", "share"],
         [[token, count, f"{count / max(1, opened.num_tokens):.2%}"] for token, count in most_frequent],
     )
+
+
+def _show_format(opened, words, name: str, overrides: list[str], count: int, seed: int, epoch: int, json: bool) -> None:
+    from spanwise.config import override, to_record
+    from spanwise.pretraining.formats.examples import find_format, format_examples
+
+    part = override(find_format(name)(), overrides)
+    found = format_examples(opened, part, words, count=count, seed=seed, epoch=epoch)
+    if json:
+        print_json({"format": to_record(part), "seed": seed, "epoch": epoch, **asdict(found)})
+        return
+    shares = [f"{label} {number / max(1, found.num_blocks):.1%}" for label, number in found.labels.items()]
+    pairs: list[tuple[str, Any]] = [
+        ("Format", f"{type(part).__name__}, epoch {epoch} of seed {seed}"),
+        ("Sequences", f"{found.num_blocks:,}, mean {found.mean_tokens:.1f} tokens, longest {found.longest:,}"),
+        ("Dropped", f"{found.num_tokens_dropped / max(1, opened.num_tokens):.2%} of the store's tokens"),
+        ("Repeated", f"{found.num_tokens_repeated / max(1, opened.num_tokens):.2%}"),
+    ]
+    print_pairs([*pairs, *([("Labels", ", ".join(shares))] if shares else [])])
+    for example in found.examples:
+        label = "" if example.label is None else f", label {example.label}: {example.label_name}"
+        say("")
+        say(f"Block {example.block:,}, {len(example.tokens)} tokens{label}")
+        standard_output().print(_coloured(example.stretches))
+
+
+def _coloured(stretches):
+    """Return the text of a sequence, A and B in colours of their own."""
+    from rich.text import Text
+
+    line = Text()
+    for stretch in stretches:
+        style = SPECIAL_STYLE if stretch.is_special else SEGMENT_STYLES[stretch.segment % len(SEGMENT_STYLES)]
+        line.append((" " if line else "") + stretch.text, style=style)
+    return line

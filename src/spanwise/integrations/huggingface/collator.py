@@ -24,8 +24,8 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.integrations.huggingface import arrays
 from spanwise.integrations.huggingface.rows import TOKEN_KEYS, Rows, read_rows
 from spanwise.integrations.huggingface.tokenizer_tables import vocabulary_of
-from spanwise.pretraining.masking import GeometricSpans, Replacement
-from spanwise.pretraining.masking.base import MaskingScheme
+from spanwise.pretraining.masking import GeometricSpans, NoReplacement, Replacement
+from spanwise.pretraining.masking.base import MaskingScheme, bound
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import derive_key, keys_for
 
@@ -41,7 +41,7 @@ class SpanMaskingCollator:
     `spanwise.pretraining.masking` (spans of whole words and 80/10/10 a span when left out). Random tokens follow
     `unigram_counts` [V] where given, as in the paper, else all tokens alike; they are never specials. Where words start
     is told from the ids by one table; an example may bring its own `word_ids`, and `special_tokens_mask` for more
-    that must stay visible.
+    that must stay visible (under the Trainer both need `remove_unused_columns=False`).
 
     Examples are dictionaries with `input_ids` (lists, arrays, tensors), or ids alone, or a tokenizer's whole batch;
     they are never changed. Out come `input_ids`, `attention_mask`, `labels` (-100 where nothing is hidden),
@@ -65,7 +65,7 @@ class SpanMaskingCollator:
         tokenizer: Any,
         *,
         masking: MaskingScheme | None = None,
-        replacement: Replacement | None = None,
+        replacement: Replacement | NoReplacement | None = None,
         unigram_counts: Any = None,
         seed: int = 0,
         epoch: int | None = None,
@@ -78,7 +78,7 @@ class SpanMaskingCollator:
     ) -> None:
         self.tokenizer = tokenizer
         self.vocabulary = vocabulary_of(tokenizer, unigram_counts)
-        self.masking = masking if masking is not None else GeometricSpans()
+        self.masking = bound(masking if masking is not None else GeometricSpans(), self.vocabulary)
         self.replacement = replacement if replacement is not None else _replacement(unigram_counts is not None)
         self.seed = seed
         self.padding, self.max_length, self.pad_to_multiple_of = padding, max_length, pad_to_multiple_of
@@ -86,8 +86,9 @@ class SpanMaskingCollator:
         self.extra_keys = frozenset([extra_keys] if isinstance(extra_keys, str) else extra_keys)
         self.return_tensors = return_tensors
         self._check()
-        # where nothing random is drawn, any law will do, and counts are not needed
-        law = self.replacement if self.replacement.random else replace(self.replacement, random_law="uniform")
+        law = self.replacement
+        if isinstance(law, Replacement) and not law.random:  # any law will do, and counts are not needed
+            law = replace(law, random_law="uniform")
         self._random_ids = law.random_ids(self.vocabulary)
         self._eos_id: int | None = getattr(tokenizer, "eos_token_id", None)
         self._num_calls = 0
@@ -216,7 +217,12 @@ class SpanMaskingCollator:
         return -(-length // multiple) * multiple
 
     def _check(self) -> None:
-        if self.replacement.mask and self.vocabulary.mask_id < 0:
+        if getattr(self.masking, "side_arrays", ()):
+            raise ConfigError(
+                f"masking {type(self.masking).__name__} reads the tags of a prepared store; examples have none. Take "
+                "another scheme here."
+            )
+        if getattr(self.replacement, "mask", 0.0) and self.vocabulary.mask_id < 0:
             raise ConfigError(
                 f"{type(self.tokenizer).__name__} has no mask token, which the replacement puts there. Add one: "
                 "tokenizer.add_special_tokens({'mask_token': '[MASK]'}), then "

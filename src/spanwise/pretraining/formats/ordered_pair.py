@@ -34,6 +34,7 @@ class OrderedPair(TwoSegments):
     """
 
     gives: ClassVar[frozenset[str]] = frozenset({"pair_label", "swapped_order"})
+    label_names: ClassVar[tuple[str, str]] = ("in order", "swapped")
 
     swapped_share: float = 0.5
 

@@ -41,6 +41,7 @@ class SentencePair(TwoSegments):
     """
 
     gives: ClassVar[frozenset[str]] = frozenset({"pair_label", "random_next"})
+    label_names: ClassVar[tuple[str, str]] = ("next", "random")
 
     random_share: float = 0.5
     sentences: Literal["many", "one"] = "many"

@@ -1,0 +1,264 @@
+"""Fill blanks: `spanwise.pipeline("fill-mask", model="run/final")("Denver [MASK] the game.")`.
+
+The call and the keys of the pipeline of `transformers`. Beyond it: the span-boundary head answers too, blanks side by
+side can be filled jointly, a text longer than the model is read around each blank, and every answer says where in the
+text its blank stood.
+Differs: a text may not make special tokens, but for the mask token; several blanks of one text are told apart by runs
+where `joint` is set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanwise.errors import CheckpointError, DataError
+from spanwise.interop.huggingface import read_folder
+from spanwise.pipelines.blanks import BlankedText, BlankEncoder, window_of
+from spanwise.pipelines.given import OptionError, check_framework, chosen_device, option_values, precision_of, readable
+from spanwise.pipelines.mask_model import HEADS, HeadName, MaskModel, Question
+from spanwise.runtime.device import Precision, choose_device
+from spanwise.tasks.checkpoint import open_tokenizer
+
+HARMLESS = frozenset({"padding", "truncation", "batch_size", "num_workers", "tokenizer_kwargs"})
+
+
+class BlankError(DataError, ValueError):
+    """A text without a blank, or one that is no text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FillOptions:
+    """The options of a call.
+
+    `top_k` best guesses; `targets` (a word or several) are the only ones considered. `joint` fills the blanks of a run
+    together, from left to right, each in view of the last: `num_beams` unfinished phrases are kept (None: the larger
+    of 5 and `top_k`; 1 is greedy).
+    """
+
+    top_k: int = 5
+    targets: str | Sequence[str] | None = None
+    joint: bool = False
+    num_beams: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("top_k", "num_beams"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise OptionError(f"{name} must be at least 1, got {value}.")
+        if self.num_beams is not None and not self.joint:
+            raise OptionError("num_beams belongs to joint=True; blanks that are filled alone need none.")
+
+
+_OPTIONS = tuple(FillOptions.__dataclass_fields__)
+Asked = Sequence[tuple[BlankedText, tuple[int, int]]]  # texts, each with one of its runs of blanks
+
+
+class FillMaskPipeline:
+    """`fill("Paris is the [MASK] of France.")` -> `[{"score", "token", "token_str", "sequence", "start", "end"}, ...]`.
+
+    `model` is a folder (or hub id) with a masked-LM head (`head="mlm"`), a span-boundary head ("sbo", which sees the
+    two tokens around a run of blanks alone) or both; objects of transformers are read through their
+    `save_pretrained`. `tokenizer` is another folder or a `Tokenizer`. The options of a call (see `FillOptions`) can be
+    given here as new defaults. `device` is a torch name, or a number as in transformers (-1 is the CPU).
+
+    Raises: CheckpointError for a model without the head, a causal one, or one whose tokenizer has no mask token.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        *,
+        head: HeadName = "mlm",
+        device: str | int | None = None,
+        precision: Precision | None = None,
+        framework: str = "pt",
+        use_fast: bool = True,
+        torch_dtype: Any = None,
+        dtype: Any = None,
+        **options: Any,
+    ) -> None:
+        check_framework(framework)
+        if head not in HEADS:
+            raise OptionError(f"head is 'mlm', 'sbo' or 'both', got {head!r}.")
+        with contextlib.ExitStack() as stack:
+            model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
+            checkpoint = read_folder(model)
+            self.model = MaskModel(checkpoint, head)
+            self.tokenizer = open_tokenizer(checkpoint, tokenizer)
+        if self.tokenizer.mask_id < 0:
+            raise CheckpointError(f"the tokenizer of {checkpoint.folder} has no mask token to mark blanks with.")
+        self.model.to(choose_device(chosen_device(device))).eval()
+        self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
+        self._encoder = BlankEncoder(self.tokenizer)
+        self._defaults = option_values(options, _OPTIONS, HARMLESS, "fill-mask")
+        FillOptions(**self._defaults)
+
+    @property
+    def mask_token(self) -> str:
+        """What marks a blank in a text."""
+        return self._encoder.mask_piece
+
+    def __call__(self, inputs: Any, **options: Any) -> Any:
+        """Fill the blanks of a text, a list of texts, or a generator of them (answers then come as a generator).
+
+        A text with one blank gives a list of at most `top_k` dictionaries, best first: `score` (its probability),
+        `token`, `token_str`, `sequence` (the text with the blank filled), `start` and `end` (half-open characters of
+        the blank). Several blanks give one such list each, every blank filled on its own while the others stay. With
+        `joint=True` there is one list a run of blanks instead; for runs of several blanks `token` is then a list, and
+        `token_str` the phrase. A list of one text counts as one text, as in transformers.
+
+        Raises: BlankError (a DataError and ValueError) for a text without blanks; OptionError for an option.
+        """
+        given = option_values(options, _OPTIONS, HARMLESS, "fill-mask")
+        chosen = FillOptions(**{**self._defaults, **given})
+        targets = self._target_ids(chosen.targets)
+        if isinstance(inputs, types.GeneratorType):
+            return self._stream(inputs, chosen, targets)
+        if isinstance(inputs, str):
+            return self._fill([inputs], chosen, targets)[0]
+        if not isinstance(inputs, Iterable):
+            raise BlankError(f"a text or a list of texts is expected, got {type(inputs).__name__}.")
+        results = self._fill(list(inputs), chosen, targets)
+        return results[0] if len(results) == 1 else results
+
+    def _stream(self, texts: Iterator[Any], options: FillOptions, targets: np.ndarray | None) -> Iterator[Any]:
+        for text in texts:
+            yield self._fill([text], options, targets)[0]
+
+    def _fill(self, texts: list[Any], options: FillOptions, targets: np.ndarray | None) -> list[Any]:
+        blanked = [self._blanked(number, text) for number, text in enumerate(texts)]
+        asked = [(text, run) for text in blanked for run in text.runs]
+        answers = self._phrases(asked, options, targets) if options.joint else self._tokens(asked, options, targets)
+        found, place = [], 0
+        for text in blanked:
+            own = [answer for run_answers in answers[place : place + len(text.runs)] for answer in run_answers]
+            place += len(text.runs)
+            found.append(own[0] if len(own) == 1 else own)
+        return found
+
+    def _blanked(self, number: int, text: Any) -> BlankedText:
+        if not isinstance(text, str):
+            raise BlankError(f"text {number} is a {type(text).__name__}; a string is expected.")
+        blanked = self._encoder.encode(text)
+        if not blanked.runs:
+            raise BlankError(f"text {number} has no {self.mask_token}, which marks what to fill: {text[:60]!r}")
+        capacity = self._capacity
+        start, end = max(blanked.runs, key=lambda run: run[1] - run[0])
+        if end - start > capacity:
+            raise BlankError(f"text {number} has {end - start} blanks in a row; this model reads {capacity} tokens.")
+        return blanked
+
+    @property
+    def _capacity(self) -> int:
+        return self.model.encoder.config.max_positions - 2
+
+    def _question(
+        self, text: BlankedText, run: tuple[int, int], blanks: Sequence[int], filled: Sequence[int] = ()
+    ) -> Question:
+        """The text around a run with [CLS] and [SEP]; `filled` are ids of the run's first blanks, `blanks` places."""
+        ids = text.ids.copy()
+        ids[run[0] : run[0] + len(filled)] = filled
+        first, last = window_of(len(ids), run, self._capacity)
+        shift = 1 - first
+        return Question(
+            ids=np.concatenate([[self.tokenizer.cls_id], ids[first:last], [self.tokenizer.sep_id]]),
+            blanks=np.array(blanks, dtype=np.int64) + shift,
+            run=(run[0] + shift, run[1] + shift),
+        )
+
+    def _tokens(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[Any]]:
+        """For each run the answers of each of its blanks."""
+        questions = [self._question(text, run, range(*run)) for text, run in asked]
+        answers = []
+        for (text, run), logs_kV in zip(asked, self.model.log_probs(questions, precision=self.precision), strict=True):
+            single = len(text.runs) == 1 and run[1] - run[0] == 1
+            answers.append(
+                [
+                    [
+                        self._answer(text, (place, place + 1), [token], score, alone=single)
+                        for token, score in _best(log_V, options.top_k, targets)
+                    ]
+                    for place, log_V in zip(range(*run), logs_kV, strict=True)
+                ]
+            )
+        return answers
+
+    def _phrases(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[Any]]:
+        """For each run one list of phrases, found by a beam from left to right."""
+        width = options.num_beams or max(5, options.top_k)
+        return [[self._beam(text, run, width, options.top_k, targets)] for text, run in asked]
+
+    def _beam(
+        self, text: BlankedText, run: tuple[int, int], width: int, top_k: int, targets: np.ndarray | None
+    ) -> list[dict[str, Any]]:
+        beams: list[tuple[list[int], float]] = [([], 0.0)]
+        for place in range(*run):
+            questions = [self._question(text, run, [place], filled) for filled, _ in beams]
+            logs = self.model.log_probs(questions, precision=self.precision)
+            grown = [
+                ([*filled, token], total + float(np.log(score)))
+                for (filled, total), log_1V in zip(beams, logs, strict=True)
+                for token, score in _best(log_1V[0], max(width, top_k), targets)
+                if score > 0.0
+            ]
+            beams = sorted(grown, key=lambda beam: -beam[1])[: max(width, top_k) if place == run[1] - 1 else width]
+        alone = len(text.runs) == 1
+        return [self._answer(text, run, ids, float(np.exp(total)), alone=alone) for ids, total in beams[:top_k]]
+
+    def _answer(
+        self, text: BlankedText, places: tuple[int, int], tokens: list[int], score: float, *, alone: bool
+    ) -> dict[str, Any]:
+        """One dictionary; the special tokens of the sequence are shown where other blanks are left in it."""
+        ids = text.ids.copy()
+        ids[places[0] : places[1]] = tokens
+        whole = np.concatenate([[self.tokenizer.cls_id], ids, [self.tokenizer.sep_id]])
+        if alone:
+            whole = whole[~np.isin(whole, list(self.tokenizer.special_ids))]
+        return {
+            "score": score,
+            "token": tokens if len(tokens) > 1 else tokens[0],
+            "token_str": self.tokenizer.decode(tokens),
+            "sequence": self.tokenizer.decode(whole),
+            "start": int(text.offsets[places[0], 0]),
+            "end": int(text.offsets[places[1] - 1, 1]),
+        }
+
+    def _target_ids(self, targets: str | Sequence[str] | None) -> np.ndarray | None:
+        """Ids of the words to consider; of a word in several pieces the first, which is said."""
+        if targets is None:
+            return None
+        found: dict[int, None] = {}
+        for target in [targets] if isinstance(targets, str) else targets:
+            number = self.tokenizer.token_to_id(target)
+            if number is None:
+                pieces = self.tokenizer.encode(target).ids
+                if not len(pieces):
+                    warnings.warn(f"target {target!r} has no token; it is left out.", UserWarning, stacklevel=3)
+                    continue
+                number = int(pieces[0])
+                piece = self.tokenizer.tokens([number])[0]
+                words = f"target {target!r} is no single token; {piece!r} is asked for."
+                warnings.warn(words, UserWarning, stacklevel=3)
+            found[number] = None
+        if not found:
+            raise OptionError("targets names no word that has a token; name at least one, or leave it out.")
+        return np.array(list(found), dtype=np.int64)
+
+
+def _best(log_V: Tensor, top_k: int, targets: np.ndarray | None) -> list[tuple[int, float]]:
+    """(id, probability) of the best ids, or of the best targets."""
+    ids = None if targets is None else torch.from_numpy(targets)
+    considered = log_V if ids is None else log_V[ids]
+    values, places = considered.topk(min(top_k, len(considered)))
+    chosen = places if ids is None else ids[places]
+    return list(zip(chosen.tolist(), values.exp().tolist(), strict=True))

@@ -1,0 +1,113 @@
+"""An encoder with the heads that guess hidden tokens, asked for the blanks of texts.
+
+Letters: n tokens of one question, k blanks asked for, V vocabulary, D hidden size, T tokens of a pack.
+Source: the masked-LM head after BERT, section 3.1; the span-boundary head after SpanBERT, section 3.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from spanwise.errors import CheckpointError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
+from spanwise.nn.sequences import Sequences
+from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.nn.vocabulary_loss import vocabulary_logits
+from spanwise.runtime.device import Precision, autocast, resolve_precision
+
+PACK_TOKENS = 4096
+HeadName = Literal["mlm", "sbo", "both"]
+HEADS: dict[str, tuple[str, ...]] = {"mlm": ("mlm",), "sbo": ("sbo",), "both": ("mlm", "sbo")}
+_TITLES = {"mlm": "masked-LM", "sbo": "span-boundary"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One sequence with [CLS] and [SEP], and which of its tokens to guess."""
+
+    ids: np.ndarray  # [n] int64
+    blanks: np.ndarray  # [k] int64: places to guess
+    run: tuple[int, int]  # the half-open run of hidden tokens that they lie in: 0 < start, end < n
+
+
+class MaskModel(nn.Module):
+    """Guesses of one head or of both; of both, the mean of their log-probabilities, made to sum to one again."""
+
+    def __init__(self, checkpoint: Checkpoint, head: HeadName) -> None:
+        """Raises: CheckpointError for a causal encoder, or a folder without the head."""
+        super().__init__()
+        if checkpoint.config.causal:
+            raise CheckpointError(
+                f"{checkpoint.folder} is a causal model: it sees what stands before a blank, not what follows. Blanks "
+                "are filled by models that were trained on hidden tokens."
+            )
+        lacking = [name for name in HEADS[head] if name not in checkpoint.heads]
+        if lacking:
+            raise CheckpointError(
+                f"{checkpoint.folder} ({checkpoint.source_class}) has no {_TITLES[lacking[0]]} head, and guesses of a "
+                "fresh one would be noise. Name a folder that kept it, or train it: spanwise pretrain RECIPE --init "
+                f"{checkpoint.folder} --text FILES --out RUN" + _what_there_is(checkpoint)
+            )
+        self.encoder = build_encoder(checkpoint)
+        heads = {name: build_head(checkpoint, name, self.encoder) for name in HEADS[head]}
+        self.heads = nn.ModuleDict({name: made for name, made in heads.items() if made is not None})
+
+    def log_probs(self, questions: Sequence[Question], *, precision: Precision = "fp32") -> Iterator[Tensor]:
+        """Log-probabilities of all ids at the blanks of each question, float32 [k, V] on the CPU, in order.
+
+        They are made pack by pack as they are asked for: those of many texts together would fill the memory.
+        """
+        resolved = resolve_precision(precision, self.encoder.word_embedding.device)
+        for pack in _packs(questions):
+            yield from self._pack_log_probs(pack, resolved)
+
+    @torch.inference_mode()
+    def _pack_log_probs(self, pack: Sequence[Question], precision: Literal["fp32", "bf16"]) -> Sequence[Tensor]:
+        device = self.encoder.word_embedding.device
+        lengths = [len(question.ids) for question in pack]
+        ids_T = torch.from_numpy(np.concatenate([question.ids for question in pack])).to(device)
+        sequences = Sequences.from_lengths(lengths).to(device)
+        with autocast(precision, device):
+            hidden_TD = self.encoder(ids_T, torch.zeros_like(ids_T), sequences)
+            scores = [self._scores(head, hidden_TD, pack, lengths) for head in self.heads.values()]
+        total = torch.stack([torch.log_softmax(score, -1) for score in scores]).mean(0)
+        if len(scores) > 1:
+            total = torch.log_softmax(total, -1)
+        return total.cpu().split([len(question.blanks) for question in pack])
+
+    def _scores(self, head: nn.Module, hidden: Tensor, pack: Sequence[Question], lengths: Sequence[int]) -> Tensor:
+        """Scores [k of all questions, V] of one head."""
+        device, counts = hidden.device, [len(question.blanks) for question in pack]
+        begin_k = np.repeat(np.cumsum([0, *lengths[:-1]]), counts)  # where the question of each blank begins
+        place_k = begin_k + np.concatenate([question.blanks for question in pack])
+        if isinstance(head, SpanBoundaryHead):
+            start_k = begin_k + np.repeat([question.run[0] for question in pack], counts)
+            end_k = begin_k + np.repeat([question.run[1] for question in pack], counts)
+            index_k = np.minimum(place_k - start_k, head.num_positions - 1)
+            left, right, index = (torch.from_numpy(column).to(device) for column in (start_k - 1, end_k, index_k))
+            rows = head.transform(hidden[left], hidden[right], index)
+        else:
+            assert isinstance(head, MaskedLMHead)
+            rows = head.transform(hidden[torch.from_numpy(place_k).to(device)])
+        assert isinstance(head, TiedDecoder)
+        return vocabulary_logits(rows, head.weight, head.bias, self.encoder.config.vocab_size)
+
+
+def _packs(questions: Sequence[Question]) -> list[list[Question]]:
+    """Questions in order, about PACK_TOKENS tokens together."""
+    ends = np.cumsum([len(question.ids) for question in questions]) // PACK_TOKENS
+    groups = itertools.groupby(zip(questions, ends, strict=True), lambda pair: pair[1])
+    return [[question for question, _ in group] for _, group in groups]
+
+
+def _what_there_is(checkpoint: Checkpoint) -> str:
+    there = [name for name in _TITLES if name in checkpoint.heads]
+    return f". It has the {_TITLES[there[0]]} head: head={there[0]!r} asks that." if there else "."

@@ -1,0 +1,85 @@
+"""The blocks of one store in visiting order, epoch after epoch: an endless stream with places.
+
+Letters: n blocks of an epoch, k places.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+
+from spanwise.data.order import permutation
+from spanwise.errors import DataError
+from spanwise.pretraining.collate import Collator
+from spanwise.pretraining.formats.base import BlockTable
+
+KEPT_EPOCHS = 8  # of a small store, several lie in one pack
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaidEpoch:
+    """The blocks of one epoch and the order in which they are visited."""
+
+    table: BlockTable
+    order: np.ndarray  # [n] int64, block ids
+
+
+class BlockStream:
+    """Place p is the p-th block that is visited. A pure function of (store, format, seed).
+
+    Raises: DataError for a store without text.
+    """
+
+    def __init__(self, collator: Collator) -> None:
+        self.collator = collator
+        self._kept: dict[int, LaidEpoch] = {}
+        self._first_places = [0]  # of epoch e; epochs differ in length where the format draws anew
+        self.epoch(0)
+
+    def epoch(self, epoch: int) -> LaidEpoch:
+        """Return the blocks of an epoch, laid out again where they are not kept any more."""
+        laid = self._kept.get(epoch)
+        if laid is None:
+            laid = self._lay_out(epoch)
+            while len(self._kept) >= KEPT_EPOCHS:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[epoch] = laid
+        while len(self._first_places) <= epoch + 1:
+            known = len(self._first_places) - 1
+            size = laid.table.num_blocks if known == epoch else self.epoch(known).table.num_blocks
+            self._first_places.append(self._first_places[known] + size)
+        return laid
+
+    def place(self, place: int) -> tuple[int, int]:
+        """Return (epoch, place in that epoch) of a place of the stream."""
+        while self._first_places[-1] <= place:
+            self.epoch(len(self._first_places) - 1)
+        epoch = bisect_right(self._first_places, place) - 1
+        return epoch, place - self._first_places[epoch]
+
+    def passed(self, place: int) -> float:
+        """Return the epochs that lie before a place, as a fraction."""
+        epoch, inside = self.place(place)
+        return epoch + inside / self.epoch(epoch).table.num_blocks
+
+    def rows(self, first: int, last: int) -> list[tuple[int, np.ndarray]]:
+        """Return the blocks at the places `first` to `last` as (epoch, block ids), one entry an epoch."""
+        found = []
+        while first < last:
+            epoch, inside = self.place(first)
+            order = self.epoch(epoch).order[inside : inside + last - first]
+            found.append((epoch, order))
+            first += len(order)
+        return found
+
+    def _lay_out(self, epoch: int) -> LaidEpoch:
+        collator = self.collator
+        if not collator.format.changes_with_epoch and self._kept:
+            table = next(iter(self._kept.values())).table
+        else:
+            table = collator.format.blocks(collator.store, collator.seed, collator.repeated(epoch))
+        if table.num_blocks == 0:
+            raise DataError("the token store holds no text; prepare a corpus that does.")
+        return LaidEpoch(table=table, order=permutation(collator.seed, epoch, table.num_blocks))

@@ -1,0 +1,274 @@
+"""The batches of a run that reads several stores, each with its share of the tokens.
+
+The next block always comes from the store that is furthest behind its share, so that after every block each store has
+its share of all tokens to within one block of each. Where a step falls is found by walking from the start of the run, a
+chunk of blocks at a time; the walk is compiled and keeps only where each chunk begins.
+Letters: c stores, m blocks of a chunk, p packs of a chunk.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from spanwise.data.batch import Batch
+from spanwise.data.packing import pack_boundaries
+from spanwise.errors import ConfigError
+from spanwise.pretraining.collate import Collator, Masked
+from spanwise.pretraining.corruption.base import Corruption
+from spanwise.pretraining.formats.base import BlockTable, InputFormat
+from spanwise.pretraining.masking.base import MaskingScheme, budgets
+from spanwise.pretraining.masking.nothing import NoReplacement
+from spanwise.pretraining.masking.replacement import Replacement
+from spanwise.pretraining.mixtures.block_stream import BlockStream
+from spanwise.pretraining.mixtures.join import join_masked
+from spanwise.pretraining.mixtures.mixture import Mixture
+from spanwise.pretraining.objectives.base import Objective
+from spanwise.pretraining.side_arrays import WordUnit
+from spanwise.runtime.compiled import njit
+from spanwise.runtime.seed import derive_key
+
+CHUNK_BLOCKS = 1 << 15
+_AHEAD_BLOCKS = 1 << 12  # looked at before the ends of epochs are
+_KEPT_CHUNKS = 2  # a step may lie across the border of two
+STORE_IDS = 10**10
+"""Block ids of the k-th store begin at k times this in a batch, so that a bad block is found again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Begin:
+    """Where a chunk begins."""
+
+    places: tuple[int, ...]  # [c] in the stream of each store
+    tokens: tuple[int, ...]  # [c] read of each store
+    pack: int  # over all chunks
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chunk:
+    begin: _Begin
+    stores: np.ndarray  # [m] int64, which store each block is of
+    lengths: np.ndarray  # [m] int64, tokens of each block, specials included
+    borders: np.ndarray  # [p+1] int64, packs cut out of the blocks
+
+
+class MixedSource:
+    """A `BatchSource` over the stores of a mixture: `step(index)` is a pure function of (stores, shares, recipe parts,
+    seed, index).
+
+    Every store has an order and masks drawn from a seed of its own; packs hold blocks of all stores. An epoch is as
+    many tokens as the first epochs of all stores hold together.
+
+    Raises: ConfigError for capacities that no block fits; DataError for a store without text.
+    """
+
+    def __init__(
+        self,
+        mixture: Mixture,
+        *,
+        format: InputFormat,
+        masking: MaskingScheme,
+        replacement: Replacement | NoReplacement,
+        objectives: Mapping[str, Objective],
+        seed: int,
+        max_tokens: int,
+        max_sequences: int | None = None,
+        max_targets: int | None = None,
+        packs_per_step: int = 1,
+        num_maskings: int | None = None,
+        word_unit: WordUnit = "word",
+        corruption: Corruption | None = None,
+    ) -> None:
+        if packs_per_step < 1:
+            raise ConfigError(f"packs_per_step must be at least 1, got {packs_per_step}.")
+        if max_tokens < format.max_length:
+            raise ConfigError(
+                f"max_tokens={max_tokens} holds no sequence of format.max_length={format.max_length}; "
+                "raise max_tokens or lower max_length."
+            )
+        self.mixture = mixture
+        self.packs_per_step = packs_per_step
+        random_ids = replacement.random_ids(mixture.vocabulary)
+        self._streams = [
+            BlockStream(
+                Collator(
+                    part.store,
+                    format=format,
+                    masking=masking,
+                    replacement=replacement,
+                    objectives=objectives,
+                    seed=derive_key(seed, "mixture", number),
+                    num_maskings=num_maskings,
+                    max_targets=max_targets,
+                    word_unit=word_unit,
+                    corruption=corruption,
+                    random_ids=random_ids,
+                )
+            )
+            for number, part in enumerate(mixture.parts)
+        ]
+        self._shares = np.array([part.share for part in mixture.parts])
+        self._max_tokens = max_tokens
+        self._max_sequences = max_sequences
+        self._max_targets = max_targets
+        self._tables = tuple(stream.epoch(0).table for stream in self._streams)
+        self._epoch_tokens = int(sum(table.packed_lengths.sum() for table in self._tables))
+        self._chunk_blocks = max(CHUNK_BLOCKS, 2 * max_tokens)  # more than a pack can hold
+        self._lock = threading.RLock()  # the prefetch thread makes steps while the loop asks for positions
+        nothing = (0,) * len(self._streams)
+        self._begins = [_Begin(places=nothing, tokens=nothing, pack=0)]
+        self._chunks: dict[int, _Chunk] = {}
+
+    @property
+    def tables(self) -> list[tuple[BlockTable, float]]:
+        """The blocks of the first epoch of each store, and its share of the tokens."""
+        return list(zip(self._tables, self._shares.tolist(), strict=True))
+
+    def step(self, index: int) -> list[Batch]:
+        """Return the packs of one step."""
+        return [self._streams[0].collator.batch(masked) for masked in self.masked_step(index)]
+
+    def masked_step(self, index: int) -> list[Masked]:
+        """Return the packs of one step before they become tensors."""
+        first = index * self.packs_per_step
+        return [self._masked(pack) for pack in range(first, first + self.packs_per_step)]
+
+    def position(self, index: int) -> dict[str, float | int | dict[str, float]]:
+        """Return where step `index` begins: epochs and tokens passed, and the epochs of each store."""
+        with self._lock:
+            chunk, pack = self._place(index * self.packs_per_step)
+            before = chunk.borders[pack]
+            tokens = sum(chunk.begin.tokens) + int(chunk.lengths[:before].sum())
+            counts = np.bincount(chunk.stores[:before], minlength=len(self._streams))
+            epochs = {
+                part.name: stream.passed(place + int(count))
+                for part, stream, place, count in zip(
+                    self.mixture.parts, self._streams, chunk.begin.places, counts, strict=True
+                )
+            }
+        return {"epoch": tokens / self._epoch_tokens, "tokens": tokens, "epochs": epochs}
+
+    def _masked(self, number: int) -> Masked:
+        with self._lock:
+            chunk, pack = self._place(number)
+            before, after = chunk.borders[pack], chunk.borders[pack + 1]
+            passed = np.bincount(chunk.stores[:before], minlength=len(self._streams))
+            taken = np.bincount(chunk.stores[before:after], minlength=len(self._streams))
+            firsts = (np.array(chunk.begin.places) + passed).tolist()
+            wanted = [
+                (store, stream.epoch(epoch).table, rows, epoch)
+                for store, (stream, first) in enumerate(zip(self._streams, firsts, strict=True))
+                for epoch, rows in stream.rows(first, first + int(taken[store]))
+            ]
+        ratio = self._streams[0].collator.masking.ratio
+        asked = [int(budgets(ratio, table.text_lengths[rows]).sum()) for _, table, rows, _ in wanted]
+        spare = None if self._max_targets is None else self._max_targets - sum(asked)
+        made = []
+        for (store, table, rows, epoch), budget in zip(wanted, asked, strict=True):
+            capacity = None if spare is None else budget + spare
+            masked = self._streams[store].collator.masked(table, rows, epoch, capacity=capacity)
+            if spare is not None:
+                spare -= len(masked.hidden.position) - budget
+            made.append(_renamed(masked, store * STORE_IDS))
+        return join_masked(made)
+
+    def _place(self, pack: int) -> tuple[_Chunk, int]:
+        """Find a pack of the whole run: (chunk, pack of that chunk)."""
+        if pack < 0:
+            raise ValueError(f"a step index is 0 or more, got pack {pack}")
+        while self._begins[-1].pack <= pack:
+            self._chunk(len(self._begins) - 1)
+        number = bisect_right(self._begins, pack, key=lambda begin: begin.pack) - 1
+        return self._chunk(number), pack - self._begins[number].pack
+
+    def _chunk(self, number: int) -> _Chunk:
+        chunk = self._chunks.get(number)
+        if chunk is None:
+            chunk = self._chunks[number] = self._walk(self._begins[number])
+            while len(self._chunks) > _KEPT_CHUNKS:
+                self._chunks.pop(next(iter(self._chunks)))
+            if number == len(self._begins) - 1:
+                self._begins.append(_after(chunk, len(self._streams)))
+        return chunk
+
+    def _walk(self, begin: _Begin) -> _Chunk:
+        """Take the next blocks of all stores and cut them into packs; the last pack, cut short, is left to the next
+        chunk."""
+        size, places = self._chunk_blocks, list(begin.places)
+        stores_m = np.empty(size, dtype=np.int64)
+        columns = np.zeros((2, size), dtype=np.int64)  # tokens and targets of each block
+        tokens_c = np.array(begin.tokens, dtype=np.int64)
+        num_taken = 0
+        while num_taken < size:
+            ahead = [self._ahead(store, place) for store, place in enumerate(places)]
+            ends_c = np.cumsum([part.shape[1] for part in ahead])
+            first = num_taken
+            num_taken = _take_turns(
+                self._shares, tokens_c, np.concatenate(ahead, axis=1), ends_c, stores_m, columns, num_taken
+            )
+            taken = np.bincount(stores_m[first:num_taken], minlength=len(places)).tolist()
+            places = [place + count for place, count in zip(places, taken, strict=True)]
+        lengths_m, targets_m = columns
+        borders = pack_boundaries(
+            lengths_m,
+            self._max_tokens,
+            self._max_sequences,
+            num_targets=None if self._max_targets is None else targets_m,
+            max_targets=self._max_targets,
+        )[:-1]
+        return _Chunk(begin=begin, stores=stores_m[: borders[-1]], lengths=lengths_m[: borders[-1]], borders=borders)
+
+    def _ahead(self, store: int, place: int) -> np.ndarray:
+        """Tokens and targets [2, k] of some blocks of a store from a place on, no further than its epoch ends."""
+        stream = self._streams[store]
+        epoch, inside = stream.place(place)
+        laid = stream.epoch(epoch)
+        rows = laid.order[inside : inside + _AHEAD_BLOCKS]
+        targets = np.zeros(len(rows), dtype=np.int64)
+        if self._max_targets is not None:
+            targets = budgets(stream.collator.masking.ratio, laid.table.text_lengths[rows])
+        return np.stack([laid.table.packed_lengths[rows], targets])
+
+
+def _after(chunk: _Chunk, num_stores: int) -> _Begin:
+    counts = np.bincount(chunk.stores, minlength=num_stores).tolist()
+    tokens = np.bincount(chunk.stores, weights=chunk.lengths, minlength=num_stores).astype(np.int64).tolist()
+    begin = chunk.begin
+    return _Begin(
+        places=tuple(place + count for place, count in zip(begin.places, counts, strict=True)),
+        tokens=tuple(before + read for before, read in zip(begin.tokens, tokens, strict=True)),
+        pack=begin.pack + len(chunk.borders) - 1,
+    )
+
+
+def _renamed(masked: Masked, first_id: int) -> Masked:
+    return replace(masked, pack=replace(masked.pack, block_ids=masked.pack.block_ids + first_id))
+
+
+@njit
+def _take_turns(shares_c, tokens_c, ahead, ends_c, stores_m, columns, num_taken):
+    """Fill `stores_m` and `columns` until they are full or a store has no block left ahead; return how many are filled.
+
+    The store whose tokens are the smallest multiple of its share is next; of equals the first.
+    """
+    next_c = np.zeros(len(ends_c), dtype=np.int64)
+    next_c[1:] = ends_c[:-1]
+    while num_taken < len(stores_m):
+        store = 0
+        for other in range(1, len(shares_c)):
+            if tokens_c[other] * shares_c[store] < tokens_c[store] * shares_c[other]:
+                store = other
+        if next_c[store] == ends_c[store]:
+            break
+        place = next_c[store]
+        next_c[store] += 1
+        stores_m[num_taken] = store
+        columns[0, num_taken] = ahead[0, place]
+        columns[1, num_taken] = ahead[1, place]
+        tokens_c[store] += ahead[0, place]
+        num_taken += 1
+    return num_taken
