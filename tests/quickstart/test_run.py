@@ -128,6 +128,36 @@ def test_text_that_is_refused_leaves_the_folder_free_for_the_corrected_call(tmp_
     assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["LOCK"])
 
 
+@pytest.mark.parametrize(
+    ("sentence", "wanted", "said"),
+    [
+        ("한강은 서울을 지나는 강이다.", None, "Your text is Korean, and so are the questions"),
+        ("한강은 서울을 지나는 강이다.", "en", "Your text does not look English"),
+        ("Der Rhein ist ein Strom und Köln eine Stadt.", None, "Your text does not look English"),
+    ],
+)
+def test_the_language_of_the_questions_is_said_before_anything_is_learned(sentence, wanted, said, tmp_path):
+    text = tmp_path / "short.txt"
+    text.write_text("\n".join([sentence] * 20), encoding="utf-8")
+    stream = io.StringIO()
+    with pytest.raises(DataError, match="too short to keep a part"):
+        quickstart(
+            [text],
+            out=tmp_path / "out",
+            budget=20,
+            text_language=wanted,
+            console=Console(file=stream, width=200),
+        )
+    assert said in stream.getvalue()
+
+
+def test_the_page_says_where_the_questions_are_in_another_language(finished):
+    record = finished[0].record
+    assert record["corpus"]["language"] == "en" and "another language" not in render(build_page(record))
+    german = {**record, "corpus": {**record["corpus"], "language": ""}}
+    assert "Your text is in another language than these questions" in render(build_page(german))
+
+
 def test_the_default_folder_is_numbered_where_the_name_is_taken(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert str(free_folder()) == "quickstart-out"

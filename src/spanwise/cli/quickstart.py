@@ -21,7 +21,7 @@ def quickstart(
     lines: Literal["paragraphs", "sentences"] = "paragraphs",
     errors: Literal["strict", "replace"] = "strict",
     text_field: str = "text",
-    language: str = "en",
+    language: str | None = None,
     json: bool = False,
 ) -> None:
     """Learn a vocabulary, pre-train a small SpanBERT, measure it, fine-tune QA, answer a question, write a report.
@@ -41,7 +41,7 @@ def quickstart(
     question
         A question to ask of the text at the end.
     page_language
-        Of the report: en or ko. Default: that of the text.
+        Of the report: en or ko. Default: that of the questions.
     lines
         What a line of text is.
     errors
@@ -49,7 +49,8 @@ def quickstart(
     text_field
         The field that holds the text, in JSON lines and parquet.
     language
-        Of the text: en, ko, ... With ko the bundled text and questions are Korean, and so is the vocabulary.
+        Of the text: en, ko, ... With ko the bundled text and questions are Korean, and so is the vocabulary. Default:
+        ko where your text is Korean, else en. Questions come in these two languages.
     json
         Print result.json at the end, progress to standard error.
     """
@@ -65,8 +66,9 @@ def quickstart(
         budget=seconds,
         init=init,
         question=question,
-        language=page_language or ("ko" if language == "ko" else "en"),
-        corpus=CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language),
+        language=page_language,
+        text_language=language,
+        corpus=CorpusOptions(lines=lines, errors=errors, text_field=text_field),
         console=OutputConsole(file=stream, width=None if stream.isatty() else LOG_WIDTH, highlight=False),
         began=began,
     )

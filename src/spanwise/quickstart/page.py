@@ -262,13 +262,20 @@ def questions_section(result: dict[str, Any], words: dict[str, str]) -> Section:
     return Section(
         key="questions",
         title=words["nav_questions"],
-        lead=of_bundle(result, words, "qa_lead").format(questions=f"{qa['num_scored_questions']:,}"),
+        lead=questions_lead(result, words),
         blocks=(
             measure_table(qa["measures"], words, note=words["qa_table_note"].format(steps=f"{qa['num_steps']:,}")),
             *(highlight(answer, words) for answer in result["answers"]),
             Prose(paragraphs=[words["answers_note"]]) if result["answers"] else None,
         ),
     )
+
+
+def questions_lead(result: dict[str, Any], words: dict[str, str]) -> str:
+    corpus = result["corpus"]
+    lead = of_bundle(result, words, "qa_lead").format(questions=f"{result['qa']['num_scored_questions']:,}")
+    told = corpus.get("language")
+    return lead if told in (None, corpus["bundle"]) else f"{words['qa_other_language']} {lead}"
 
 
 def highlight(answer: dict[str, Any], words: dict[str, str]) -> Highlight:

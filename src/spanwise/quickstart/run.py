@@ -23,9 +23,10 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain
 from spanwise.quickstart import learning, questions
-from spanwise.quickstart.bundle import BundledCorpus, open_bundle
+from spanwise.quickstart.bundle import BundledCorpus, BundleLanguage, open_bundle
 from spanwise.quickstart.clock import StageClock, share
 from spanwise.quickstart.commands import next_commands, resume_command
+from spanwise.quickstart.language import ToldLanguage, language_note, settle_language
 from spanwise.quickstart.page import build_page
 from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts_in import CorpusReader, Prepared, learn_vocabulary, parts_of, prepare_stores
@@ -68,7 +69,8 @@ def quickstart(
     budget: float = DEFAULT_BUDGET,
     init: str | Path | None = None,
     question: str | None = None,
-    language: Literal["en", "ko"] = "en",
+    language: Literal["en", "ko"] | None = None,
+    text_language: str | None = None,
     corpus: CorpusOptions | None = None,
     console: Console | None = None,
     began: float | None = None,
@@ -76,23 +78,25 @@ def quickstart(
     """Run all stages and return what came of them.
 
     `texts` are files, folders or globs (none: the bundled corpus); questions are always the bundled ones. Both are
-    Korean where the language of `corpus` is "ko", else English. `budget` is
-    seconds of wall-clock time for everything; `began` is when they started to count, as time.perf_counter() said
-    (default: now). `init` is a BERT-type Hugging Face folder to go on from, which adds its own column. `question` is
-    asked of the text at the end. `out` None takes "quickstart-out", or that name with a number where it is taken.
-    `language` is that of the page.
+    Korean where `text_language` is "ko", else English; None is the language of `corpus`, or Korean where that says
+    English, its default, and the texts are Korean. `budget` is seconds of wall-clock time for everything; `began` is
+    when they started to count, as time.perf_counter() said (default: now). `init` is a BERT-type Hugging Face folder to
+    go on from, which adds its own column. `question` is asked of the text at the end. `out` None takes
+    "quickstart-out", or that name with a number where it is taken. `language` is that of the page (None: that of the
+    questions).
 
     Raises: ConfigError, DataError, CheckpointError, FolderInUseError, InterruptedAndSaved, as the stages do.
     """
     if budget < LEAST_BUDGET:
         raise ConfigError(f"a budget of {budget:g} s is too short for all stages; give at least {LEAST_BUDGET:g} s.")
-    corpus = corpus or CorpusOptions()
     clock = StageClock(budget, began)
+    corpus, told = settle_language(texts, corpus or CorpusOptions(), text_language)
+    asked: BundleLanguage = "ko" if corpus.language == "ko" else "en"
     folder = free_folder() if out is None else Path(out)
     terminal = Terminal(console or Console())
-    with folder_lock(folder), open_bundle("ko" if corpus.language == "ko" else "en") as bundle:
+    with folder_lock(folder), open_bundle(asked) as bundle:
         refuse_full(folder)
-        job = _Job(folder, clock, terminal, bundle, language)
+        job = _Job(folder, clock, terminal, bundle, language or asked, told)
         try:
             return job.run(texts, corpus, init, question)
         except DataError:
@@ -106,14 +110,24 @@ class _Job:
     """One quickstart in progress."""
 
     def __init__(
-        self, folder: Path, clock: StageClock, terminal: Terminal, bundle: BundledCorpus, language: Literal["en", "ko"]
+        self,
+        folder: Path,
+        clock: StageClock,
+        terminal: Terminal,
+        bundle: BundledCorpus,
+        language: Literal["en", "ko"],
+        told: ToldLanguage | None,
     ) -> None:
         self.folder, self.clock, self.terminal, self.bundle, self.language = folder, clock, terminal, bundle, language
+        self.told = told  # the language of a person's own text, None of the bundled one
         self.record: dict[str, Any] = {}
 
     def run(
         self, texts: Sequence[str | Path], options: CorpusOptions, init: str | Path | None, question: str | None
     ) -> QuickstartResult:
+        note = language_note(self.told, self.bundle.language)
+        if note:
+            self.terminal.say(note)
         checkpoint = None if init is None else read_folder(init)
         recipe = learning.quickstart_recipe(checkpoint, self.bundle.language)
         reader = CorpusReader(texts, self.bundle, options, self.clock.budget)
@@ -168,6 +182,7 @@ class _Job:
         self.record["corpus"] = {
             "source": prepared.source,
             "bundle": self.bundle.language,
+            "language": self.told,
             "num_documents": report.num_documents,
             "num_tokens": report.num_tokens,
             "num_valid_documents": prepared.valid.num_documents,

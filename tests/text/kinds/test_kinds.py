@@ -57,7 +57,10 @@ def test_transformers_reads_the_folder_with_the_same_ids_roles_and_templates(kin
     (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type}))
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     for text in TEXTS:
-        assert theirs.encode(text, add_special_tokens=False) == tokenizer.encode(text).ids.tolist()
+        ours = tokenizer.encode(text)
+        found = theirs(text, add_special_tokens=False, return_offsets_mapping=True)
+        assert found["input_ids"] == ours.ids.tolist()
+        assert [list(pair) for pair in found["offset_mapping"]] == ours.offsets.tolist()
     assert len(theirs) == tokenizer.vocab_size and theirs.model_max_length == 512
     for role in ("pad", "unk", "cls", "sep", "mask"):
         number = getattr(theirs, f"{role}_token_id")
@@ -178,6 +181,6 @@ def test_every_kind_is_shown_as_bert_writes_it(tokenizer):
     text = "the Bananolo, won"
     shown = tokenizer.readable(tokenizer.encode(text).ids)
     joined = " ".join(shown).replace(" ##", "").replace(" ,", ",").removeprefix("##")
-    assert joined.lower() == text.lower() and len(shown) > 4
+    assert joined.lower().split() == text.lower().split() and len(shown) > 4  # a blank that is a piece alone is shown
     if tokenizer.mask_id >= 0:
         assert tokenizer.readable([tokenizer.mask_id]) == [tokenizer.specials["mask"]]

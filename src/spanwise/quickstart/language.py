@@ -1,0 +1,75 @@
+"""Whether a person's own text is Korean, English or neither, told from its beginning.
+
+The bundled questions come in these two languages. Korean is told by its letters, English by its three most frequent
+function words, which are a tenth of any English text and next to nothing of another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from spanwise.quickstart.bundle import BundleLanguage
+from spanwise.text.corpus import CorpusOptions, read_documents
+
+ToldLanguage = Literal["en", "ko", ""]
+
+LOOKED_AT = 200_000  # characters
+FEW_LETTERS = 200  # of which nothing can be said
+HANGUL_LETTERS = 0.3  # of all letters: Korean with Latin names and terms has more, English about Korea less
+ENGLISH_WORDS = {"the", "of", "and"}
+ENGLISH_SHARE = 0.03  # of all words
+_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def settle_language(
+    texts: Sequence[str | Path], options: CorpusOptions, wanted: str | None
+) -> tuple[CorpusOptions, ToldLanguage | None]:
+    """The options with the language of the text, and which one the texts are told to be (None: there are no texts).
+
+    The language is the one `wanted`, else that of `options`; but Korean where these say English, their default, and the
+    texts are Korean. Raises: DataError where the texts cannot be read.
+    """
+    told: ToldLanguage | None = None
+    if texts:
+        documents = read_documents(list(texts), options)
+        told = language_of(sentence for document in documents for sentence in document.sentences)
+    if wanted is None and told == "ko" and options.language == "en":
+        wanted = told
+    return replace(options, language=wanted or options.language), told
+
+
+def language_note(told: ToldLanguage | None, asked: BundleLanguage) -> str:
+    """What a person must know of questions in the language `asked` about texts told to be `told`; maybe nothing."""
+    if told is None or told == asked == "en":
+        return ""
+    if told == asked:
+        return "Your text is Korean, and so are the questions (--language en asks English ones)."
+    name = {"en": "English", "ko": "Korean"}[asked]
+    return (
+        f"Your text does not look {name}, and the bundled questions are {name}: their scores will say little of this "
+        "model. The measures of stage 4 are of your text. With questions in its language: spanwise finetune qa."
+    )
+
+
+def language_of(sentences: Iterable[str]) -> ToldLanguage:
+    """The language of text; "en" where there is too little to tell."""
+    num_letters = num_hangul = num_words = num_english = num_characters = 0
+    for sentence in sentences:
+        words = _WORD.findall(sentence)
+        num_words += len(words)
+        num_letters += sum(map(len, words))
+        num_hangul += len(_HANGUL.findall(sentence))
+        num_english += sum(word.lower() in ENGLISH_WORDS for word in words)
+        num_characters += len(sentence)
+        if num_characters >= LOOKED_AT:
+            break
+    if num_letters < FEW_LETTERS:
+        return "en"
+    if num_hangul >= HANGUL_LETTERS * num_letters:
+        return "ko"
+    return "en" if num_english >= ENGLISH_SHARE * num_words else ""
