@@ -14,7 +14,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import _write_predictions, evaluate, finetune, predict
 
 FAST = [
     "training.num_epochs=60",
@@ -190,3 +190,28 @@ def test_fine_tuning_stays_in_the_family_it_starts_from_and_may_teach_the_second
     assert checkpoint.source_class == "ElectraForQuestionAnswering" and checkpoint.heads.keys() == {"qa"}
     first, second = checkpoint.tensors["embeddings.token_type.weight"]
     torch.testing.assert_close(first, second, atol=1e-6, rtol=0)
+
+
+def test_a_named_recipe_of_the_task_is_taken_and_a_wrong_name_answered(pretrained_folder, squad_files, tmp_path):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"], "overrides": [*SHORT, "training.max_steps=1"]}
+    finetune("qa", **asked, recipe="squad", out=tmp_path / "a")
+    with pytest.raises(ConfigError, match="no recipe 'squid'; it has squad"):
+        finetune("qa", **asked, recipe="squid", out=tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("output", "files"),
+    [
+        ("p.x", {"p.x": "first", "p.y": "second"}),
+        ("p.y", {"p.x": "first", "p.y": "second"}),
+        ("p.json", {"p.json": "first", "p.y": "second"}),
+    ],
+)
+def test_what_is_written_goes_by_suffix_and_the_file_that_was_asked_for_is_always_there(tmp_path, output, files):
+    class Both:
+        def prediction_files(self, predictions):
+            return {".x": "first", ".y": "second"}
+
+    written = _write_predictions(tmp_path / output, Both(), None)
+    assert written[0] == tmp_path / output
+    assert {path.name: path.read_text() for path in written} == files

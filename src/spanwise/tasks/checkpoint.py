@@ -14,8 +14,9 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.runtime.device import choose_device
-from spanwise.tasks.base import Task, task_recipe
+from spanwise.tasks.base import Task
 from spanwise.tasks.model import TaskModel
+from spanwise.tasks.registry import task_recipe
 from spanwise.text.tokenizers import Tokenizer
 
 
