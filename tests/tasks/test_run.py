@@ -1,17 +1,20 @@
 """Files in, run folder out: fine-tune, evaluate, predict, resume."""
 
 import json
+import shutil
+import sys
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
+from spanwise.runtime.progress import RunLog
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
 from spanwise.tasks.run import _write_predictions, evaluate, finetune, predict
@@ -128,6 +131,23 @@ def test_reset_weights_is_the_control_with_random_weights_of_the_same_shape(pret
             assert (kept.tensors[name] - before.tensors[name]).abs().mean() < 0.5 * scale
             assert (random.tensors[name] - before.tensors[name]).abs().mean() > 0.8 * scale
     assert control.scores == {}  # no dev file was given
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_what_does_not_fit_is_said_whether_or_not_a_log_is_shown(
+    pretrained_folder, squad_files, tmp_path, caplog, capsys, is_shown
+):
+    shutil.copytree(pretrained_folder, tmp_path / "start")
+    (tmp_path / "start" / "spanwise.json").unlink(missing_ok=True)
+    tensors = load_file(tmp_path / "start" / "model.safetensors") | {"extra.weight": torch.zeros(1)}
+    save_file(tensors, tmp_path / "start" / "model.safetensors", metadata={"format": "pt"})
+    changes = [*FAST[1:], "training.max_steps=1"]
+    log = RunLog(tmp_path / "run", stream=sys.stdout) if is_shown else None
+
+    finetune("qa", model=tmp_path / "start", train=squad_files["1.1"], out=tmp_path / "run", overrides=changes, log=log)
+
+    told = "1 tensors not used: extra.weight"
+    assert (told in capsys.readouterr().out, told in caplog.text) == (is_shown, not is_shown)
 
 
 def test_without_dev_data_a_2_0_model_abstains_at_the_middle(pretrained_folder, squad_files, tmp_path):

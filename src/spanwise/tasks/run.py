@@ -21,7 +21,7 @@ from torch import Tensor
 
 from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.token_types import second_token_type
 from spanwise.nn.config import EncoderConfig
@@ -215,6 +215,10 @@ def _build(
     if reset_weights:
         initialize(encoder, config, seed, prefix="encoder")
         log.say("Weights reset: the encoder starts from random weights of the same shape.")
+    else:
+        log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}.")
+        if not log.is_shown:
+            warn_of_misfits(checkpoint)
     if head is None:
         head = task.build_head(config)
         initialize(head, config, seed, prefix=task.head_name)
