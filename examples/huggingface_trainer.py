@@ -50,7 +50,8 @@ def main(arguments: list[str] | None = None) -> dict[str, float]:
     after = trainer.evaluate()["eval_loss"]
     model.save_pretrained(options.out, tokenizer)
     print(f"held-out loss (MLM + SBO, nats): {before:.3f} before, {after:.3f} after {options.steps} steps")
-    print(f"saved: AutoModel.from_pretrained({str(options.out)!r}), spanwise.load({str(options.out)!r})")
+    print(f"saved: AutoModel.from_pretrained({str(options.out)!r}), spanwise.load({str(options.out)!r}),")
+    print(f"       spanwise.pipeline('fill-mask', model={str(options.out)!r}, head='both')")
     return {"before": before, "after": after}
 
 

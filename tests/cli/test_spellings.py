@@ -41,7 +41,7 @@ def test_fine_tuning_has_places_of_its_own(argument, ours):
 def test_every_place_that_is_suggested_exists():
     from spanwise.config.overrides import override
     from spanwise.recipes import spanbert_tiny
-    from spanwise.tasks.base import task_recipe
+    from spanwise.tasks.registry import task_recipe
 
     values = {"num_layers": 3, "hidden_dropout": 0.2, "ratio": 0.2, "tokens_per_step": 9000, "max_length": 64}
     for argument, ours in [("num_hidden_layers", "num_layers"), ("mlm_probability", "ratio"), ("hidden_dropout",) * 2]:

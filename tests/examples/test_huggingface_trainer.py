@@ -34,6 +34,8 @@ def test_the_example_learns_and_goes_on_from_its_own_folder(example, tiny_text, 
     assert AutoTokenizer.from_pretrained(tmp_path / "b").mask_token == "[MASK]"
     assert AutoModel.from_pretrained(tmp_path / "b").config.hidden_size == 128
     assert spanwise.load(tmp_path / "b").encode(["the old river"])[0].shape[1] == 128
+    fill = spanwise.pipeline("fill-mask", model=tmp_path / "b", head="both")
+    assert fill("the old [MASK] ran")[0]["score"] > 0.0
     assert "held-out loss (MLM + SBO, nats)" in capsys.readouterr().out
 
 

@@ -1,12 +1,17 @@
 import json
+import logging
 
 import pytest
 import torch
-from tests.nn.toy import toy_config
+from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.record import read_record, recorded_forms, with_recorded, write_record
+from spanwise.interop.convert import convert
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.load import load
+from spanwise.interop.record import notes_of_edits, read_record, recorded_forms, with_recorded, write_record
 from spanwise.interop.tensor_files import write_safetensors
+from spanwise.runtime.files import atomic_folder
 
 
 def test_a_record_is_read_back_and_its_own_entries_win(tmp_path):
@@ -36,3 +41,21 @@ def test_forms_that_nothing_here_has_are_passed_over(tmp_path):
         "classification": "tanh"
     }
     assert recorded_forms({"forms": json.loads("[1]")}) == {} == recorded_forms({})
+
+
+def test_a_file_edited_after_writing_is_said_and_still_read(tmp_path, caplog):
+    with atomic_folder(tmp_path / "model") as folder:
+        write_folder(folder, toy_encoder(), {})
+    assert notes_of_edits(tmp_path / "model") == () == read_folder(tmp_path / "model").report.notes
+    path = tmp_path / "model" / "config.json"
+    path.write_text(path.read_text().replace('"hidden_dropout_prob": 0.1', '"hidden_dropout_prob": 0.3'))
+
+    with caplog.at_level(logging.WARNING):
+        model = load(tmp_path / "model")
+
+    assert model.config.hidden_dropout == 0.3
+    assert "config.json was changed after this folder was written" in caplog.text
+    assert f"spanwise convert {tmp_path / 'model'} NEW" in caplog.text
+    convert(tmp_path / "model", tmp_path / "new")
+    caplog.clear()
+    assert load(tmp_path / "new").config.hidden_dropout == 0.3 and not caplog.records

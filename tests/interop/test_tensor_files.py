@@ -79,3 +79,10 @@ def test_a_missing_shard_and_a_repeated_tensor_are_named(tmp_path):
 def test_a_folder_without_weights_says_what_was_expected(tmp_path):
     with pytest.raises(CheckpointError, match=r"model.safetensors.*pytorch_model.bin"):
         read_weights(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tf_model.h5", "bert_model.ckpt.index", "pytorch_model.bin.index.json"])
+def test_weights_of_another_library_are_named_with_the_way_out(tmp_path, name):
+    (tmp_path / name).write_bytes(b"weights")
+    with pytest.raises(CheckpointError, match=rf"{name} is not read here: save the model as model\.safetensors"):
+        read_weights(tmp_path)

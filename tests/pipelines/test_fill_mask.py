@@ -1,9 +1,11 @@
 """Blanks are filled as the pipeline of transformers fills them, and beyond what it can do."""
 
 import logging
+import shutil
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
@@ -271,3 +273,14 @@ def test_nothing_is_logged_for_a_whole_folder(masked_lm_folder, caplog):
         spanwise.pipeline("fill-mask", masked_lm_folder)
 
     assert not caplog.records
+
+
+def test_tensors_that_nothing_uses_are_logged(masked_lm_folder, tmp_path, caplog):
+    folder = tmp_path / "more"
+    shutil.copytree(masked_lm_folder, folder)
+    tensors = load_file(folder / "model.safetensors") | {"extra.weight": torch.zeros(1)}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+    spanwise.pipeline("fill-mask", folder)
+
+    assert "1 tensors not used: extra.weight" in caplog.text

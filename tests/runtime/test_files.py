@@ -15,6 +15,7 @@ from spanwise.runtime.files import (
     DiskFileSystem,
     append_line,
     atomic_folder,
+    edited_files,
     free_bytes,
     read_manifest,
     remove_folder,
@@ -291,6 +292,27 @@ def test_every_damage_is_named_with_its_file(tmp_path, kind):
     with pytest.raises(DataError) as error:
         verify_folder(tmp_path / "store", DataError)
     assert str(tmp_path / "store") in str(error.value)
+
+
+def test_edited_files_of_a_folder_that_people_may_edit_are_listed(tmp_path):
+    folder = tmp_path / "model"
+    fill(folder, {"config.json": b"{}", "a.bin": b"abc", "gone": b"x"})
+    (folder / "gone").unlink()
+    (folder / "new").write_text("more")
+    names = ["config.json", "a.bin", "gone", "new"]
+    assert edited_files(folder, names) == []
+    (folder / "config.json").write_text("[]")
+    assert edited_files(folder, names) == ["config.json"] and edited_files(folder, ["a.bin"]) == []
+    (folder / MANIFEST_NAME).write_text((folder / MANIFEST_NAME).read_text().replace('"size": 3', '"size": 4'))
+    assert edited_files(folder, names) == [MANIFEST_NAME]
+
+
+@pytest.mark.parametrize("theirs", ["", "[1]", "{}", '{"name": "An app", "icons": []}', "[" * 100_000])
+def test_a_manifest_of_somebody_else_lists_nothing(tmp_path, theirs):
+    (tmp_path / MANIFEST_NAME).write_text(theirs)
+    (tmp_path / "config.json").write_text("{}")
+    assert edited_files(tmp_path, ["config.json"]) == []
+    assert edited_files(tmp_path / "nothing", ["config.json"]) == []
 
 
 def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path):

@@ -59,3 +59,28 @@ def test_small_packs_get_filler_that_is_counted_as_padding(windows):
     assert torch.equal(large.input_ids[: batch.num_tokens], batch.input_ids)
     assert filled(batch, 5) is batch
     assert all(len(pack.input_ids) >= MIN_PACK_TOKENS for pack in prediction_packs(windows, 10))
+
+
+def test_features_that_change_with_the_epoch_are_asked_for_each_one(windows):
+    class Halves:
+        """Every other window in odd epochs."""
+
+        lengths_W = windows.lengths_W[:4]
+
+        def __len__(self):
+            return 4
+
+        def assemble(self, rows):
+            raise AssertionError("only those of an epoch are laid into packs")
+
+        def at_epoch(self, epoch, seed):
+            assert seed == 5
+            parts = np.arange(4) + 4 * (epoch % 2)
+            return type("Shown", (), {
+                "lengths_W": windows.lengths_W[parts],
+                "assemble": lambda self, rows: windows.assemble(parts[rows]),
+            })()  # fmt: skip
+
+    source = EpochBatches(Halves(), batch_size=4, pack_tokens=10_000, seed=5)
+    for epoch in (0, 1, 2):
+        assert sorted(source.step(epoch)[0].ids) == [row + 4 * (epoch % 2) for row in range(4)]

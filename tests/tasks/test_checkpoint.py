@@ -1,6 +1,8 @@
 """Task models on disk: options travel with the weights."""
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
@@ -52,3 +54,13 @@ def test_a_tokenizer_with_more_tokens_than_the_encoder_is_refused(pretrained_fol
     (tmp_path / "vocab.txt").write_text(text + "extra\n", encoding="utf-8")
     with pytest.raises(CheckpointError, match="do not belong together"):
         open_tokenizer(read_folder(pretrained_folder), tmp_path)
+
+
+def test_what_does_not_fit_is_logged_before_any_answer(saved, caplog):
+    (saved / "spanwise.json").unlink()
+    tensors = load_file(saved / "model.safetensors") | {"extra.weight": torch.zeros(1)}
+    save_file(tensors, saved / "model.safetensors", metadata={"format": "pt"})
+
+    load_task_model(saved, "qa", device="cpu")
+
+    assert "1 tensors not used: extra.weight" in caplog.text

@@ -60,3 +60,14 @@ def test_prediction_runs_without_dropout_and_gives_the_mode_back(model, windows)
         assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
         assert model.training is mode
     assert [len(rows) for rows in first] == windows.lengths_W.tolist()
+
+
+def test_a_task_whose_examples_may_be_longer_than_a_pack_asks_for_their_packs_itself(model, windows):
+    class Longest(QuestionAnswering):
+        def outputs(self, encode, head, features, pack_tokens):
+            for row in range(len(features)):
+                hidden = encode(features.assemble(np.array([row])))
+                yield row, pack_tokens, hidden.shape[0], head.training
+
+    found = TaskModel(Longest(), model.encoder, model.head).train().outputs(windows, pack_tokens=99)
+    assert found == [(row, 99, length, False) for row, length in enumerate(windows.lengths_W)]

@@ -1,20 +1,23 @@
 """Files in, run folder out: fine-tune, evaluate, predict, resume."""
 
 import json
+import shutil
+import sys
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
+from spanwise.runtime.progress import RunLog
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import _write_predictions, evaluate, finetune, predict
 
 FAST = [
     "training.num_epochs=60",
@@ -130,6 +133,23 @@ def test_reset_weights_is_the_control_with_random_weights_of_the_same_shape(pret
     assert control.scores == {}  # no dev file was given
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_what_does_not_fit_is_said_whether_or_not_a_log_is_shown(
+    pretrained_folder, squad_files, tmp_path, caplog, capsys, is_shown
+):
+    shutil.copytree(pretrained_folder, tmp_path / "start")
+    (tmp_path / "start" / "spanwise.json").unlink(missing_ok=True)
+    tensors = load_file(tmp_path / "start" / "model.safetensors") | {"extra.weight": torch.zeros(1)}
+    save_file(tensors, tmp_path / "start" / "model.safetensors", metadata={"format": "pt"})
+    changes = [*FAST[1:], "training.max_steps=1"]
+    log = RunLog(tmp_path / "run", stream=sys.stdout) if is_shown else None
+
+    finetune("qa", model=tmp_path / "start", train=squad_files["1.1"], out=tmp_path / "run", overrides=changes, log=log)
+
+    told = "1 tensors not used: extra.weight"
+    assert (told in capsys.readouterr().out, told in caplog.text) == (is_shown, not is_shown)
+
+
 def test_without_dev_data_a_2_0_model_abstains_at_the_middle(pretrained_folder, squad_files, tmp_path):
     run = finetune("qa", model=pretrained_folder, train=squad_files["v2.0"], out=tmp_path / "run", overrides=SHORT)
     assert run.task.null_threshold == 0.0
@@ -190,3 +210,28 @@ def test_fine_tuning_stays_in_the_family_it_starts_from_and_may_teach_the_second
     assert checkpoint.source_class == "ElectraForQuestionAnswering" and checkpoint.heads.keys() == {"qa"}
     first, second = checkpoint.tensors["embeddings.token_type.weight"]
     torch.testing.assert_close(first, second, atol=1e-6, rtol=0)
+
+
+def test_a_named_recipe_of_the_task_is_taken_and_a_wrong_name_answered(pretrained_folder, squad_files, tmp_path):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"], "overrides": [*SHORT, "training.max_steps=1"]}
+    finetune("qa", **asked, recipe="squad", out=tmp_path / "a")
+    with pytest.raises(ConfigError, match="no recipe 'squid'; it has squad"):
+        finetune("qa", **asked, recipe="squid", out=tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("output", "files"),
+    [
+        ("p.x", {"p.x": "first", "p.y": "second"}),
+        ("p.y", {"p.x": "first", "p.y": "second"}),
+        ("p.json", {"p.json": "first", "p.y": "second"}),
+    ],
+)
+def test_what_is_written_goes_by_suffix_and_the_file_that_was_asked_for_is_always_there(tmp_path, output, files):
+    class Both:
+        def prediction_files(self, predictions):
+            return {".x": "first", ".y": "second"}
+
+    written = _write_predictions(tmp_path / output, Both(), None)
+    assert written[0] == tmp_path / output
+    assert {path.name: path.read_text() for path in written} == files

@@ -2,6 +2,7 @@
 
 import json
 import random
+import warnings
 
 import pytest
 
@@ -118,3 +119,25 @@ def test_damage_never_goes_unnoticed_in_a_committed_folder(tokenizer, tmp_path):
                 Tokenizer.load(folder)
         path.write_bytes(whole)
     assert Tokenizer.load(folder).sha256 == tokenizer.sha256
+
+
+def test_a_tokenizer_edited_in_a_models_folder_is_said_and_still_read(tokenizer, tmp_path):
+    folder = tmp_path / "model"
+    with atomic_folder(folder) as building:
+        tokenizer.save(building)
+        (building / "config.json").write_text("{}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Tokenizer.load(folder)
+    path = folder / "tokenizer_config.json"
+    path.write_text(path.read_text().replace('"model_max_length": 512', '"model_max_length": 128'))
+
+    with pytest.warns(UserWarning, match=r"tokenizer_config\.json was changed .*`spanwise convert"):
+        assert Tokenizer.load(folder).max_length == 128
+
+
+def test_somebody_elses_manifest_beside_a_model_is_no_damage(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text('{"name": "An app"}')
+    assert Tokenizer.load(tmp_path).sha256 == tokenizer.sha256

@@ -28,7 +28,7 @@ def evaluate(
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     data
-        Labelled data: a SQuAD 1.1 or 2.0 file.
+        Labelled data: for qa a SQuAD 1.1 or 2.0 file.
     out
         File that receives the scores as JSON.
     tokenizer
@@ -48,6 +48,6 @@ def evaluate(
     if json:
         print_json(result.scores)
         return
-    print_scores(result.scores)
+    print_scores(result.task, result.scores)
     if out is not None:
         say(f"Wrote {out}")

@@ -22,6 +22,7 @@ def finetune(
     out: Path,
     dev: Path | None = None,
     tokenizer: Path | None = None,
+    recipe: str | None = None,
     reset_weights: bool = False,
     resume: bool = False,
     config: Path | None = None,
@@ -40,15 +41,17 @@ def finetune(
     task
         The task: qa.
     model
-        Checkpoint folder or hub id of BERT type.
+        Checkpoint folder or hub id.
     train
-        Labelled data: a SQuAD 1.1 or 2.0 file.
+        Labelled data: for qa a SQuAD 1.1 or 2.0 file.
     out
         Run folder; the model will lie in OUT/final.
     dev
         Labelled data to score on.
     tokenizer
         Folder of the tokenizer. Default: the checkpoint's.
+    recipe
+        Which of the task's recipes; a wrong name is answered with those there are. Default: its first.
     reset_weights
         Start from random weights of the same shape: the control that says what pre-training is worth.
     resume
@@ -82,6 +85,7 @@ def finetune(
         dev=dev,
         out=out,
         tokenizer=tokenizer,
+        recipe=recipe,
         reset_weights=reset_weights,
         resume=resume,
         overrides=changes,
@@ -94,6 +98,6 @@ def finetune(
         print_json({**training_record(result.training), "scores": result.scores})
         return
     if result.scores:
-        print_scores(result.scores)
+        print_scores(result.task, result.scores)
     say(f"Model: {result.final}")
     say(f"Next: spanwise predict {task} --model {quote(str(result.final))} --input FILE --output predictions.json")

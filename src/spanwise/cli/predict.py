@@ -27,9 +27,9 @@ def predict(
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     input
-        Data: a file of the SQuAD shape; answers may be missing.
+        Data as for evaluate; labels may be missing.
     output
-        File to write: question id to answer text. N-best lists and null odds are written beside it.
+        File to write: for qa question id to answer text, with n-best lists and null odds beside it.
     tokenizer
         Folder of the tokenizer. Default: the checkpoint's.
     device

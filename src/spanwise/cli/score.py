@@ -1,7 +1,7 @@
 """`spanwise score`: the official metrics of a file of predictions, alone."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -15,7 +15,7 @@ def score(
     data: Path,
     predictions: Path,
     null_odds: Annotated[Path | None, Parameter(name=["--null-odds", "--na-prob-file"])] = None,
-    null_threshold: Annotated[float, Parameter(name=["--null-threshold", "--na-prob-thresh"])] = 1.0,
+    null_threshold: Annotated[float | None, Parameter(name=["--null-threshold", "--na-prob-thresh"])] = None,
     json: bool = False,
 ) -> None:
     """Score predictions as the task's official script does; a missing prediction counts as wrong.
@@ -25,43 +25,37 @@ def score(
     task
         The task: qa.
     data
-        Labelled data: a SQuAD 1.1 or 2.0 file.
+        Labelled data: for qa a SQuAD 1.1 or 2.0 file.
     predictions
-        JSON object of question id to answer text; empty text means "no answer".
+        What to score: for qa a JSON object of question id to answer text; empty text means "no answer".
     null_odds
-        JSON object of question id to a number that grows with the belief in "no answer"; adds the best thresholds.
+        qa: JSON object of question id to a number that grows with the belief in "no answer"; adds the best thresholds.
     null_threshold
-        Null odds above this number count as "no answer".
+        qa: null odds above this number count as "no answer". Default: 1.
     json
         Print one JSON object with the official script's keys, at full precision.
     """
-    from spanwise.tasks.base import task_recipe
-    from spanwise.tasks.qa.reader import read_null_odds, read_predictions, read_squad
-    from spanwise.tasks.qa.score import missing_predictions
-    from spanwise.tasks.qa.score import score as official_scores
+    from spanwise.errors import ConfigError
+    from spanwise.tasks.registry import task_recipe
 
-    task_recipe(task)  # names the tasks there are, where this is none
-    gold = read_squad(data, purpose="score")
-    answers = read_predictions(predictions)
-    odds = None if null_odds is None else read_null_odds(null_odds)
-    scores = official_scores(gold, answers, null_odds=odds, null_threshold=null_threshold)
+    part = task_recipe(task).task
+    given = {"null_odds": null_odds, "null_threshold": null_threshold}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in part.score_options:
+            raise ConfigError(f"task {task!r} has no use for --{name.replace('_', '-')}; leave it out.")
+    found = part.score_files(data, predictions, given)
     if json:
-        print_json(scores)
+        print_json(found.scores)
         return
-    print_scores(scores)
-    num_missing = len(missing_predictions(gold, answers))
-    if num_missing:
-        print(f"{num_missing:,} of {len(gold.questions):,} questions have no prediction and count as wrong.")
+    print_scores(part, found.scores)
+    for note in found.notes:
+        print(note)
 
 
-def print_scores(scores: dict[str, float | int]) -> None:
-    """Print the official keys as a table with a row for all, answerable and unanswerable questions."""
-    rows = []
-    for prefix, words in (("", "all"), ("HasAns_", "answerable"), ("NoAns_", "unanswerable")):
-        if f"{prefix}exact" in scores:
-            exact, f1 = scores[f"{prefix}exact"], scores[f"{prefix}f1"]
-            rows.append([words, scores[f"{prefix}total"], f"{exact:.2f}", f"{f1:.2f}"])
-    print_table(["questions", "number", "exact match", "F1"], rows)
-    for name, words in (("exact", "exact match"), ("f1", "F1")):
-        if f"best_{name}" in scores:
-            print(f"best {words} {scores[f'best_{name}']:.2f} at null threshold {scores[f'best_{name}_thresh']:.4g}")
+def print_scores(task: Any, scores: dict[str, Any]) -> None:
+    """Print what the task makes of its scores: a table, and lines below it."""
+    table = task.score_table(scores)
+    print_table(table.columns, table.rows)
+    for note in table.notes:
+        print(note)

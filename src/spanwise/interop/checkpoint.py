@@ -66,6 +66,12 @@ class Checkpoint:
         return recorded or form_of(BY_MODEL_TYPE[self.model_type], head, self.config)
 
 
+def warn_of_misfits(checkpoint: Checkpoint) -> None:
+    """Log a warning where not all tensors of a folder fit as they are, or a file of it was changed."""
+    if checkpoint.report != LoadReport():
+        logger.warning("%s: %s", checkpoint.folder, checkpoint.report)
+
+
 def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, seed: int = 0) -> Encoder:
     """An encoder with the checkpoint's weights. `config` may change what has no weights, such as dropout rates.
 

@@ -33,7 +33,7 @@ from spanwise.interop.model_config import (
     named_class,
     read_labels,
 )
-from spanwise.interop.record import read_record, recorded_forms, with_recorded, write_record
+from spanwise.interop.record import notes_of_edits, read_record, recorded_forms, with_recorded, write_record
 from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
@@ -104,7 +104,9 @@ def read_folder(source: str | Path) -> Checkpoint:
         source_class=source_class or _bare_class(family),
         tokenizer_folder=folder if any((folder / name).exists() for name in TOKENIZER_FILES) else None,
         report=LoadReport(
-            missing=tuple(lacking), unexpected=translated.unexpected, notes=_notes(family, config, settings, heads)
+            missing=tuple(lacking),
+            unexpected=translated.unexpected,
+            notes=(*_notes(family, config, settings, heads), *notes_of_edits(folder)),
         ),
         model_type=family.model_type,
         labels=read_labels(settings),

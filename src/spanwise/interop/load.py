@@ -5,7 +5,6 @@ Letters: B sequences of the batch, L their padded length, D hidden size, T real 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError, DataError
-from spanwise.interop.checkpoint import Checkpoint, LoadReport, build_encoder
+from spanwise.interop.checkpoint import Checkpoint, LoadReport, build_encoder, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 PACK_TOKENS = 8192  # tokens that `encode` sends through the encoder at once
 
-logger = logging.getLogger(__name__)
-
 
 def load(source: str | Path) -> LoadedModel:
     """Load a model folder or hub id for use; a warning is logged when not all tensors fit as they are.
@@ -35,8 +32,7 @@ def load(source: str | Path) -> LoadedModel:
         CheckpointError: a folder that is missing, foreign or damaged.
     """
     checkpoint = read_folder(source)
-    if checkpoint.report != LoadReport():
-        logger.warning("%s: %s", checkpoint.folder, checkpoint.report)
+    warn_of_misfits(checkpoint)
     return LoadedModel(checkpoint).eval()
 
 

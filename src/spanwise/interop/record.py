@@ -12,6 +12,7 @@ from spanwise.interop.json_files import read_json_object, write_json
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, sha256_of
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.sequence_head import FORMS, SequenceForm
+from spanwise.runtime.files import MANIFEST_NAME, edited_files
 
 FORMAT_VERSION = 1
 RECORD = "spanwise.json"
@@ -54,6 +55,15 @@ def read_record(folder: Path) -> dict[str, Any]:
                 "back to an older checkpoint."
             )
     return record
+
+
+def notes_of_edits(folder: Path) -> tuple[str, ...]:
+    """What a person should know of files that were changed after the folder was written; weights have hashes here."""
+    return tuple(
+        f"{name} was changed after this folder was written ({MANIFEST_NAME} has another SHA-256): if you did not "
+        f"change it, copy the folder again; if you did, `spanwise convert {folder} NEW` writes a folder that agrees"
+        for name in edited_files(folder, ("config.json", RECORD))
+    )
 
 
 def with_recorded(config: EncoderConfig, record: Mapping[str, Any], folder: Path) -> EncoderConfig:

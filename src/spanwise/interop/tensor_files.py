@@ -26,6 +26,7 @@ SAFETENSORS, INDEX, PICKLED, HEADS = (
     "pytorch_model.bin",
     "heads.safetensors",
 )
+FOREIGN = ("*.ckpt.index", "*.h5", "*.msgpack", "*.onnx", "*.gguf", "pytorch_model*.bin*")  # weights of other libraries
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ def read_weights(folder: Path) -> StoredTensors:
     elif (folder / PICKLED).exists():
         paths = [folder / PICKLED]
     else:
-        raise CheckpointError(f"{folder} holds no weights: {SAFETENSORS}, {INDEX} or {PICKLED} was expected.")
+        raise CheckpointError(
+            f"{folder} holds no weights: {SAFETENSORS}, {INDEX} or {PICKLED} was expected.{_others(folder)}"
+        )
     if (folder / HEADS).exists():
         paths.append(folder / HEADS)
     tensors: dict[str, Tensor] = {}
@@ -63,6 +66,14 @@ def read_weights(folder: Path) -> StoredTensors:
         tensors |= read
         files |= dict.fromkeys(read, path)
     return StoredTensors(folder, tensors, files)
+
+
+def _others(folder: Path) -> str:
+    """What to do about weights in files of another library."""
+    found = next((path.name for pattern in FOREIGN for path in sorted(folder.glob(pattern))), None)
+    if found is None:
+        return ""
+    return f" {found} is not read here: save the model as {SAFETENSORS} with the library that wrote it."
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:

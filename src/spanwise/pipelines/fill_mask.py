@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from spanwise.errors import CheckpointError, DataError
+from spanwise.interop.checkpoint import warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines.blanks import BlankedText, BlankEncoder, window_of
 from spanwise.pipelines.given import OptionError, check_framework, chosen_device, option_values, precision_of, readable
@@ -93,6 +94,7 @@ class FillMaskPipeline:
         with contextlib.ExitStack() as stack:
             model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
             checkpoint = read_folder(model)
+            warn_of_misfits(checkpoint)
             self.model = MaskModel(checkpoint, head)
             self.tokenizer = open_tokenizer(checkpoint, tokenizer)
         if self.tokenizer.mask_id < 0:

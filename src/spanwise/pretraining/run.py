@@ -17,7 +17,7 @@ from spanwise.config import override, to_record
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
-from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.describe import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
@@ -207,6 +207,8 @@ def make_ready(
     else:
         model, fresh = continue_model(recipe, checkpoint)
         log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}; fresh heads: {', '.join(fresh) or 'none'}.")
+        if not log.is_shown:
+            warn_of_misfits(checkpoint)
     record = to_record(recipe)
     del record["training"]  # the loop compares these values itself, and knows which of them are harmless
     identity = {

@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -209,6 +209,27 @@ def verify_folder(
             raise error(f"{path} has {size:,} bytes, {MANIFEST_NAME} says {expected['size']:,}; it is damaged.")
         if digest != expected["sha256"]:
             raise error(f"{path} has the right size but other content than {MANIFEST_NAME} says; it is damaged.")
+
+
+def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = DISK) -> list[str]:
+    """Those of `names` that are there with other content than the folder's manifest says.
+
+    [] where there is no manifest, or a `manifest.json` of somebody else's; the manifest's own name where it is ours
+    and does not match its own hash. For folders that people may edit, where `verify_folder` would be too strict.
+    """
+    folder = Path(folder)
+    try:
+        record = json.loads(fs.read_file(folder / MANIFEST_NAME))
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(record, dict) or record.keys() != {"manifest", "sha256"}:
+        return []
+    try:
+        files = read_manifest(folder, fs=fs)
+    except CheckpointError:
+        return [MANIFEST_NAME]
+    listed = [name for name in names if name in files and fs.exists(folder / name)]
+    return [name for name in listed if fs.size_and_sha256(folder / name)[1] != files[name]["sha256"]]
 
 
 def remove_folder(folder: Path, fs: DiskFileSystem = DISK) -> None:

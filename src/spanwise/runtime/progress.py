@@ -47,6 +47,11 @@ class RunLog:
             self._wants_writer = False
             self.say("TensorBoard is not installed: pip install 'spanwise[tensorboard]'. metrics.jsonl has everything.")
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether anybody sees what is said here."""
+        return self._stream is not None
+
     def cut_after(self, step: int) -> None:
         """Forget what was logged after `step` (a resumed run does these steps again), and a line cut by a crash."""
         self._close_file()

@@ -8,18 +8,16 @@ Letters: T tokens in the pack, D hidden size, W examples.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
-from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
-from spanwise.runtime.suggest import did_you_mean
-from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -35,19 +33,51 @@ class Features(Protocol):
 
 
 @runtime_checkable
+class ChangesWithEpoch(Protocol):
+    """Features that show another part of an example in every epoch (a window of a long document)."""
+
+    def at_epoch(self, epoch: int, seed: int) -> Features:
+        """As many examples in the same order: a pure function of both numbers."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreTable:
+    """Scores as people read them: a table, and sentences below it."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileScores:
+    """The scores of a file of predictions, and what a person should know about it (a sentence each)."""
+
+    scores: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
 class Task(Protocol):
     """One kind of labelled data, from its file to its score.
 
     `read` gives the task's own data class; `featurize`, `decode` and `score` take it. `output` is what a head says
-    about a pack, fp32, one row a token; `decode` gets these rows cut by example. `taught_by` and `tune` return a copy
-    of the task with what the training data says (labels) and what is chosen on dev data (thresholds). `score` gives
-    numbers from 0 to 100, the best-known first.
+    about a pack: one fp32 array an example of `batch.ids`, in order (filler at the end of the pack is not asked for);
+    `decode` gets those of all examples. `taught_by` and `tune` return a copy of the task with what the training data
+    says (labels) and what is chosen on dev data (thresholds). `score` gives numbers from 0 to 100, the best-known
+    first; one level of names below a name is allowed (`muc`: recall, precision, f1).
+
+    `prediction_files` says what to write: under "" what goes into the file that was asked for, under another name what
+    lies beside it, and under ".suffix" what a file of this suffix holds. Text is written as it is, all else as JSON.
+    `score_files` scores such a file without a model; of the options of the command it takes `score_options`.
     """
 
     part_name: ClassVar[str]
     head_name: ClassVar[str]  # the head's name in a checkpoint; it decides the Hugging Face class of the folder
     target_name: ClassVar[str]  # the name of its one loss
     main_score: ClassVar[str]
+    score_options: ClassVar[tuple[str, ...]]
 
     def read(self, path: Any, *, purpose: str, errors: str = "strict") -> Any: ...
 
@@ -63,33 +93,44 @@ class Task(Protocol):
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]: ...
 
-    def output(self, head: nn.Module, hidden_TD: Tensor) -> Tensor: ...
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[Any]: ...
 
-    def decode(self, data: Any, features: Any, outputs: Sequence[np.ndarray]) -> Any: ...
+    def decode(self, data: Any, features: Any, outputs: Sequence[Any]) -> Any: ...
 
     def tune(self, data: Any, predictions: Any) -> Self: ...
 
-    def score(self, data: Any, predictions: Any) -> dict[str, float]: ...
+    def score(self, data: Any, predictions: Any) -> dict[str, Any]: ...
+
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable: ...
 
     def prediction_files(self, predictions: Any) -> Mapping[str, Any]: ...
 
-
-_RECIPES = {"qa": "spanwise.tasks.qa.recipe:question_answering"}
-
-
-def task_names() -> list[str]:
-    """The names that the commands take."""
-    return list(_RECIPES)
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores: ...
 
 
-def task_recipe(name: str) -> FinetuningRecipe:
-    """The recipe of a task by its command-line name, with the paper's values.
+@runtime_checkable
+class LongExamples(Protocol):
+    """A task whose examples may be longer than a pack: it asks for their sequences pack by pack and joins them."""
 
-    Raises: ConfigError for an unknown name, with the nearest one.
-    """
-    if name not in _RECIPES:
-        raise ConfigError(
-            f"there is no task {name!r}; tasks are {', '.join(_RECIPES)}.{did_you_mean(name, task_names())}"
-        )
-    module, _, function = _RECIPES[name].partition(":")
-    return getattr(importlib.import_module(module), function)()
+    def outputs(
+        self, encode: Callable[[Batch], Tensor], head: nn.Module, features: Any, pack_tokens: int
+    ) -> Iterator[Any]:
+        """One output an example, in order. `encode` gives the hidden states of a pack, filler included."""
+        ...
+
+
+def per_sequence(rows: Tensor, batch: Batch) -> list[np.ndarray]:
+    """Rows of a pack, one a token, as fp32 arrays, one a sequence; without those of the filler."""
+    parts = np.split(rows.float().cpu().numpy(), np.cumsum(batch.sequences.lengths)[:-1])
+    return parts[: len(batch.ids)]
+
+
+def numbers_of(scores: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers to log: those of the first level, and the F1 of each name that has more below it (`muc_f1`)."""
+    found = {}
+    for name, value in scores.items():
+        if not isinstance(value, Mapping):
+            found[name] = float(value)
+        elif "f1" in value:
+            found[f"{name}_f1"] = float(value["f1"])
+    return found

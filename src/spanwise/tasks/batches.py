@@ -17,7 +17,7 @@ from spanwise.data.order import permutation
 from spanwise.data.packing import pack_boundaries
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.tasks.base import Features
+from spanwise.tasks.base import ChangesWithEpoch, Features
 
 # Matrix products of a few rows take other kernels, which round otherwise (measured: below 12 rows on two threads).
 # From this size on a row's bits do not depend on how many others are in the pack.
@@ -34,10 +34,9 @@ class EpochBatches:
     def __init__(self, features: Features, *, batch_size: int, pack_tokens: int, seed: int) -> None:
         if batch_size < 1:
             raise ConfigError(f"batch_size must be at least 1, got {batch_size}.")
-        self.features, self.batch_size, self.seed = features, batch_size, seed
-        self.lengths_W = np.asarray(features.lengths_W)
-        self.pack_tokens = max(pack_tokens, int(self.lengths_W.max()))  # a single long example still makes a pack
-        self.steps_per_epoch = -(-len(self.lengths_W) // batch_size)
+        self.batch_size, self.pack_tokens, self.seed = batch_size, pack_tokens, seed
+        self._all = features
+        self.steps_per_epoch = -(-len(features) // batch_size)
         self._epoch = -1
         self._order_W = np.zeros(0, dtype=np.int64)
 
@@ -45,9 +44,13 @@ class EpochBatches:
         """The packs of step `index`, counted from 0 over all epochs."""
         epoch, place = divmod(index, self.steps_per_epoch)
         if epoch != self._epoch:
-            self._order_W, self._epoch = permutation(self.seed, epoch, len(self.lengths_W)), epoch
+            given = self._all
+            self.features = given.at_epoch(epoch, self.seed) if isinstance(given, ChangesWithEpoch) else given
+            self._lengths_W = np.asarray(self.features.lengths_W)
+            self._order_W, self._epoch = permutation(self.seed, epoch, len(self._lengths_W)), epoch
         rows = self._order_W[place * self.batch_size : (place + 1) * self.batch_size]
-        return [self.features.assemble(part) for part in _cut(rows, self.lengths_W, self.pack_tokens)]
+        pack_tokens = max(self.pack_tokens, int(self._lengths_W.max()))  # a single long example still makes a pack
+        return [self.features.assemble(part) for part in _cut(rows, self._lengths_W, pack_tokens)]
 
     def position(self, index: int) -> dict[str, float]:
         return {"epoch": index / self.steps_per_epoch}

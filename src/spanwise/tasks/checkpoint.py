@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from spanwise.config import from_record, to_record
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.runtime.device import choose_device
-from spanwise.tasks.base import Task, task_recipe
+from spanwise.tasks.base import Task
 from spanwise.tasks.model import TaskModel
+from spanwise.tasks.registry import task_recipe
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -43,6 +44,7 @@ def load_task_model(
     """
     recipe = task_recipe(task_name)
     checkpoint = read_folder(source)
+    warn_of_misfits(checkpoint)
     head_name = recipe.task.head_name
     if head_name not in checkpoint.heads:
         raise CheckpointError(

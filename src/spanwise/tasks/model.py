@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
 from spanwise.runtime.device import Precision, autocast, resolve_precision
-from spanwise.tasks.base import Features, Task
+from spanwise.tasks.base import Features, LongExamples, Task
 from spanwise.tasks.batches import prediction_packs
 
 PACK_TOKENS = 4096  # of one forward in prediction
@@ -35,8 +34,8 @@ class TaskModel(nn.Module):
     @torch.inference_mode()
     def outputs(
         self, features: Features, *, precision: Precision = "fp32", pack_tokens: int = PACK_TOKENS
-    ) -> list[np.ndarray]:
-        """What the head says about each of the W examples: fp32 arrays [tokens of the example, ...], in order.
+    ) -> list[Any]:
+        """What the head says about each of the W examples, in order.
 
         Runs without dropout and gives the model back in the mode it was in.
         """
@@ -44,15 +43,20 @@ class TaskModel(nn.Module):
         resolved = resolve_precision(precision, device)
         was_training = self.training
         self.eval()
-        found: list[np.ndarray] = []
+
+        def encode(batch: Batch) -> Tensor:
+            moved = batch.to(device)
+            with autocast(resolved, device):
+                return self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
+
         try:
+            if isinstance(self.task, LongExamples):
+                return list(self.task.outputs(encode, self.head, features, pack_tokens))
+            found: list[Any] = []
             for batch in prediction_packs(features, pack_tokens):
-                moved = batch.to(device)
+                hidden_TD = encode(batch)
                 with autocast(resolved, device):
-                    hidden_TD = self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
-                    rows = self.task.output(self.head, hidden_TD).float().cpu().numpy()
-                parts = np.split(rows, np.cumsum(batch.sequences.lengths)[:-1])
-                found += parts[: len(batch.ids)]  # without the filler
+                    found += self.task.output(self.head, hidden_TD, batch.to(device))
+            return found
         finally:
             self.train(was_training)
-        return found

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.token_types import second_token_type
 from spanwise.nn.config import EncoderConfig
@@ -29,11 +30,12 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.device import Precision
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.base import Task, task_recipe
+from spanwise.tasks.base import Task, numbers_of
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.tasks.registry import task_recipe
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training
@@ -45,7 +47,7 @@ from spanwise.training.run_folder import claim_run_folder
 class FinetuningResult:
     """How a run ended: `scores` on dev data (empty without), the folder of the model, the task with what was tuned."""
 
-    scores: dict[str, float]
+    scores: dict[str, Any]
     final: Path
     task: Any
     training: TrainingResult
@@ -55,7 +57,7 @@ class FinetuningResult:
 class EvaluationResult:
     """Scores from 0 to 100, and the predictions they belong to."""
 
-    scores: dict[str, float]
+    scores: dict[str, Any]
     predictions: Any
     task: Any
 
@@ -68,7 +70,7 @@ def finetune(
     out: str | Path,
     dev: str | Path | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
-    recipe: FinetuningRecipe | None = None,
+    recipe: FinetuningRecipe | str | None = None,
     overrides: Sequence[str] = (),
     reset_weights: bool = False,
     resume: bool = False,
@@ -79,15 +81,16 @@ def finetune(
 ) -> FinetuningResult:
     """Fine-tune the encoder of a model folder (or hub id) on labelled data and commit `out/final`.
 
-    `recipe` (None: the paper's) is changed by `overrides` such as `"training.learning_rate=3e-5"`; a length among them
-    (`training.max_steps`, ...) takes the place of the recipe's. With `dev` the model
-    is scored on it and what can be tuned on it (the null threshold) is stored with the model. `reset_weights` starts
-    from random weights of the same shape: the control that says what pre-training is worth. A head that the folder
-    already has is trained on; otherwise it starts fresh.
+    `recipe` (a value, or the name of one of the task's; None: its first) is changed by `overrides` such as
+    `"training.learning_rate=3e-5"`; a length among them (`training.max_steps`, ...) takes the place of the recipe's.
+    With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
+    `reset_weights` starts from random weights of the same shape: the control that says what pre-training is worth. A
+    head of the task that the folder already has is trained on where it has the shape asked for; else it starts fresh.
     Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
     """
-    recipe = override(recipe or task_recipe(task_name), with_one_length(overrides))
-    task = recipe.task
+    named = task_recipe(task_name, recipe) if recipe is None or isinstance(recipe, str) else recipe
+    plan: FinetuningRecipe = override(named, with_one_length(overrides))
+    task = plan.task
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
         checkpoint = read_folder(model)
         words = open_tokenizer(checkpoint, tokenizer)
@@ -95,17 +98,17 @@ def finetune(
         dev_data = None if dev is None else task.read(dev, purpose="score", errors=errors)
         if dev_data is not None:
             task.check_pair(train_data, dev_data)
-        built, kept_heads = _build(checkpoint, recipe, task.taught_by(train_data), reset_weights, log)
+        built, kept_heads = _build(checkpoint, plan, task.taught_by(train_data), reset_weights, log)
         config = built.encoder.config
         features = task.featurize(train_data, words, config, training=True)
         for line in task.describe(train_data, features):
             log.say(line)
-        dev_scorer = None if dev_data is None else _DevScorer(built, dev_data, words, recipe.training.precision)
+        dev_scorer = None if dev_data is None else _DevScorer(built, dev_data, words, plan.training.precision)
         source = EpochBatches(
-            features, batch_size=recipe.batch_size, pack_tokens=recipe.pack_tokens, seed=recipe.training.seed
+            features, batch_size=plan.batch_size, pack_tokens=plan.pack_tokens, seed=plan.training.seed
         )
         identity = {
-            "recipe": to_record(recipe),
+            "recipe": to_record(plan),
             "model": _hash_tensors(checkpoint.tensors),
             "tokenizer": words.sha256,
             "train": _hash_file(train),
@@ -131,7 +134,7 @@ def finetune(
         training = run_training(
             built,
             source,
-            recipe.training,
+            plan.training,
             out,
             save_model=save_model,
             evaluate=None if dev_scorer is None else dev_scorer,
@@ -142,7 +145,7 @@ def finetune(
             flops_per_token=_flops_per_token(config, features.lengths_W),
             resume_command=resume_command,
         )
-        scores: dict[str, float] = {}
+        scores: dict[str, Any] = {}
         if dev_scorer is not None:
             dev_scorer.ensure()
             scores = dev_scorer.scores
@@ -207,18 +210,35 @@ def _build(
     if recipe.second_token_type != "as_is" and not reset_weights:
         checkpoint = second_token_type(checkpoint, recipe.second_token_type)
     encoder = build_encoder(checkpoint, config, seed)
-    head = None if reset_weights else build_head(checkpoint, task.head_name, encoder)
+    fits = _stored_head_fits(checkpoint, task, config)
+    head = build_head(checkpoint, task.head_name, encoder) if fits and not reset_weights else None
     if reset_weights:
         initialize(encoder, config, seed, prefix="encoder")
         log.say("Weights reset: the encoder starts from random weights of the same shape.")
+    else:
+        log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}.")
+        if not log.is_shown:
+            warn_of_misfits(checkpoint)
     if head is None:
         head = task.build_head(config)
         initialize(head, config, seed, prefix=task.head_name)
-        log.say(f"The head {task.head_name!r} starts fresh.")
+        replaced = fits is False and not reset_weights
+        there = ": the one that the model has is of another shape" if replaced else ""
+        log.say(f"The head {task.head_name!r} starts fresh{there}.")
     else:
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
     return TaskModel(task, encoder, head), kept
+
+
+def _stored_head_fits(checkpoint: Checkpoint, task: Task, config: EncoderConfig) -> bool | None:
+    """Whether the checkpoint's head has the shape that the task asks for; None where it has none."""
+    stored = checkpoint.heads.get(task.head_name)
+    if stored is None:
+        return None
+    with torch.device("meta"):
+        wanted = {name: parameter.shape for name, parameter in task.build_head(config).named_parameters()}
+    return {name: tensor.shape for name, tensor in stored.items()} == wanted
 
 
 @dataclass
@@ -229,7 +249,7 @@ class _DevScorer:
     data: Any
     tokenizer: Tokenizer
     precision: Precision
-    scores: dict[str, float] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
     predictions: Any = None
 
     def __post_init__(self) -> None:
@@ -242,7 +262,7 @@ class _DevScorer:
         self.predictions = model.task.decode(self.data, self.features, outputs)
         model.task = model.task.tune(self.data, self.predictions)
         self.scores = model.task.score(self.data, self.predictions)
-        return {f"dev_{name}": float(value) for name, value in self.scores.items()}
+        return {f"dev_{name}": value for name, value in numbers_of(self.scores).items()}
 
     def ensure(self) -> None:
         """Score now, unless a score is there: a run that is resumed at its end has none yet."""
@@ -259,12 +279,21 @@ def _write_predictions(output: Path, task: Any, predictions: Any) -> list[Path]:
     if output.is_dir():
         raise ConfigError(f"{output} is a folder; name the file to write, such as {output / 'predictions.json'}.")
     output.parent.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, content in task.prediction_files(predictions).items():
-        path = output.with_name(f"{output.stem}.{name}{output.suffix}") if name else output
-        write_text_atomic(path, _json(content))
-        written.append(path)
-    return written
+    contents = dict(task.prediction_files(predictions))
+    paths = {name: _beside(output, name) for name in contents}
+    if "" not in contents and output not in paths.values():
+        paths[next(iter(contents))] = output  # no content has this suffix: the first is what was asked for
+    for name, path in paths.items():
+        content = contents[name]
+        write_text_atomic(path, content if isinstance(content, str) else _json(content))
+    return sorted(paths.values(), key=lambda path: path != output)
+
+
+def _beside(output: Path, name: str) -> Path:
+    """The file for what the task calls `name`: "" the output, ".x" one of this suffix, "x" one with it in its name."""
+    if name.startswith("."):
+        return output.with_suffix(name)
+    return output.with_name(f"{output.stem}.{name}{output.suffix}") if name else output
 
 
 def _provenance(asked: Mapping[str, Any], dev_scorer: _DevScorer | None) -> dict[str, Any]:

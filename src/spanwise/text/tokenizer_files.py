@@ -19,7 +19,7 @@ import tokenizers
 from tokenizers import normalizers
 
 from spanwise.errors import CheckpointError
-from spanwise.runtime.files import MANIFEST_NAME, read_manifest
+from spanwise.runtime.files import MANIFEST_NAME, edited_files, read_manifest
 from spanwise.text.kinds.bpe import END, bpe_backend
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.wordpiece import wordpiece_backend
@@ -244,13 +244,28 @@ def _warn_of_case(path: Path) -> None:
 
 
 def _checked_bytes(path: Path) -> bytes:
-    """The file's content, compared with the folder's manifest where that lists it. Raises: CheckpointError."""
+    """The file's content, compared with the folder's manifest where that lists it.
+
+    A difference is refused, but in a model's folder, which people edit by hand: there it is said.
+    Raises: CheckpointError.
+    """
     try:
         content = path.read_bytes()
     except OSError as cause:
         raise CheckpointError(f"{path} cannot be read: {cause.strerror or cause}.") from cause
-    if (path.parent / MANIFEST_NAME).is_file():
+    if (path.parent / "config.json").is_file():
+        for name in edited_files(path.parent, [path.name]):
+            warnings.warn(
+                f"{path.parent / name} was changed after the folder was written ({MANIFEST_NAME} has another SHA-256). "
+                f"If you did not change it, copy the folder again; if you did, `spanwise convert {path.parent} NEW` "
+                "writes a folder that agrees.",
+                stacklevel=5,
+            )
+    elif (path.parent / MANIFEST_NAME).is_file():
         expected = read_manifest(path.parent, CheckpointError).get(path.name)
         if expected and hashlib.sha256(content).hexdigest() != expected["sha256"]:
-            raise CheckpointError(f"{path} differs from what {MANIFEST_NAME} says; it is damaged or was changed.")
+            raise CheckpointError(
+                f"{path} differs from what {MANIFEST_NAME} says; it is damaged or was changed. Copy the folder again; "
+                f"if the change is yours, delete {MANIFEST_NAME}."
+            )
     return content

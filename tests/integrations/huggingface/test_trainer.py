@@ -89,3 +89,25 @@ def test_a_resumed_run_ends_where_an_unbroken_one_does(trainer_of, collate, rows
 
     for key, tensor in whole.items():
         torch.testing.assert_close(resumed[key], tensor, atol=1e-6, rtol=0, msg=key)
+
+
+def test_accelerate_trains_it_with_workers_as_a_plain_loop_would(collate, rows_of):
+    from accelerate import Accelerator
+    from torch.utils.data import DataLoader
+
+    data = [{"input_ids": row} for row in rows_of(8, 40)]
+    model = SpanBoundaryPretraining(bert_of())
+    loader = DataLoader(data, batch_size=4, collate_fn=collate(pad_to_multiple_of=8), num_workers=2)
+    accelerator = Accelerator(cpu=True)
+    model, optimizer, loader = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.5), loader)
+
+    losses = []
+    for _ in range(6):
+        for batch in loader:
+            output = model(**batch)
+            accelerator.backward(output.loss)
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(float(output.loss.detach()))
+
+    assert len(losses) == 12 and sum(losses[-4:]) / 4 < losses[0] - 0.1

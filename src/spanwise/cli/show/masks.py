@@ -68,12 +68,13 @@ def _read_span(words: str) -> tuple[int, int]:
 
 def _explain(text: str, words: list[tuple[int, int]], model: str, json: bool) -> None:
     from spanwise.errors import CheckpointError
-    from spanwise.interop.checkpoint import build_encoder, build_head
+    from spanwise.interop.checkpoint import build_encoder, build_head, warn_of_misfits
     from spanwise.interop.huggingface import read_folder
     from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words
     from spanwise.text.tokenizers import Tokenizer
 
     checkpoint = read_folder(model)
+    warn_of_misfits(checkpoint)
     if checkpoint.tokenizer_folder is None:
         raise CheckpointError(f"{model} holds no tokenizer.json or vocab.txt; copy the model's own there.")
     tokens = Tokenizer.load(checkpoint.tokenizer_folder)

@@ -22,3 +22,6 @@ def question_answering() -> FinetuningRecipe:
         ),
         batch_size=32,
     )
+
+
+RECIPES = {"squad": question_answering}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +19,10 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.tasks.base import FileScores, ScoreTable, per_sequence
 from spanwise.tasks.qa.decode import Predictions, decode
 from spanwise.tasks.qa.features import TARGET, QuestionWindows, make_windows
+from spanwise.tasks.qa.files import official_table, score_files
 from spanwise.tasks.qa.loss import SpanLoss, span_loss
 from spanwise.tasks.qa.reader import OnError, Purpose, SquadData, read_squad
 from spanwise.tasks.qa.score import best_threshold, raw_scores, score
@@ -43,6 +46,7 @@ class QuestionAnswering:
     head_name: ClassVar[str] = "qa"
     target_name: ClassVar[str] = TARGET
     main_score: ClassVar[str] = "f1"
+    score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
 
     def __post_init__(self) -> None:
         for name in ("doc_stride", "max_question_tokens", "max_answer_tokens", "num_best"):
@@ -108,9 +112,9 @@ class QuestionAnswering:
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, SpanLoss]:
         return {TARGET: span_loss(head(hidden_TD), batch.targets[TARGET], batch.sequences)}
 
-    def output(self, head: nn.Module, hidden_TD: Tensor) -> Tensor:
-        """Start and end logits, fp32 [T, 2]."""
-        return head(hidden_TD).float()
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
+        """Start and end logits of each window, fp32 [tokens of the window, 2]."""
+        return per_sequence(head(hidden_TD), batch)
 
     def decode(self, data: SquadData, features: QuestionWindows, outputs: Sequence[np.ndarray]) -> Predictions:
         return decode(data, features, outputs, max_answer_tokens=self.max_answer_tokens, num_best=self.num_best)
@@ -139,6 +143,10 @@ class QuestionAnswering:
             )
         return score(data, predictions.best(), null_odds=predictions.null_odds, null_threshold=self.null_threshold)
 
+    def score_table(self, scores: Mapping[str, float]) -> ScoreTable:
+        """A row for all, answerable and unanswerable questions."""
+        return official_table(scores)
+
     def prediction_files(self, predictions: Predictions) -> Mapping[str, Any]:
         """What to write: `""` the answers (question id to text), `nbest` and `null_odds` beside it."""
         return {
@@ -146,3 +154,7 @@ class QuestionAnswering:
             "nbest": predictions.records(),
             "null_odds": predictions.null_odds,
         }
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+        """The official script's keys for a JSON object of question id to answer text."""
+        return score_files(data, predictions, **options)
