@@ -61,3 +61,33 @@ def test_the_backend_splits_and_frames_as_bert_does():
     encoding = backend.encode("AB", "a")
     assert encoding.tokens == ["[CLS]", "a", "##b", "[SEP]", "a", "[SEP]"]
     assert encoding.type_ids == [0, 0, 0, 0, 1, 1]
+
+
+MIXED = "大韓民國에서 ㅋㅋㅋㅋ 웃던 친구가 ＡＢ마트의 iPhone15를 ﾊﾝ과 ﾡﾢ로 café에서 샀다ㅠㅠ 3.5%!"
+
+
+@pytest.mark.parametrize("boundaries", ["words", "morphemes"])
+def test_hanja_laughter_half_width_and_english_among_korean_are_known_and_words(boundaries):
+    documents = [Document("here", 1, [MIXED, *KOREAN] * 5)]
+    options = CorpusOptions(language="ko")
+    korean = learn_tokenizer(documents, vocab_size=400, boundaries=boundaries, options=options)
+    found = korean.encode(MIXED)
+    assert korean.unk_id not in found.ids
+    words = [found.offsets[found.word_ids == word] for word in range(found.word_ids.max() + 1)]
+    assert [MIXED[word.min() : word.max()] for word in words] == [
+        *"大韓民國", "에서", "ㅋㅋㅋㅋ", "웃던", "친구가", "ＡＢ마트의", "iPhone15를", "ﾊﾝ과", "ﾡﾢ로", "café에서",
+        "샀다ㅠㅠ", "3", ".", "5", "%", "!",
+    ]  # fmt: skip
+    rare = korean.encode("ㅋㅋ 國 ＢＡ ﾝ honeP")  # none of these stands in the text as a word
+    assert korean.unk_id not in rare.ids
+
+
+def test_every_syllable_of_the_text_is_known_whatever_stands_around_it():
+    syllables = [chr(code) for code in range(0xAC00, 0xD7A4, 7)]  # 1,596, each twice
+    pairs = [first + second for first, second in zip(syllables, syllables[::-1], strict=True)]
+    documents = [Document("here", 1, [f"{pair} 나는" for pair in pairs])]
+    korean = learn_tokenizer(documents, vocab_size=4_000, options=CorpusOptions(language="ko"))
+    turned = [pair[::-1] for pair in pairs]
+    assert korean.unk_id not in korean.encode(" ".join([*syllables, *turned])).ids
+    few = learn_tokenizer(documents, vocab_size=4_000, alphabet_size=1_000, options=CorpusOptions(language="ko"))
+    assert few.unk_id in few.encode(" ".join(syllables)).ids
