@@ -26,6 +26,14 @@ def test_a_stage_gets_a_little_time_even_when_none_is_left():
     assert share(-50.0, "pretrain", 2) == LEAST_SECONDS
 
 
+def test_what_ended_stages_saved_or_overdrew_is_shared_by_the_others():
+    done = ["pretrain", "measure"]
+    for left in (200.0, 20.0):
+        later = share(left, "score", 2, done=done) + 2 * share(left, "finetune", 2, done=done)
+        assert later == pytest.approx(left)
+    assert share(30.0, "score", 2, done=[*done, "finetune"]) == pytest.approx(30.0)
+
+
 def test_stages_are_added_up_in_their_order():
     hands = Hands()
     clock = StageClock(60.0, now=hands)

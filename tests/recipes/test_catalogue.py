@@ -12,7 +12,7 @@ def test_every_recipe_resolves_checks_and_writes_an_unambiguous_record(name):
     check(recipe)
     assert recipe.name == name
     parts = [recipe, recipe.tokenizer, recipe.encoder, recipe.format, recipe.masking, recipe.replacement]
-    parts += [*recipe.objectives.values(), recipe.batch, recipe.training, recipe.initial, recipe.corruption]
+    parts += [*recipe.trained_objectives.values(), recipe.corruption, recipe.batch, recipe.training, recipe.initial]
     assert from_record(to_record(recipe), {type(part) for part in parts}) == recipe
 
 

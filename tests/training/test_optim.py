@@ -25,7 +25,7 @@ def test_the_groups_carry_the_options():
     assert {(group["betas"], group["eps"]) for group in optimizer.param_groups} == {((0.8, 0.98), 1e-7)}
 
 
-@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
 def test_heads_may_learn_at_a_rate_of_their_own(optimizer):
     model = nn.ModuleDict({"encoder": nn.Linear(4, 4), "heads": nn.Linear(4, 4)})
     options = TrainingOptions(optimizer=optimizer, learning_rate=1e-4, head_learning_rate=1e-2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,3 +67,6 @@ class EncoderConfig:
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigError(f"encoder.{name} must be at least 0 and below 1, got {getattr(self, name)}.")
+        for name in ("norm_eps", "initializer_range"):
+            if not 0.0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"encoder.{name} must be above 0 and finite, got {getattr(self, name)}.")

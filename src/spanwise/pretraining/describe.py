@@ -18,7 +18,7 @@ from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.lm_head import TiedDecoder
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
 from spanwise.pretraining.system import outline_model
 
 BYTES_A_PARAMETER = 16  # fp32 weight, gradient and two moments of AdamW
@@ -72,9 +72,36 @@ def data_path(recipe: PretrainingRecipe, vocab_size: int) -> list[str]:
         f"-> {_shown(recipe.format)}",
         f"-> {_shown(recipe.masking)}, {_repetition(recipe.num_maskings)}",
         f"-> {_shown(recipe.replacement)}",
-        f"-> encoder of {shape.num_layers} layers x {shape.hidden_size}, {shape.num_heads} heads",
+        *_corruption_stages(recipe),
+        f"-> encoder of {shape.num_layers} layers x {shape.hidden_size}, {shape.num_heads} heads{_unlike_bert(shape)}",
         *(f"-> {name}: {_shown(objective)}" for name, objective in recipe.objectives.items()),
     ]
+
+
+def _corruption_stages(recipe: PretrainingRecipe) -> list[str]:
+    """The generator with what it learns; nothing where the encoder reads the batch as it is."""
+    part = recipe.corruption
+    if not part.objectives:
+        return []
+    values = {name: getattr(part, name) for name in field_names(type(part)) if name != "objectives"}
+    shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    return [
+        f"-> {type(part).__name__}({shown})",
+        *(f"   -> {name}: {_shown(objective)}" for name, objective in part.objectives.items()),
+    ]
+
+
+def _unlike_bert(shape: EncoderShape) -> str:
+    """What an encoder has that BERT's has not."""
+    said = {
+        "embedding_size": f"embeddings of {shape.embedding_size}",
+        "sharing": f"shared: {shape.sharing.replace('_', '-')}",
+        "causal": "causal",
+        "position_offset": f"positions from {shape.position_offset}",
+        "embedding_norm": "embeddings not normalised",
+    }
+    usual = EncoderShape(hidden_size=1, num_layers=1, num_heads=1, intermediate_size=1)
+    return "".join(f", {words}" for name, words in said.items() if getattr(shape, name) != getattr(usual, name))
 
 
 def _repetition(num_maskings: int | None) -> str:

@@ -58,9 +58,16 @@ def asked_growth(
 
 
 def grown(
-    checkpoint: Checkpoint, tokenizer: Tokenizer, growth: Growth, *, max_positions: int, seed: int, log: RunLog
+    checkpoint: Checkpoint,
+    tokenizer: Tokenizer,
+    growth: Growth,
+    *,
+    max_positions: int,
+    seed: int,
+    log: RunLog | None = None,
 ) -> tuple[Checkpoint, Tokenizer]:
-    """Return the weights and the tokenizer with what `growth` adds; both are new objects where something is.
+    """Return the weights and the tokenizer with what `growth` adds; both are new objects where something is. Without
+    a log nothing is said of it.
 
     Raises: CheckpointError where rows and tokenizer disagree; ConfigError for positions that would not be more;
     DataError for a token that can't be one.
@@ -78,11 +85,16 @@ def grown(
         tokenizer = extension.tokenizer
         known = f"; {len(extension.known)} were there already" if extension.known else ""
         start = "the mean of their old pieces" if growth.token_rows == "mean" else "random rows"
-        log.say(f"Added {len(extension.tokens):,} tokens, which start at {start}{known}.")
+        _say(log, f"Added {len(extension.tokens):,} tokens, which start at {start}{known}.")
     if growth.position_rows is not None:
         before = checkpoint.config.max_positions
         checkpoint = grow_positions(checkpoint, max_positions, rows=growth.position_rows, seed=seed)
         tokenizer.max_length = max_positions
         start = "repeat the old ones" if growth.position_rows == "tile" else "start at random"
-        log.say(f"Positions: {before} became {max_positions}; the new ones {start}.")
+        _say(log, f"Positions: {before} became {max_positions}; the new ones {start}.")
     return checkpoint, tokenizer
+
+
+def _say(log: RunLog | None, text: str) -> None:
+    if log is not None:
+        log.say(text)

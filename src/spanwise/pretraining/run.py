@@ -19,6 +19,9 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.pretraining.corruption import Generator
+from spanwise.pretraining.corruption.folders import read_generator, shaped_generator, write_generator
+from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
@@ -180,10 +183,15 @@ def make_ready(
 ) -> Ready:
     """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
     checkpoint = read_folder(init) if init is not None else None
+    generator = read_generator(checkpoint) if checkpoint and isinstance(recipe.corruption, Generator) else None
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
     if checkpoint is not None:
-        seed, max_positions = recipe.training.seed, recipe.encoder.max_positions
-        checkpoint, words = grown(checkpoint, words, growth, max_positions=max_positions, seed=seed, log=log)
+        more: dict[str, Any] = {"max_positions": recipe.encoder.max_positions, "seed": recipe.training.seed}
+        if generator is not None:
+            generator, _ = grown(generator, words, growth, **more)
+            shaped = shaped_generator(recipe.corruption, generator, checkpoint.config)
+            recipe = replace(recipe, corruption=shaped)
+        checkpoint, words = grown(checkpoint, words, growth, log=log, **more)
         recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
     tags = side_arrays_of(recipe.masking, recipe.word_unit)
     try:
@@ -205,7 +213,7 @@ def make_ready(
     if checkpoint is None:
         model, fresh = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives)
     else:
-        model, fresh = continue_model(recipe, checkpoint)
+        model, fresh = continue_model(recipe, checkpoint, generator)
         log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}; fresh heads: {', '.join(fresh) or 'none'}.")
         if not log.is_shown:
             warn_of_misfits(checkpoint)
@@ -215,7 +223,7 @@ def make_ready(
         "recipe": record,
         "store": mixture.identity,
         "tokenizer": words.sha256,
-        "init": _init_identity(checkpoint),
+        "init": _init_identity(checkpoint, generator),
     }
     return Ready(
         recipe=recipe,
@@ -232,8 +240,9 @@ def make_ready(
 
 
 def save_pretrained(folder: Path, ready: Ready) -> None:
-    """Write the Hugging Face folder of a run, for the class that holds most of its heads; the others lie beside it."""
-    write_folder(
+    """Write the Hugging Face folder of a run, for the class that holds most of its heads; the others lie beside it, and
+    a generator in a folder of its own."""
+    written = write_folder(
         folder,
         ready.model.encoder,
         dict(ready.model.heads.items()),
@@ -241,6 +250,8 @@ def save_pretrained(folder: Path, ready: Ready) -> None:
         model_type=ready.model_type,
         extra={"recipe": to_record(ready.recipe), "store": ready.mixture.identity, **ready.growth.record},
     )
+    if isinstance(ready.model.corruption, TokenGenerator):
+        write_generator(folder, ready.model.corruption, ready.tokenizer, written.model_type)
 
 
 def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[str, float]] | None:
@@ -343,15 +354,15 @@ def _is_store(folder: Path) -> bool:
     return (folder / "store.json").exists() or any(folder.glob("*.idx"))
 
 
-def _init_identity(checkpoint: Checkpoint | None) -> str | None:
+def _init_identity(*checkpoints: Checkpoint | None) -> str | None:
     """A hash of the weights a run began with: going on with others would be another run."""
-    if checkpoint is None:
-        return None
+    given = [checkpoint for checkpoint in checkpoints if checkpoint is not None]
     digest = hashlib.sha256()
-    for name in sorted(checkpoint.tensors):
-        digest.update(name.encode())
-        digest.update(checkpoint.tensors[name].contiguous().numpy().tobytes())
-    return digest.hexdigest()
+    for checkpoint in given:
+        for name in sorted(checkpoint.tensors):
+            digest.update(name.encode())
+            digest.update(checkpoint.tensors[name].contiguous().numpy().tobytes())
+    return digest.hexdigest() if given else None
 
 
 def _json(record: Any) -> str:

@@ -15,6 +15,8 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
+from spanwise.pretraining.corruption.folders import fill_generator
+from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.mixtures.mixed_source import MixedSource
@@ -148,8 +150,10 @@ def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> Pretraining
     return replace(recipe, encoder=EncoderShape(**{**shape, **own}), initial=InitialWeights())
 
 
-def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[PretrainingModel, tuple[str, ...]]:
-    """A model that goes on from a checkpoint, and the names of the heads that had to start fresh.
+def continue_model(
+    recipe: PretrainingRecipe, checkpoint: Checkpoint, generator: Checkpoint | None = None
+) -> tuple[PretrainingModel, tuple[str, ...]]:
+    """A model that goes on from a checkpoint, and the names of what had to start fresh: heads, pooler, generator.
 
     The shape is the checkpoint's; dropout rates are the recipe's, and so is a pooler that the checkpoint has not.
     """
@@ -172,6 +176,8 @@ def continue_model(recipe: PretrainingRecipe, checkpoint: Checkpoint) -> tuple[P
             fresh.append(name)
         else:
             fill(head, tensors, f"the {name} head of {checkpoint.folder}")
+    if isinstance(model.corruption, TokenGenerator):
+        fresh += ["generator"] if generator is None else fill_generator(model.corruption, generator)
     return model, tuple(fresh)
 
 

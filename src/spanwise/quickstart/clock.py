@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 # Shares of the time that is left once the text is prepared. Fine-tuning is paid once a column: control, trained, init.
 MEASURE_SHARE = 0.06
@@ -47,11 +47,12 @@ class StageClock:
         return [{"name": name, "seconds": round(seconds, 2)} for name, seconds in self.seconds.items()]
 
 
-def share(left: float, name: str, num_columns: int) -> float:
+def share(left: float, name: str, num_columns: int, *, done: Collection[str] = ()) -> float:
     """Seconds for a stage ("pretrain", "measure", "score", or "finetune" for one column) out of `left`.
 
-    `left` is what was left when the text was prepared; pre-training gets what the others leave.
+    `left` is what is left once the stages of `done` have ended: what they saved or overdrew is shared by the others.
     """
-    parts = {"measure": MEASURE_SHARE, "score": SCORE_SHARE, "finetune": FINETUNE_SHARE}
-    parts["pretrain"] = 1.0 - MEASURE_SHARE - SCORE_SHARE - FINETUNE_SHARE * num_columns
-    return max(LEAST_SECONDS, left * parts[name])
+    parts = {"measure": MEASURE_SHARE, "score": SCORE_SHARE, "finetune": FINETUNE_SHARE * num_columns}
+    parts["pretrain"] = 1.0 - sum(parts.values())
+    rest = sum(part for stage, part in parts.items() if stage not in done)
+    return max(LEAST_SECONDS, left * parts[name] / rest / (num_columns if name == "finetune" else 1))

@@ -134,19 +134,20 @@ class _Job:
         prepared = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)
         self.show_masks(recipe, prepared)
         columns_asked = 2 if init is None else 3
-        left = self.clock.left
-        final = self.pretrain(recipe, prepared, init, share(left, "pretrain", columns_asked))
+        final = self.pretrain(recipe, prepared, init, share(self.clock.left, "pretrain", columns_asked))
         columns = learning.make_columns(recipe, prepared, final, checkpoint)
-        self.measure(columns, recipe, prepared, share(left, "measure", columns_asked))
+        done = ["pretrain"]
+        self.measure(columns, recipe, prepared, share(self.clock.left, "measure", columns_asked, done=done))
         control = self.folder / "random-weights"
         learning.save_control(columns, prepared, control)
         starts = {"trained": final, "control": control}
         if init is not None:
             starts["init"] = Path(read_folder(init).folder)
-        scoring = share(left, "score", columns_asked)
-        a_column = max(share(left, "finetune", columns_asked), (self.clock.left - scoring) / len(starts))
+        done.append("measure")
+        a_column = share(self.clock.left, "finetune", len(starts), done=done)
         qa_finals = self.finetune(starts, a_column, is_given=init is not None)
-        self.ask(qa_finals, scoring, reader, question)
+        done.append("finetune")
+        self.ask(qa_finals, share(self.clock.left, "score", len(starts), done=done), reader, question)
         self.record["commands"] = next_commands(
             self.folder, final, qa_finals["trained"], bool(texts), self.bundle.language
         )

@@ -1,6 +1,37 @@
 """Every system as one readable function; `find("spanbert-base")` or `find("my_recipes.py:my_function")`."""
 
-from spanwise.recipes.catalogue import find, names
+from spanwise.recipes.albert import (
+    albert_base,
+    albert_base_not_shared,
+    albert_base_shared_attention,
+    albert_base_shared_feed_forward,
+    albert_large,
+    albert_mini,
+    albert_small,
+    albert_xlarge,
+    albert_xxlarge,
+)
+from spanwise.recipes.bert import (
+    bert_base,
+    bert_base_whole_word,
+    bert_large,
+    bert_large_whole_word,
+    bert_mini,
+    bert_small,
+)
+from spanwise.recipes.catalogue import families, find, names
+from spanwise.recipes.crosses import albert_spans_mini, electra_spans_mini, spanbert_recurring_mini
+from spanwise.recipes.electra import electra_base, electra_large, electra_mini, electra_small
+from spanwise.recipes.gpt import gpt1, gpt1_mini, gpt1_small
+from spanwise.recipes.roberta import (
+    roberta_base,
+    roberta_base_doc_sentences,
+    roberta_base_segment_pair,
+    roberta_base_sentence_pair,
+    roberta_large,
+    roberta_mini,
+    roberta_small,
+)
 from spanwise.recipes.spanbert import (
     spanbert_base,
     spanbert_base_original,
@@ -11,6 +42,16 @@ from spanwise.recipes.spanbert import (
     spanbert_small,
     spanbert_tiny,
 )
+from spanwise.recipes.spanbert_ablations import (
+    spanbert_ablation_bert_single_sequence,
+    spanbert_ablation_geometric_spans,
+    spanbert_ablation_named_entities,
+    spanbert_ablation_noun_phrases,
+    spanbert_ablation_single_sequence,
+    spanbert_ablation_single_sequence_sbo,
+    spanbert_ablation_subword_tokens,
+    spanbert_ablation_whole_words,
+)
 from spanwise.recipes.spanbert_ko import (
     spanbert_ko_base,
     spanbert_ko_mini,
@@ -20,8 +61,48 @@ from spanwise.recipes.spanbert_ko import (
 )
 
 __all__ = [
+    "albert_base",
+    "albert_base_not_shared",
+    "albert_base_shared_attention",
+    "albert_base_shared_feed_forward",
+    "albert_large",
+    "albert_mini",
+    "albert_small",
+    "albert_spans_mini",
+    "albert_xlarge",
+    "albert_xxlarge",
+    "bert_base",
+    "bert_base_whole_word",
+    "bert_large",
+    "bert_large_whole_word",
+    "bert_mini",
+    "bert_small",
+    "electra_base",
+    "electra_large",
+    "electra_mini",
+    "electra_small",
+    "electra_spans_mini",
+    "families",
     "find",
+    "gpt1",
+    "gpt1_mini",
+    "gpt1_small",
     "names",
+    "roberta_base",
+    "roberta_base_doc_sentences",
+    "roberta_base_segment_pair",
+    "roberta_base_sentence_pair",
+    "roberta_large",
+    "roberta_mini",
+    "roberta_small",
+    "spanbert_ablation_bert_single_sequence",
+    "spanbert_ablation_geometric_spans",
+    "spanbert_ablation_named_entities",
+    "spanbert_ablation_noun_phrases",
+    "spanbert_ablation_single_sequence",
+    "spanbert_ablation_single_sequence_sbo",
+    "spanbert_ablation_subword_tokens",
+    "spanbert_ablation_whole_words",
     "spanbert_base",
     "spanbert_base_original",
     "spanbert_ko_base",
@@ -33,6 +114,7 @@ __all__ = [
     "spanbert_mini",
     "spanbert_quickstart",
     "spanbert_quickstart_ko",
+    "spanbert_recurring_mini",
     "spanbert_small",
     "spanbert_tiny",
 ]

@@ -6,18 +6,29 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.recipes import spanbert, spanbert_ko
+from spanwise.recipes import albert, bert, crosses, electra, gpt, roberta, spanbert, spanbert_ablations, spanbert_ko
 from spanwise.runtime.suggest import did_you_mean
 
-_FAMILIES = (spanbert, spanbert_ko)
+_FAMILIES = (spanbert, spanbert_ko, spanbert_ablations, bert, roberta, albert, electra, gpt, crosses)
 
 
 def names() -> list[str]:
     """Every recipe that is shipped, in the order of its file."""
     return [name.replace("_", "-") for name in _functions()]
+
+
+def families() -> dict[str, dict[str, str]]:
+    """Every recipe by family: the family's name, then recipe name -> what it is in a line."""
+    return {
+        _opening(family).partition(":")[0]: {
+            name.replace("_", "-"): _opening(function) for name, function in _functions_of(family).items()
+        }
+        for family in _FAMILIES
+    }
 
 
 def find(reference: str) -> PretrainingRecipe:
@@ -38,12 +49,20 @@ def find(reference: str) -> PretrainingRecipe:
 
 
 def _functions() -> dict[str, Callable[[], PretrainingRecipe]]:
+    return {name: function for family in _FAMILIES for name, function in _functions_of(family).items()}
+
+
+def _functions_of(family: ModuleType) -> dict[str, Callable[[], PretrainingRecipe]]:
     return {
         name: value
-        for family in _FAMILIES
         for name, value in vars(family).items()
         if callable(value) and getattr(value, "__module__", "") == family.__name__ and not name.startswith("_")
     }
+
+
+def _opening(documented: object) -> str:
+    """The first line of a docstring."""
+    return (documented.__doc__ or "").partition("\n")[0].strip()
 
 
 def _from_file(reference: str) -> PretrainingRecipe:

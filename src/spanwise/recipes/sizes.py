@@ -9,3 +9,5 @@ BASE = EncoderShape(num_layers=12, hidden_size=768, num_heads=12, intermediate_s
 SMALL = EncoderShape(num_layers=4, hidden_size=512, num_heads=8, intermediate_size=2048)
 MINI = EncoderShape(num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1024)
 TINY = EncoderShape(num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512)
+ALBERT_XLARGE = EncoderShape(num_layers=24, hidden_size=2048, num_heads=16, intermediate_size=8192)
+ALBERT_XXLARGE = EncoderShape(num_layers=12, hidden_size=4096, num_heads=64, intermediate_size=16_384)

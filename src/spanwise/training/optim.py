@@ -1,4 +1,4 @@
-"""AdamW with the right decay groups, and the clip that comes before it."""
+"""AdamW, or another, with the right decay groups, and the clip that comes before it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
+from spanwise.training.lamb import Lamb
 from spanwise.training.muon import MuonWithAdamW, linear_matrices
 from spanwise.training.plan import TrainingOptions
 
@@ -38,7 +39,8 @@ def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:
 
 
 def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
-    """AdamW over fp32 parameters, fused where torch offers it: the same arithmetic in every precision.
+    """The optimizer of the options over fp32 parameters, fused where torch offers it: the same arithmetic in every
+    precision.
 
     Raises: ConfigError for a model without trainable parameters or with parameters that are not fp32.
     """
@@ -49,19 +51,24 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
     for name in (*decayed, *plain):
         if parameters[name].dtype != torch.float32:
             raise ConfigError(f"parameter {name} is {parameters[name].dtype}; training keeps parameters in float32.")
+    adam: dict[str, Any] = {
+        "lr": options.learning_rate,
+        "betas": (options.adam_beta1, options.adam_beta2),
+        "eps": options.adam_epsilon,
+    }
     matrices = linear_matrices(model) if options.optimizer == "muon" else set()
     groups: list[dict[str, Any]] = [
         {"params": [parameters[n] for n in names], "weight_decay": decay, "rate_scale": scale}
         for decay, all_names in ((options.weight_decay, decayed), (0.0, plain))
         for scale, names in _by_rate(all_names, options)
     ]
+    if options.optimizer == "lamb":
+        return Lamb([group for group in groups if group["params"]], **adam)
     orthogonal = [{**group, "params": [p for p in group["params"] if p in matrices]} for group in groups]
     others = [{**group, "params": [p for p in group["params"] if p not in matrices]} for group in groups]
     adamw = torch.optim.AdamW(
         [group for group in others if group["params"]],
-        lr=options.learning_rate,
-        betas=(options.adam_beta1, options.adam_beta2),
-        eps=options.adam_epsilon,
+        **adam,
         fused=all(parameters[name].device.type in ("cpu", "cuda") for name in (*decayed, *plain)),
     )
     if not matrices:

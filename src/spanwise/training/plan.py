@@ -35,7 +35,7 @@ class TrainingOptions:
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None  # of all but the encoder; None: learning_rate
     warmup_steps: Annotated[int | float, Field(ge=0)] = 0.06  # steps, or below 1 a share of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
-    optimizer: Literal["adamw", "muon"] = "adamw"  # muon: for matrices of linear layers; AdamW for the rest
+    optimizer: Literal["adamw", "muon", "lamb"] = "adamw"  # muon: for matrices of linear layers; AdamW for the rest
     weight_decay: Annotated[float, Field(ge=0)] = 0.01  # on matrices; never on biases and LayerNorm
     adam_beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     adam_beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999

@@ -49,3 +49,23 @@ def test_the_first_line_alone_may_be_read():
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.stdout == "{\n"
     assert done.stderr == ""
+
+
+def test_the_list_stands_by_family_with_a_line_for_each(capsys):
+    assert main(["show", "recipe"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    heading, line = "BERT (Devlin et al. 2019)", next(row for row in printed if row.startswith("bert-base "))
+    assert heading in printed and "12 x 768" in line and "1 M steps" in line
+    assert printed.index(heading) < printed.index(line) < printed.index("RoBERTa (Liu et al. 2019)")
+
+
+def test_a_generator_is_part_of_the_path_and_of_the_cost(capsys):
+    assert main(["show", "recipe", "electra-mini"]) == 0
+    printed = capsys.readouterr().out
+    assert "Generator(size=0.25" in printed and "mlm: MaskedLM" in printed and "rtd: ReplacedToken" in printed
+    assert main(["show", "recipe", "electra-mini", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert set(record["parameters"]["by_head"]) == {"rtd", "generator"}
+    assert main(["show", "recipe", "electra-mini", "--json", "--set", "corruption.size=0.5"]) == 0
+    larger = json.loads(capsys.readouterr().out)
+    assert larger["flops_per_token"] > record["flops_per_token"]

@@ -3,26 +3,13 @@ from dataclasses import replace
 import pytest
 import torch
 from test_system import small
+from toy_electra import electra
 
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.corruption import Generator
-from spanwise.pretraining.masking import Replacement, SubwordTokens
 from spanwise.pretraining.objectives import MaskedLM, ReplacedToken, SpanBoundary
 from spanwise.pretraining.system import build_model, check, training_source, validation_source
-
-
-def electra(**generator):
-    """ELECTRA of toy size: 32 columns, tables of 24, a generator of 8."""
-    recipe = small()
-    return replace(
-        recipe,
-        encoder=replace(recipe.encoder, embedding_size=24, hidden_dropout=0.0),
-        masking=SubwordTokens(),
-        replacement=Replacement(mask=0.85, random=0.0, keep=0.15, unit="token"),
-        objectives={"rtd": ReplacedToken()},
-        corruption=Generator(**generator),
-    )
 
 
 @pytest.fixture(scope="module")

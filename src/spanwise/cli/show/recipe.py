@@ -6,6 +6,8 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_pairs, print_table, say
 
+TIED = {"mlm", "sbo", "clm", "generator"}  # heads that end in the word table
+
 
 def show_recipe(
     recipe: str | None = None,
@@ -30,16 +32,17 @@ def show_recipe(
     """
     from spanwise.config import override
     from spanwise.pretraining.describe import describe_recipe
-    from spanwise.recipes import find, names
+    from spanwise.recipes import families, find
 
     if recipe is None:
-        described = [describe_recipe(find(name)) for name in names()]
+        listed = {
+            family: [(describe_recipe(find(name)), what) for name, what in recipes.items()]
+            for family, recipes in families().items()
+        }
         if json:
-            print_json([{key: row[key] for key in ("name", "parameters", "flops_per_token")} for row in described])
+            print_json([_summary(row, family) for family, rows in listed.items() for row, _ in rows])
         else:
-            rows = [[row["name"], _shape(row), _millions(row["parameters"]["total"])] for row in described]
-            print_table(["recipe", "encoder", "parameters"], rows)
-            say("One of them: spanwise show recipe NAME")
+            _print_families(listed)
         return
     found = describe_recipe(override(find(recipe), overrides or []), vocab_size)
     if json:
@@ -48,16 +51,29 @@ def show_recipe(
         _print_recipe(found)
 
 
+def _summary(row: dict[str, Any], family: str) -> dict[str, Any]:
+    return {"family": family, **{key: row[key] for key in ("name", "parameters", "flops_per_token")}}
+
+
+def _print_families(listed: dict[str, list[tuple[dict[str, Any], str]]]) -> None:
+    for family, rows in listed.items():
+        cells = [[row["name"], _shape(row), _millions(row["parameters"]["total"]), what] for row, what in rows]
+        print_table(["recipe", "encoder", "parameters", ""], cells, title=family)
+        say("")
+    say("One of them: spanwise show recipe NAME")
+
+
 def _print_recipe(found: dict[str, Any]) -> None:
     parameters, memory = found["parameters"], found["memory"]
     heads = ", ".join(f"{name} {_millions(count)}" for name, count in parameters["by_head"].items())
+    tied = " (decoders are tied to the word table)" if set(parameters["by_head"]) & TIED else ""
     print_pairs(
         [
             ("Recipe", found["name"]),
             ("Data path", "\n".join(found["data_path"])),
             ("Parameters", f"{_millions(parameters['total'])}"),
             ("  encoder", f"{_millions(parameters['encoder'])}, {_millions(parameters['word_embedding'])} words"),
-            ("  heads", f"{heads} (decoders are tied to the word table)"),
+            ("  heads", f"{heads}{tied}"),
             ("Cost", f"{found['flops_per_token'] / 1e6:,.0f} MFLOP a token, forward and backward"),
             ("A step", f"{found['tokens_per_step']:,} real tokens in {found['packs_per_step']:,} packs"),
             ("Memory", f"{_gigabytes(memory['parameters_and_optimizer'])} weights, gradients and moments"),

@@ -1,0 +1,16 @@
+"""Sentences that several systems share about where we knowingly leave their papers."""
+
+from __future__ import annotations
+
+ATTENTION_DROPOUT = (
+    "Attention probabilities are not dropped out (the paper: 0.1): variable-length kernels have no such dropout."
+)
+BUDGET = (
+    "Of n tokens of text ceil(0.15 n) are hidden; the released code takes max(1, round(0.15 (n + specials))), "
+    "which is the same or one token fewer, and at most 20 of 128."
+)
+INITIAL = "Initial weights are normal; the released code cuts the normal distribution at two standard deviations."
+ONE_MACHINE = (
+    "Size, vocabulary, batch, rate and length are ours, for one machine.",
+    "Positions start as sinusoids and matrices learn by Muon: both leave the unigram plateau sooner.",
+)
