@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.text.composition import compose
+from spanwise.text.composition import LOOKED_AT, beginning_of, compose, is_korean
 
 MARKS = "한국ㅋéa\u0301\u0338\u1100\u1161\u11a8=<\u09c7\u09be漢\u0958\u0344e\u0323"
 
@@ -27,3 +27,22 @@ def test_the_text_is_nfc_and_the_places_rise_from_its_beginning_to_its_end(given
     assert text == unicodedata.normalize("NFC", given_text)
     assert len(places) == len(text) + 1 and places[-1] == len(given_text)
     assert (places[1:] >= places[:-1]).all() and (not text or places[0] == 0)
+
+
+KOREAN = "한강은 서울을 지나는 강이며 Han River Bridge가 놓였다."
+
+
+def test_hangul_tells_korean_whole_or_in_parts_or_as_laughter():
+    for text in (KOREAN, unicodedata.normalize("NFD", KOREAN), "ㅋㅋㅋㅋ ㅎㅎ lol 1234567890"):
+        assert is_korean([text])
+
+
+def test_other_languages_and_text_about_korea_are_not():
+    for text in ("The Han River (한강) flows through Seoul.", "東京は日本の首都である", "", "123 !?"):
+        assert not is_korean([text])
+    assert not is_korean([])
+
+
+def test_the_beginning_decides():
+    sentences = ["a" * (LOOKED_AT // 2)] * 2 + [KOREAN] * 10**5
+    assert len(list(beginning_of(sentences))) == 2 and not is_korean(sentences)

@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+import unicodedata
+import warnings
 
 import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.text.corpus import Document
+from spanwise.text.kinds import KINDS
 from spanwise.text.learn import learn_tokenizer, unknown_share
 from spanwise.text.tokenizers import Tokenizer
 
@@ -82,7 +85,20 @@ def test_no_text_is_an_error(sentences):
 
 def test_korean_text_for_a_tokenizer_that_takes_it_apart_is_warned_of():
     with pytest.warns(UserWarning, match="takes its syllables apart.*--language ko"):
-        learn(["한국어 문장은 짧다."] * 9, kind="bpe")
+        learn(["한국어 문장은 짧다."] * 9, kind="bpe", unicode_form="as_is")
+    with pytest.warns(UserWarning, match="does not compose Unicode.*NFD"):
+        learn(["한국어 문장은 짧다."] * 9, unicode_form="as_is")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tokenizer_of_korean_text_composes_without_being_asked(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = learn(["한국어 문장은 짧다."] * 9, kind=kind, vocab_size=300)
+    parted = unicodedata.normalize("NFD", "한국어")
+    assert found.encode(parted).ids.tolist() == found.encode("한국어").ids.tolist()
+    assert found.encode(parted).offsets.max() == len(parted) > 3
+    assert '"NFC"' not in learn(SENTENCES, kind=kind, vocab_size=300).copy_backend().to_str()
 
 
 def test_the_unknown_share_is_that_of_the_tokens():

@@ -40,9 +40,10 @@ def learn_tokenizer(
     uncased
         Lower-case all text. Default: bpe and unigram do, as their models.
     language
-        Of the text, for splitting sentences: en, ko, ... With ko the Unicode form is NFC.
+        Of the text, for splitting sentences: en, ko, ...
     unicode_form
-        NFC: the tokenizer itself composes characters, so that Korean typed in parts gives the same ids.
+        NFC: the tokenizer itself composes characters, so that Korean typed in parts gives the same ids. Default: where
+        the language is ko or the text is Korean.
     boundaries
         morphemes: no piece of Korean WordPiece holds a stem and its particle together (learning needs kiwipiepy).
     alphabet_size

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from spanwise.quickstart.bundle import BundleLanguage
+from spanwise.text.composition import beginning_of, is_korean
 from spanwise.text.corpus import CorpusOptions, read_documents
 
 ToldLanguage = Literal["en", "ko", ""]
 
-LOOKED_AT = 200_000  # characters
 FEW_LETTERS = 200  # of which nothing can be said
-HANGUL_LETTERS = 0.3  # of all letters: Korean with Latin names and terms has more, English about Korea less
 ENGLISH_WORDS = {"the", "of", "and"}
 ENGLISH_SHARE = 0.03  # of all words
-_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -58,18 +56,10 @@ def language_note(told: ToldLanguage | None, asked: BundleLanguage) -> str:
 
 def language_of(sentences: Iterable[str]) -> ToldLanguage:
     """The language of text; "en" where there is too little to tell."""
-    num_letters = num_hangul = num_words = num_english = num_characters = 0
-    for sentence in sentences:
-        words = _WORD.findall(sentence)
-        num_words += len(words)
-        num_letters += sum(map(len, words))
-        num_hangul += len(_HANGUL.findall(sentence))
-        num_english += sum(word.lower() in ENGLISH_WORDS for word in words)
-        num_characters += len(sentence)
-        if num_characters >= LOOKED_AT:
-            break
-    if num_letters < FEW_LETTERS:
+    beginning = list(beginning_of(sentences))
+    words = [word for sentence in beginning for word in _WORD.findall(sentence)]
+    if sum(map(len, words)) < FEW_LETTERS:
         return "en"
-    if num_hangul >= HANGUL_LETTERS * num_letters:
+    if is_korean(beginning):
         return "ko"
-    return "en" if num_english >= ENGLISH_SHARE * num_words else ""
+    return "en" if sum(word.lower() in ENGLISH_WORDS for word in words) >= ENGLISH_SHARE * len(words) else ""

@@ -13,12 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Literal, cast
 
+import tokenizers
+
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.text.composition import LOOKED_AT, is_korean
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
 from spanwise.text.kinds import KINDS
-from spanwise.text.sample import HANGUL_SHARE, Sample, Wanted
+from spanwise.text.sample import Sample, Wanted
 from spanwise.text.tokenizers import Tokenizer
 
 MOST_CHARACTERS = {"words": 500_000_000, "morphemes": 20_000_000}
@@ -50,7 +53,7 @@ def learn_tokenizer(
     `kind` is "wordpiece" (BERT), "byte-bpe" (RoBERTa), "bpe" (GPT-1) or "unigram" (ALBERT); the last two lower-case
     text where `cased` does not say. `alphabet_size` is how many characters have pieces; None: nearly all that occur, of
     Hangul all. `unicode_form` "NFC" puts composition into the tokenizer, so that Korean typed in parts (NFD) gives the
-    same ids; None: where the language of `options` is Korean. `boundaries` "morphemes" (Korean WordPiece) keeps stems
+    same ids; None: where `options` or its letters say Korean. `boundaries` "morphemes" (Korean WordPiece) keeps stems
     and particles in pieces of their own; an analyser finds them while learning, and the result needs none. Text beyond
     the first `max_characters` is not looked at (None: `MOST_CHARACTERS`). With `out`, the tokenizer is also written to
     that folder, which must not exist.
@@ -68,8 +71,11 @@ def learn_tokenizer(
         raise ConfigError("max_characters, min_frequency and alphabet_size must be at least 1, num_unused at least 0.")
     if boundaries == "morphemes" and kind != "wordpiece":
         raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', whose pieces say ##; got {kind!r}.")
+    documents = _documents(source, options)
+    beginning, documents = _peeked(documents)
+    korean = is_korean(sentence for document in beginning for sentence in document.sentences)
     if unicode_form is None:
-        unicode_form = "NFC" if options is not None and options.language == "ko" else "as_is"
+        unicode_form = "NFC" if korean or (options is not None and options.language == "ko") else "as_is"
     wanted = Wanted(
         vocab_size=vocab_size,
         cased=KINDS[kind].cased if cased is None else cased,
@@ -79,9 +85,10 @@ def learn_tokenizer(
         unicode_form=unicode_form,
         boundaries=boundaries,
     )
-    with Sample(_documents(source, options), max_characters, unicode_form) as sample:
+    with Sample(documents, max_characters, unicode_form) as sample:
         learned = KINDS[kind].learn(sample, wanted)
-        _warn_of_parted_hangul(learned, sample)
+    if korean and unicode_form == "as_is":
+        _warn_of_parted_hangul(learned)
     tokenizer = Tokenizer(learned, max_length=max_length)
     if out is not None:
         with atomic_folder(Path(out)) as folder:
@@ -126,13 +133,27 @@ def _documents(
     return read_documents(cast(list[str | Path], list(items)), options)
 
 
-def _warn_of_parted_hangul(backend, sample: Sample) -> None:
-    """Warn where Korean text meets a clean-up that takes its syllables apart."""
-    syllables = sum(count for character, count in sample.characters.items() if "가" <= character <= "힣")
+def _peeked(documents: Iterator[Document]) -> tuple[list[Document], Iterator[Document]]:
+    """The documents of the first `LOOKED_AT` characters, and all of them."""
+    beginning: list[Document] = []
+    left = LOOKED_AT
+    for document in documents:
+        beginning.append(document)
+        left -= sum(map(len, document.sentences))
+        if left <= 0:
+            break
+    return beginning, chain(beginning, documents)
+
+
+def _warn_of_parted_hangul(backend: tokenizers.Tokenizer) -> None:
+    """Warn where Korean meets a tokenizer that does not compose, or even takes syllables apart."""
     parts = backend.normalizer is not None and len(backend.normalizer.normalize_str("한")) > 1
-    if parts and syllables >= HANGUL_SHARE * sample.characters.total():
-        warnings.warn(
-            "The text is Korean, and this tokenizer takes its syllables apart as if they were accents. Learn it with "
-            "unicode_form='NFC' (`--language ko`).",
-            stacklevel=3,
-        )
+    what = (
+        "takes its syllables apart as if they were accents"
+        if parts
+        else "does not compose Unicode: the same text typed in parts (NFD, as on macOS) gives other tokens, or [UNK]"
+    )
+    warnings.warn(
+        f"The text is Korean, and this tokenizer {what}. Learn it with unicode_form='NFC' (`--language ko`).",
+        stacklevel=3,
+    )

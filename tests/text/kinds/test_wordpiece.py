@@ -47,12 +47,14 @@ def test_other_kinds_have_no_morphemes():
         learned(kind="unigram", boundaries="morphemes")
 
 
-def test_korean_is_composed_where_the_language_says_so(tmp_path):
-    korean = learned(options=CorpusOptions(language="ko"))
+def test_korean_is_composed_unless_asked_to_stay_as_it_is(tmp_path):
+    korean = learned()
     korean.save(tmp_path)
     record = json.loads((tmp_path / "tokenizer.json").read_text())
     assert [step["type"] for step in record["normalizer"]["normalizers"]] == ["NFC", "BertNormalizer"]
-    assert json.loads(learned()._backend.to_str())["normalizer"]["type"] == "BertNormalizer"
+    with pytest.warns(UserWarning, match="does not compose"):
+        plain = learned(unicode_form="as_is")
+    assert json.loads(plain.copy_backend().to_str())["normalizer"]["type"] == "BertNormalizer"
 
 
 def test_the_backend_splits_and_frames_as_bert_does():
