@@ -129,7 +129,9 @@ def value_of(row: Row, column: str) -> Any:
     for step in column.split("."):
         if not isinstance(value, Mapping) or step not in value:
             names = list(row.values)
-            raise DataError(f"{row.where}: no column {column!r}; it has {', '.join(names)}.{did_you_mean(column, names)}")
+            raise DataError(
+                f"{row.where}: no column {column!r}; it has {', '.join(names)}.{did_you_mean(column, names)}"
+            )
         value = value[step]
     return value
 

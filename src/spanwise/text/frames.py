@@ -32,7 +32,10 @@ class Frame:
 
     def wrap(self, first: np.ndarray, second: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Ids and token types of a whole sequence."""
-        types = (np.full(len(first), self.text_types[0]), np.full(0 if second is None else len(second), self.text_types[1]))
+        types = (
+            np.full(len(first), self.text_types[0]),
+            np.full(0 if second is None else len(second), self.text_types[1]),
+        )
         before, between, after = self.special_types
         if second is None:
             return np.concatenate([self.before, first, self.after]), np.concatenate([before, types[0], after])
@@ -46,8 +49,7 @@ def frames_of(tokenizer: Tokenizer) -> tuple[Frame, Frame | None]:
     """The frame of one text and that of two; None for the second where the tokenizer has no token to part them."""
     backend = tokenizer.copy_backend()
     probe = _probe(backend, tokenizer)
-    single = _read(backend.post_process(probe))
-    pair = _read(backend.post_process(probe, _probe(backend, tokenizer)))
+    single, pair = _read(backend.encode(probe)), _read(backend.encode(probe, probe))
     cls, sep = tokenizer.cls_id, tokenizer.sep_id
     if not single.num_specials and cls >= 0 and sep >= 0:  # no template in the file: BERT's
         single, pair = _bert_frame(cls, sep, pair=False), _bert_frame(cls, sep, pair=True)
@@ -65,12 +67,11 @@ def pair_frame(tokenizer: Tokenizer) -> Frame:
     return frame
 
 
-def _probe(backend: tokenizers.Tokenizer, tokenizer: Tokenizer) -> tokenizers.Encoding:
+def _probe(backend: tokenizers.Tokenizer, tokenizer: Tokenizer) -> str:
     """Some text of at least one token."""
     for text in ("x", "the", *(tokenizer.decode([number]) for number in range(min(1000, tokenizer.vocab_size)))):
-        encoding = backend.encode(text, add_special_tokens=False)
-        if len(encoding.ids):
-            return encoding
+        if len(backend.encode(text, add_special_tokens=False).ids):
+            return text
     raise ConfigError("this tokenizer gives no token for any text.")
 
 

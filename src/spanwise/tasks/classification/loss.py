@@ -49,5 +49,3 @@ def class_loss(scores_SK: Tensor, targets: ClassTargets, kind: Kind) -> ClassLos
     with torch.no_grad():
         num_correct = (scores_WK.argmax(dim=1) == targets.gold).sum()
     return ClassLoss(sum=F.cross_entropy(scores_WK, targets.gold, reduction="sum"), num_correct=num_correct)
-
-

@@ -61,7 +61,9 @@ def read_texts(
     if with_label:
         values = [value_of(row, layout.label) for row in rows]
         kind = kind or _kind_of(values, label_separator)
-        labels = tuple(_label(value, row, layout.label, kind, label_separator) for value, row in zip(values, rows, strict=True))
+        labels = tuple(
+            _label(value, row, layout.label, kind, label_separator) for value, row in zip(values, rows, strict=True)
+        )
     return TextData(
         source=table.source,
         ids=_ids(table, rows),
