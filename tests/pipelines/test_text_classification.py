@@ -47,7 +47,7 @@ def test_long_texts_are_cut_and_counted_read_in_windows_or_refused(models):
     windows = spanwise.pipeline("text-classification", model=model, on_overflow="windows")(LONG)
     assert windows["num_windows"] > 4 and windows["num_dropped_tokens"] == 0
     refuse = spanwise.pipeline("text-classification", model=model, on_overflow="error")
-    with pytest.raises(DataError, match="input 1: .* at most 16 fit"):
+    with pytest.raises(DataError, match=r"input 1: .* at most 16 fit"):
         refuse(["short", LONG])
     with pytest.raises(ValueError, match="on_overflow 'cut'"):
         spanwise.pipeline("text-classification", model=model, on_overflow="cut")

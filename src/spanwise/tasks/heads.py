@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import nn
@@ -56,12 +55,13 @@ def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
     return None
 
 
-def _head(checkpoint: Checkpoint, task: Any, encoder: Encoder) -> nn.Module:
+def _head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:
+    name = task.head_name
     if isinstance(task, OwnHead):
         return task.build_head(encoder.config)
     if not isinstance(task, LabelHead):
         raise ConfigError(f"{type(task).__name__} says no head: give it `build_head` or `head_size` (tasks/base.py).")
-    return make_head(task.head_name, encoder, task.head_size, checkpoint.form_of(task.head_name))
+    return make_head(name, encoder, task.head_size, checkpoint.form_of(name))
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -15,9 +15,9 @@ import torch
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.classification.loss import ClassTargets
+from spanwise.tasks.frames import Frame, frames_of, pair_frame
 from spanwise.tasks.sequence_rows import ExampleBorders, RowWriter, SequenceRows, longest_first
 from spanwise.tasks.windows import passage_windows
-from spanwise.text.frames import Frame, frames_of, pair_frame
 from spanwise.text.tokenizers import Tokenizer
 
 TARGET = "label"  # the name of the one target of this task

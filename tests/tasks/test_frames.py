@@ -6,7 +6,7 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, processors
 
 from spanwise.errors import ConfigError
-from spanwise.text.frames import frames_of, pair_frame
+from spanwise.tasks.frames import frames_of, pair_frame
 from spanwise.text.tokenizers import Tokenizer
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "x", "y", "z"]
