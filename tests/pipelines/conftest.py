@@ -143,3 +143,19 @@ def family_folder(tmp_path_factory):
         return folder, tokenizer.mask_token
 
     return make
+
+
+@pytest.fixture(scope="session")
+def pipeline_start(vocabulary_folder, tmp_path_factory):
+    """A small encoder with random weights, to fine-tune for any task."""
+    from spanwise.nn.config import EncoderConfig
+    from spanwise.nn.encoder import Encoder
+    from spanwise.nn.init import initialize
+
+    tokenizer = Tokenizer.load(vocabulary_folder)
+    shape = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 128}
+    encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **shape))
+    initialize(encoder, encoder.config, seed=4)
+    folder = tmp_path_factory.mktemp("pipeline-start")
+    write_folder(folder, encoder, {}, tokenizer)
+    return folder

@@ -24,11 +24,11 @@ def evaluate(
     Parameters
     ----------
     task
-        The task: qa.
+        The task; a wrong name is answered with those there are.
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     data
-        Labelled data: for qa a SQuAD 1.1 or 2.0 file.
+        Labelled data: for qa a SQuAD file, for classification a table of texts, ...
     out
         File that receives the scores as JSON.
     tokenizer

@@ -39,11 +39,11 @@ def finetune(
     Parameters
     ----------
     task
-        The task: qa.
+        The task; a wrong name is answered with those there are.
     model
         Checkpoint folder or hub id.
     train
-        Labelled data: for qa a SQuAD 1.1 or 2.0 file.
+        Labelled data: for qa a SQuAD file, for classification a table of texts, ...
     out
         Run folder; the model will lie in OUT/final.
     dev

@@ -23,7 +23,7 @@ def predict(
     Parameters
     ----------
     task
-        The task: qa.
+        The task; a wrong name is answered with those there are.
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     input

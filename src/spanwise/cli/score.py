@@ -14,6 +14,7 @@ def score(
     *,
     data: Path,
     predictions: Path,
+    recipe: str | None = None,
     null_odds: Annotated[Path | None, Parameter(name=["--null-odds", "--na-prob-file"])] = None,
     null_threshold: Annotated[float | None, Parameter(name=["--null-threshold", "--na-prob-thresh"])] = None,
     json: bool = False,
@@ -23,11 +24,14 @@ def score(
     Parameters
     ----------
     task
-        The task: qa.
+        The task; a wrong name is answered with those there are.
     data
-        Labelled data: for qa a SQuAD 1.1 or 2.0 file.
+        Labelled data: for qa a SQuAD file, for classification a table of texts, ...
     predictions
-        What to score: for qa a JSON object of question id to answer text; empty text means "no answer".
+        What to score, as predict writes it: for qa a JSON object of question id to answer text; empty text means "no
+        answer".
+    recipe
+        Which of the task's recipes the data belongs to, such as a data set by name. Default: its first.
     null_odds
         qa: JSON object of question id to a number that grows with the belief in "no answer"; adds the best thresholds.
     null_threshold
@@ -38,7 +42,7 @@ def score(
     from spanwise.errors import ConfigError
     from spanwise.tasks.registry import task_recipe
 
-    part = task_recipe(task).task
+    part = task_recipe(task, recipe).task
     given = {"null_odds": null_odds, "null_threshold": null_threshold}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:

@@ -30,6 +30,7 @@ TITLES = {
     "tagging": "token classification",
     "multiple_choice": "multiple choice",
 }
+READ_SEQUENCES = ("classification", "multiple_choice")  # heads that have a form
 SIZED_BY = {"sbo": "positions.weight", "classification": "out.weight", "tagging": "out.weight"}
 _PLAIN: dict[str, Callable[[Encoder], nn.Module]] = {
     "mlm": lambda encoder: MaskedLMHead(encoder.config, encoder.word_embedding),
@@ -56,7 +57,7 @@ def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm =
         return SpanBoundaryHead(encoder.config, encoder.word_embedding, *size)
     if name == "tagging":
         return TokenClassificationHead(encoder.config, size[0])
-    if name in ("classification", "multiple_choice"):
+    if name in READ_SEQUENCES:
         return SequenceHead(encoder.config, size[0] if size else 1, form, encoder.pooler)
     raise ConfigError(f"there is no head {name!r}; heads are {', '.join(TITLES)}.")
 

@@ -125,6 +125,8 @@ def write_folder(
     main_head: str | None = None,
     model_type: str | None = None,
     labels: Sequence[str] = (),
+    problem_type: str | None = None,
+    facts: Sequence[str] = (),
 ) -> Written:
     """Write a model folder, plainly; the caller makes it appear whole or not at all.
 
@@ -133,7 +135,7 @@ def write_folder(
     most special that encoder and heads allow; among equals the one of `model_type`, such as the family of the
     checkpoint that the weights came from.
     extra: further entries of spanwise.json, for instance a task's labels and thresholds. labels: names of the scores
-    of that class's classifier.
+    of that class's classifier. problem_type: what config.json calls its kind. facts: sentences for the model card.
 
     Raises:
         ConfigError: an unknown head or architecture, or an architecture that can't hold what it names.
@@ -163,6 +165,7 @@ def write_folder(
         tokens=tokens if family.names_borders else {k: v for k, v in tokens.items() if k == "pad_token_id"},
         num_labels=num_labels,
         labels=labels,
+        problem_type=problem_type,
     )
 
     body = real_tensors(encoder, config.vocab_size)
@@ -190,7 +193,7 @@ def write_folder(
         config,
         choice,
         sorted(parts),
-        notes=notes,
+        notes=(*facts, *notes),
         has_tokenizer=tokenizer is not None,
     )
     return Written(model_type=family.model_type, architecture=choice.name, beside=beside, notes=notes)

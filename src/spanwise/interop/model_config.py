@@ -99,11 +99,12 @@ def config_record(
     tokens: Mapping[str, int | None] | None = None,
     num_labels: int | None = None,
     labels: Sequence[str] = (),
+    problem_type: str | None = None,
 ) -> dict[str, Any]:
     """The content of `config.json` for the class `architecture`, stock keys only.
 
     tokens: `pad_token_id` and the like, where a tokenizer says them. num_labels: scores of the class's classifier,
-    named by `labels` where these are given.
+    named by `labels` where these are given. problem_type: the kind of these scores, as stock classes know it.
     """
     tokens = tokens or {}
     activation = next(theirs for theirs, ours in family.activations.items() if ours == config.activation)
@@ -122,6 +123,8 @@ def config_record(
         names = list(labels) or [f"LABEL_{number}" for number in range(num_labels)]
         record["id2label"] = {str(number): name for number, name in enumerate(names)}
         record["label2id"] = {name: number for number, name in enumerate(names)}
+        if problem_type is not None:
+            record["problem_type"] = problem_type
     return record
 
 

@@ -12,12 +12,13 @@ __all__ = ["pipeline"]
 
 _PIPELINES = {
     "question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline",
+    "text-classification": "spanwise.pipelines.text_classification:TextClassificationPipeline",
     "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
 }
 
 
 def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any) -> Any:
-    """A callable for `task` ("question-answering", "fill-mask") with the model of a folder or hub id.
+    """A callable for `task` ("question-answering", "fill-mask", ...) with the model of a folder or hub id.
 
     `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
     options are those of the pipeline's class.

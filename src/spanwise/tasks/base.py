@@ -89,8 +89,6 @@ class Task(Protocol):
 
     def describe(self, data: Any, features: Any) -> list[str]: ...
 
-    def build_head(self, config: EncoderConfig) -> nn.Module: ...
-
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]: ...
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[Any]: ...
@@ -106,6 +104,39 @@ class Task(Protocol):
     def prediction_files(self, predictions: Any) -> Mapping[str, Any]: ...
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores: ...
+
+
+@runtime_checkable
+class OwnHead(Protocol):
+    """A task that builds its head itself."""
+
+    def build_head(self, config: EncoderConfig) -> nn.Module: ...
+
+
+@runtime_checkable
+class LabelHead(Protocol):
+    """A task whose head is a usual one of interop/heads.py, in the form of the family that the encoder comes from."""
+
+    @property
+    def head_size(self) -> tuple[int, ...]:
+        """How many scores it gives; () for one a sequence."""
+        ...
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """What the scores are called; a stored head of other names is another task's."""
+        ...
+
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
+        """The task for a folder that has no record of it, from what its config.json says."""
+        ...
+
+
+@runtime_checkable
+class HasFacts(Protocol):
+    """A task whose model card says more: sentences for a person."""
+
+    def facts(self) -> list[str]: ...
 
 
 @runtime_checkable

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from spanwise.config import from_record, to_record
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
+from spanwise.interop.heads import size_of
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.runtime.device import choose_device
-from spanwise.tasks.base import Task
+from spanwise.tasks.base import HasFacts, LabelHead, Task
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import task_recipe
 from spanwise.text.tokenizers import Tokenizer
@@ -60,11 +61,22 @@ def load_task_model(
 
 
 def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
-    """The task as the folder recorded it, or `default` where it recorded none of this kind."""
+    """The task as the folder recorded it, or `default` where it recorded none, with the labels of its config.json.
+
+    Raises: CheckpointError where the folder's labels are those of another task.
+    """
     record = checkpoint.record.get("task")
-    if not isinstance(record, Mapping) or record.get("part") != default.part_name:
+    if isinstance(record, Mapping) and record.get("part") == default.part_name:
+        return from_record(record, [type(default)])
+    if not isinstance(default, LabelHead):
         return default
-    return from_record(record, [type(default)])
+    if isinstance(record, Mapping) and record.get("part"):
+        raise CheckpointError(
+            f"{checkpoint.folder} was fine-tuned for the task {record['part']!r}, not for {default.part_name!r}; its "
+            "labels mean something else."
+        )
+    head = checkpoint.heads[default.head_name]
+    return default.labelled(checkpoint.labels, *size_of(default.head_name, head))
 
 
 def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | None) -> Tokenizer:
@@ -110,4 +122,7 @@ def save_task_model(
         main_head=task.head_name,
         model_type=model_type,
         extra={"task": to_record(task), **(extra or {})},
+        labels=task.label_names if isinstance(task, LabelHead) else (),
+        problem_type=getattr(task, "problem_type", None),
+        facts=task.facts() if isinstance(task, HasFacts) else (),
     )

@@ -16,6 +16,7 @@ from spanwise.tasks.recipe import FinetuningRecipe
 
 TASKS = {
     "qa": "spanwise.tasks.qa.recipe:RECIPES",
+    "classification": "spanwise.tasks.classification.recipe:RECIPES",
 }
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from spanwise.config import override, to_record
@@ -33,6 +32,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Task, numbers_of
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model
+from spanwise.tasks.heads import misfit, new_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
@@ -98,7 +98,8 @@ def finetune(
         dev_data = None if dev is None else task.read(dev, purpose="score", errors=errors)
         if dev_data is not None:
             task.check_pair(train_data, dev_data)
-        built, kept_heads = _build(checkpoint, plan, task.taught_by(train_data), reset_weights, log)
+        task = task.taught_by(train_data)
+        built, kept_heads = _build(checkpoint, plan, task, reset_weights, log)
         config = built.encoder.config
         features = task.featurize(train_data, words, config, training=True)
         for line in task.describe(train_data, features):
@@ -209,36 +210,24 @@ def _build(
     config = dataclasses.replace(config, **{name: rate for name, rate in rates.items() if rate is not None})
     if recipe.second_token_type != "as_is" and not reset_weights:
         checkpoint = second_token_type(checkpoint, recipe.second_token_type)
-    encoder = build_encoder(checkpoint, config, seed)
-    fits = _stored_head_fits(checkpoint, task, config)
-    head = build_head(checkpoint, task.head_name, encoder) if fits and not reset_weights else None
+    encoder = build_encoder(checkpoint, with_pooler(config, checkpoint, task), seed)
+    is_there = task.head_name in checkpoint.heads and not reset_weights
+    why_not = misfit(checkpoint, task, encoder) if is_there else None
+    head = build_head(checkpoint, task.head_name, encoder) if is_there and why_not is None else None
     if reset_weights:
-        initialize(encoder, config, seed, prefix="encoder")
+        initialize(encoder, encoder.config, seed, prefix="encoder")
         log.say("Weights reset: the encoder starts from random weights of the same shape.")
     else:
         log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}.")
         if not log.is_shown:
             warn_of_misfits(checkpoint)
     if head is None:
-        head = task.build_head(config)
-        initialize(head, config, seed, prefix=task.head_name)
-        replaced = fits is False and not reset_weights
-        there = ": the one that the model has is of another shape" if replaced else ""
-        log.say(f"The head {task.head_name!r} starts fresh{there}.")
+        head = new_head(checkpoint, task, encoder, seed)
+        log.say(f"The head {task.head_name!r} starts fresh{f': {why_not}' if why_not else ''}.")
     else:
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
     return TaskModel(task, encoder, head), kept
-
-
-def _stored_head_fits(checkpoint: Checkpoint, task: Task, config: EncoderConfig) -> bool | None:
-    """Whether the checkpoint's head has the shape that the task asks for; None where it has none."""
-    stored = checkpoint.heads.get(task.head_name)
-    if stored is None:
-        return None
-    with torch.device("meta"):
-        wanted = {name: parameter.shape for name, parameter in task.build_head(config).named_parameters()}
-    return {name: tensor.shape for name, tensor in stored.items()} == wanted
 
 
 @dataclass

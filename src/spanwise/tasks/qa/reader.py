@@ -6,16 +6,12 @@ the file scores silently wrong (FAMILY 7C-5).
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
-import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, Literal
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.text_files import read_json
 
 Purpose = Literal["train", "score", "predict"]
 OnError = Literal["strict", "repair"]
@@ -74,47 +70,6 @@ def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError 
         raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
     record = read_json(path)
     return parse_squad(record, source=str(path), purpose=purpose, errors=errors)
-
-
-def read_json(path: str | Path) -> Any:
-    """One JSON value of a plain, `.gz` or `.xz` file; NaN, Infinity and repeated keys are errors."""
-    path = Path(path)
-    openers: dict[str, Callable[..., TextIO]] = {".gz": gzip.open, ".xz": lzma.open}
-    try:
-        with openers.get(path.suffix, open)(path, "rt", encoding="utf-8-sig") as file:
-            text = file.read()
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file.") from error
-    except IsADirectoryError as error:
-        raise DataError(f"{path} is a folder; a JSON file was expected.") from error
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: not valid UTF-8 ({error.reason} at byte {error.start}); convert the file to UTF-8."
-        ) from error
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}: damaged or cut off ({error}); fetch or compress the file again.") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from error
-    try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}).") from error
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise DataError(f"{path}: {reason}.") from error
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"holds {name}, which is not JSON; replace it by a number or null")
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {repeated!r} stands twice in one object")
-    return record
 
 
 def parse_squad(record: Any, *, source: str, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:

@@ -1,0 +1,102 @@
+"""Texts and pairs as model inputs: [CLS] a [SEP] (b [SEP]), cut to the longest length or read in windows.
+
+Letters: W examples, S sequences of a pack, K labels.
+Source: FAMILY section 5.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.classification.loss import ClassTargets
+from spanwise.tasks.frames import Frame, frames_of, pair_frame
+from spanwise.tasks.sequence_rows import ExampleBorders, RowWriter, SequenceRows, longest_first
+from spanwise.tasks.windows import passage_windows
+from spanwise.text.tokenizers import Tokenizer
+
+TARGET = "label"  # the name of the one target of this task
+Overflow = Literal["truncate", "windows", "error"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledRows(SequenceRows):
+    """Examples with their gold labels: ids [W] int64, numbers [W] float32, 0 and 1 [W, K] float32, or None."""
+
+    gold: np.ndarray | None = None
+
+    def assemble(self, rows: np.ndarray) -> Batch:
+        gold = None if self.gold is None else torch.from_numpy(self.gold[rows])
+        return self.lay(rows, TARGET, ClassTargets(ExampleBorders.of(self.borders_of(rows)), gold))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """How long a sequence may be, and what is done with more: `stride` tokens from window to window."""
+
+    max_length: int
+    on_overflow: Overflow = "truncate"
+    stride: int = 64
+
+
+def encode_texts(
+    texts: tuple[str, ...],
+    pairs: tuple[str, ...] | None,
+    tokenizer: Tokenizer,
+    *,
+    fit: Fit,
+    num_token_types: int,
+    places: tuple[str, ...],
+    gold: np.ndarray | None = None,
+) -> LabelledRows:
+    """All examples as sequences of at most `fit.max_length` tokens.
+
+    A text that is too long is cut (of a pair the longer one first), or read in windows (of a pair the longer one, the
+    other, cut to half the room, in each of them), or refused.
+    Raises: DataError naming the example under "error"; ConfigError where `max_length` leaves no room.
+    """
+    frame: Frame = frames_of(tokenizer)[0] if pairs is None else pair_frame(tokenizer)
+    room = fit.max_length - frame.num_specials
+    if room < (1 if pairs is None else 2):
+        raise ConfigError(f"task.max_length {fit.max_length} leaves no room for a text; use 8 or more.")
+    first_ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+    second_ids: list[Any] = [None] * len(texts)
+    if pairs is not None:
+        second_ids = [encoding.ids for encoding in tokenizer.encode_batch(pairs)]
+    writer = RowWriter(num_token_types)
+    for number, (first, second) in enumerate(zip(first_ids, second_ids, strict=True)):
+        length = len(first) + (0 if second is None else len(second))
+        if length <= room:
+            writer.add([frame.wrap(first, second)])
+            continue
+        if fit.on_overflow == "error":
+            raise DataError(
+                f"{places[number]}: {length + frame.num_specials:,} tokens, and at most {fit.max_length} fit; shorten "
+                "the text, raise task.max_length, or let it be cut or read in windows (task.on_overflow)."
+            )
+        if fit.on_overflow == "truncate":
+            kept = longest_first(len(first), 0 if second is None else len(second), room)
+            cut = None if second is None else second[: kept[1]]
+            writer.add([frame.wrap(first[: kept[0]], cut)], num_dropped=length - sum(kept))
+        else:
+            writer.add(*_windows(frame, first, second, room, fit.stride))
+    return LabelledRows(gold=gold, **writer.arrays())
+
+
+def _windows(
+    frame: Frame, first: np.ndarray, second: np.ndarray | None, room: int, stride: int
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], int]:
+    """The windows of one example, and how many tokens of the shorter text none of them shows."""
+    if second is None:
+        return [frame.wrap(first[a:b]) for a, b in passage_windows(len(first), room, stride)], 0
+    first_is_longer = len(first) > len(second)
+    long, short = (first, second) if first_is_longer else (second, first)
+    kept = short[: room // 2]
+    parts = [long[a:b] for a, b in passage_windows(len(long), room - len(kept), stride)]
+    wrapped = [frame.wrap(part, kept) if first_is_longer else frame.wrap(kept, part) for part in parts]
+    return wrapped, len(short) - len(kept)

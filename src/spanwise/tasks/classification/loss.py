@@ -1,0 +1,51 @@
+"""The loss of classification and regression, one score row an example.
+
+Letters: W examples of the pack, S sequences, K labels.
+Source: Devlin et al. 2019 (BERT), section 4.1; FAMILY section 5.4 (regression: squared error).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from spanwise.tasks.sequence_rows import ExampleBorders
+
+Kind = Literal["single_label", "multi_label", "regression"]
+
+
+@dataclass(frozen=True)
+class ClassTargets:
+    """Which sequences are one example, and the gold: ids [W] int64, numbers [W], or 0 and 1 [W, K]; None unlabelled.
+
+    An id of -1 is a label that the model does not have.
+    """
+
+    examples: ExampleBorders
+    gold: Tensor | None
+
+
+@dataclass(frozen=True)
+class ClassLoss:
+    """The loss summed over the examples (fp32 scalar) and, of one label, how many are right (detached)."""
+
+    sum: Tensor
+    num_correct: Tensor | None = None
+
+
+def class_loss(scores_SK: Tensor, targets: ClassTargets, kind: Kind) -> ClassLoss:
+    """Cross-entropy, squared error, or the mean over labels of binary cross-entropy, of each example's mean scores."""
+    scores_WK = targets.examples.mean(scores_SK.float())
+    assert targets.gold is not None  # training reads labelled files alone
+    if kind == "regression":
+        return ClassLoss(sum=(scores_WK[:, 0] - targets.gold).square().sum())
+    if kind == "multi_label":
+        losses_WK = F.binary_cross_entropy_with_logits(scores_WK, targets.gold, reduction="none")
+        return ClassLoss(sum=losses_WK.mean(dim=1).sum())
+    with torch.no_grad():
+        num_correct = (scores_WK.argmax(dim=1) == targets.gold).sum()
+    return ClassLoss(sum=F.cross_entropy(scores_WK, targets.gold, reduction="sum"), num_correct=num_correct)

@@ -1,0 +1,142 @@
+"""What a classifier says about each example, and how it is written and read.
+
+Letters: W examples, K labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.errors import DataError
+from spanwise.tasks.classification.layouts import Kind
+from spanwise.tasks.classification.reader import Label
+from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassPredictions:
+    """Of W examples: the label (or number, or labels) told, and the probability of each label."""
+
+    ids: tuple[str, ...]
+    told: tuple[Label, ...]
+    label_names: tuple[str, ...]  # [K]; empty for regression
+    probabilities: np.ndarray  # [W, K]; [W, 0] for regression
+    num_windows: tuple[int, ...]
+    num_dropped: tuple[int, ...]  # tokens of each example that the model did not see
+
+    def record(self, number: int) -> dict[str, Any]:
+        """One prediction as plain values."""
+        told = self.told[number]
+        if isinstance(told, float):
+            found: dict[str, Any] = {"value": told}
+        else:
+            shares = {
+                name: float(share) for name, share in zip(self.label_names, self.probabilities[number], strict=True)
+            }
+            found = {"labels": list(told)} if isinstance(told, tuple) else {"label": told, "score": shares[told]}
+            found["scores"] = shares
+        return {
+            **found,
+            "num_windows": self.num_windows[number],
+            "num_dropped_tokens": self.num_dropped[number],
+        }
+
+    def files(self) -> dict[str, Any]:
+        """`.json`: all that is known of each example, by id; `.tsv`: index and prediction, as GLUE wants them."""
+        lines = [
+            "index\tprediction",
+            *(f"{id}\t{_written(told)}" for id, told in zip(self.ids, self.told, strict=True)),
+        ]
+        return {
+            ".json": {id: self.record(number) for number, id in enumerate(self.ids)},
+            ".tsv": "".join(line + "\n" for line in lines),
+        }
+
+
+def decide(
+    outputs: Sequence[np.ndarray],
+    *,
+    ids: tuple[str, ...],
+    kind: Kind,
+    labels: tuple[str, ...],
+    threshold: float,
+    num_windows: np.ndarray,
+    num_dropped: np.ndarray,
+) -> ClassPredictions:
+    """Labels and probabilities from the scores [K] of each example."""
+    scores_WK = np.stack(outputs).astype(np.float64)
+    told: tuple[Label, ...]
+    if kind == "regression":
+        shares, told, labels = scores_WK[:, :0], tuple(float(row[0]) for row in scores_WK), ()
+    elif kind == "multi_label":
+        shares = 1 / (1 + np.exp(-scores_WK))
+        told = tuple(tuple(labels[k] for k in np.flatnonzero(row >= threshold)) for row in shares)
+    else:
+        weights = np.exp(scores_WK - scores_WK.max(axis=1, keepdims=True))
+        shares = weights / weights.sum(axis=1, keepdims=True)
+        told = tuple(labels[int(row.argmax())] for row in scores_WK)
+    return ClassPredictions(
+        ids=ids,
+        told=told,
+        label_names=labels,
+        probabilities=shares,
+        num_windows=tuple(int(n) for n in num_windows),
+        num_dropped=tuple(int(n) for n in num_dropped),
+    )
+
+
+def read_predictions(path: Path, kind: Kind) -> dict[str, Label]:
+    """Predictions by id from a JSON object (id to label, or to a record as `predict` writes it), or a TSV of index and
+    prediction. Raises: DataError naming the place."""
+    if plain_suffix(path) in (".tsv", ".txt"):
+        pairs = [(number, line.split("\t")) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+        for number, cells in pairs:
+            if len(cells) != 2:
+                raise DataError(
+                    f"{path}, line {number}: {len(cells)} columns; an index and a prediction were expected."
+                )
+        if pairs and pairs[0][1][0] in ("index", "id", "ID"):
+            pairs = pairs[1:]
+        found: dict[str, Any] = {cells[0]: cells[1] for _, cells in pairs}
+        if len(found) < len(pairs):
+            raise DataError(f"{path}: an index stands on two lines; each example has one prediction.")
+    else:
+        record = read_json(path)
+        if not isinstance(record, Mapping):
+            raise DataError(f"{path}: expected an object of id to prediction, got a {type(record).__name__}.")
+        found = {str(id): _told(value) for id, value in record.items()}
+    return {id: _as_label(value, kind, f"{path}, example {id!r}") for id, value in found.items()}
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return next((value[key] for key in ("label", "labels", "value") if key in value), None)
+    return value
+
+
+def _as_label(value: Any, kind: Kind, where: str) -> Label:
+    if kind == "regression":
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise DataError(f"{where}: {value!r} came; a number was expected.") from None
+    if kind == "multi_label":
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, list):
+            raise DataError(f"{where}: {value!r} came; a list of labels was expected.")
+        return tuple(str(part).strip() for part in parts if str(part).strip())
+    if value is None or isinstance(value, list):
+        raise DataError(f"{where}: {value!r} came; one label was expected.")
+    name = str(value).strip()
+    return name.lower() if name.lower() in ("true", "false") else name
+
+
+def _written(told: Label) -> str:
+    if isinstance(told, float):
+        return f"{told:.6g}"
+    return told if isinstance(told, str) else ",".join(told)

@@ -1,0 +1,140 @@
+"""Labelled texts and pairs of texts from tables, whatever the data set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from spanwise.errors import DataError
+from spanwise.tasks.classification.layouts import IDS, Kind, Layout, find_layout, header_names
+from spanwise.tasks.tables import Row, Table, read_table, text_of, value_of
+
+Purpose = Literal["train", "score", "predict"]
+Label = str | float | tuple[str, ...]  # of one label, regression, many labels
+NO_CONSENSUS = ("-", "")  # of NLI files: pairs on which the annotators did not agree
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextData:
+    """The examples of one file, in file order. `labels` is empty where the file was read for prediction."""
+
+    source: str
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    pairs: tuple[str, ...] | None
+    labels: tuple[Label, ...]
+    kind: Kind
+    places: tuple[str, ...]  # "file, line 3" of each
+    num_dropped: int = 0  # rows left out: no label agreed on, or malformed under errors="repair"
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def read_texts(
+    path: str | Path,
+    layouts: Sequence[Layout],
+    *,
+    purpose: Purpose,
+    kind: Kind | None,
+    header: bool | None = None,
+    label_separator: str | None = None,
+    errors: str = "strict",
+) -> TextData:
+    """Read a TSV, CSV or JSON (lines) file by the first of `layouts` that it has.
+
+    kind: what the labels are. None: many labels where they are lists (or `label_separator` parts them), regression
+    where all are numbers and some have a decimal point, else one label.
+
+    Raises: DataError naming file and line.
+    """
+    table = read_table(path, header=header, known=header_names(layouts), errors=errors)
+    with_label = purpose != "predict"
+    layout = find_layout(table, layouts, with_label=with_label)
+    rows = [row for row in table.rows if not with_label or str(value_of(row, layout.label)).strip() not in NO_CONSENSUS]
+    if not rows:
+        raise DataError(f"{table.source}: no row has a label.")
+    labels: tuple[Label, ...] = ()
+    if with_label:
+        values = [value_of(row, layout.label) for row in rows]
+        kind = kind or _kind_of(values, label_separator)
+        labels = tuple(
+            _label(value, row, layout.label, kind, label_separator) for value, row in zip(values, rows, strict=True)
+        )
+    return TextData(
+        source=table.source,
+        ids=_ids(table, rows),
+        texts=tuple(text_of(row, layout.text) for row in rows),
+        pairs=None if layout.pair is None else tuple(text_of(row, layout.pair) for row in rows),
+        labels=labels,
+        kind=kind or "single_label",
+        places=tuple(row.where for row in rows),
+        num_dropped=table.num_dropped + len(table.rows) - len(rows),
+    )
+
+
+def label_order(labels: Sequence[str]) -> tuple[str, ...]:
+    """Different labels in the order of their ids: numbers by size, all others by alphabet behind them."""
+
+    def key(label: str) -> tuple[int, float, str]:
+        try:
+            number = float(label)
+        except ValueError:
+            return 1, 0.0, label
+        return (0, number, label) if math.isfinite(number) else (1, 0.0, label)
+
+    return tuple(sorted(set(labels), key=key))
+
+
+def _kind_of(values: Sequence[Any], separator: str | None) -> Kind:
+    if separator is not None or any(isinstance(value, list) for value in values):
+        return "multi_label"
+    written = [str(value) for value in values]
+    numbers = [_number(text) for text in written]
+    fractional = any("." in text for text in written)
+    return "regression" if fractional and all(number is not None for number in numbers) else "single_label"
+
+
+def _label(value: Any, row: Row, column: str, kind: Kind, separator: str | None) -> Label:
+    if kind == "regression":
+        number = _number(value)
+        if number is None:
+            raise DataError(f"{row.where}: column {column!r} holds {value!r}; a number was expected.")
+        return number
+    if kind == "multi_label":
+        parts = value if isinstance(value, list) else str(value).split(separator or ",")
+        names = [_name(part, row, column) for part in parts if str(part).strip()]
+        if len(set(names)) < len(names):
+            raise DataError(f"{row.where}: column {column!r} names a label twice: {value!r}.")
+        return tuple(names)
+    return _name(value, row, column)
+
+
+def _name(value: Any, row: Row, column: str) -> str:
+    if isinstance(value, list | dict) or value is None:
+        raise DataError(f"{row.where}: column {column!r} holds {value!r}; one label was expected.")
+    name = str(value).strip()
+    return name.lower() if name.lower() in ("true", "false") else name  # KoBEST writes True and TRUE
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _ids(table: Table, rows: Sequence[Row]) -> tuple[str, ...]:
+    """A column of ids where the file has one and no two are equal; else numbers from 0."""
+    for name in IDS:
+        if all(name in row.values for row in rows):
+            ids = tuple(str(row.values[name]).strip() for row in rows)
+            if all(ids) and len(set(ids)) == len(ids):
+                return ids
+    return tuple(map(str, range(len(rows))))

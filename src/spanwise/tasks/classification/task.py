@@ -1,0 +1,293 @@
+"""Classification and regression as a task: every step from a file of texts to its scores, with the paper's options.
+
+Letters: T tokens in the pack, D hidden size, W examples, K labels.
+Source: Joshi et al. 2020 (SpanBERT), section 4.2 and appendix B; FAMILY section 5.4.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor, nn
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError, DataError
+from spanwise.nn.config import EncoderConfig
+from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.classification.features import TARGET, Fit, LabelledRows, Overflow, encode_texts
+from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
+from spanwise.tasks.classification.loss import ClassLoss, class_loss
+from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
+from spanwise.tasks.classification.reader import Purpose, TextData, label_order, read_texts
+from spanwise.tasks.classification.score import label_scores, number_scores, set_scores
+from spanwise.text.tokenizers import Tokenizer
+
+
+@part("classification")
+class Classification:
+    """Tell the label of a text or of a pair of texts, its labels, or a number."""
+
+    dataset: str | None = None  # whose files are read and what is scored, such as "cola"; None: by the columns found
+    text: str | None = None  # column of the text; None: as the data set has it, or a usual name
+    pair: str | None = None  # column of the second text
+    label: str | None = None
+    header: bool | None = None  # whether the first line names the columns; None: where it does
+    label_separator: str | None = None  # what parts the labels of one example, where it may have several
+    kind: Kind | None = None  # None: what the training file shows
+    labels: tuple[str, ...] = ()  # in the order of the scores; () : those of the training file
+    is_pair: bool | None = None  # what the training file holds
+    max_length: Annotated[int, Field(ge=4)] = 128  # tokens a sequence
+    on_overflow: Overflow = "truncate"  # a text that is longer: cut (and counted), read in windows, refused
+    stride: Annotated[int, Field(ge=1)] = 64  # tokens from window to window
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5  # probability from which one of several labels is told
+
+    part_name: ClassVar[str]
+    head_name: ClassVar[str] = "classification"
+    target_name: ClassVar[str] = TARGET
+    score_options: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.dataset is not None:
+            find_data_set(self.dataset)
+        if len(set(self.labels)) < len(self.labels):
+            raise ConfigError(f"task.labels names a label twice: {', '.join(self.labels)}.")
+        if self.text is None and self.pair is not None:
+            raise ConfigError("task.pair names a column and task.text does not; name both.")
+
+    @property
+    def main_score(self) -> str:
+        """The name of the number that decides between models."""
+        if self.dataset is not None:
+            return find_data_set(self.dataset).metrics[0]
+        return {"regression": "pearson_and_spearman", "multi_label": "micro_f1"}.get(self.kind or "", "accuracy")
+
+    @property
+    def head_size(self) -> tuple[int, ...]:
+        return (1,) if self.kind == "regression" else (len(self.labels),)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """What config.json calls the scores."""
+        return self.labels
+
+    @property
+    def problem_type(self) -> str | None:
+        """What config.json calls the kind."""
+        kinds = {"single_label": "single_label_classification", "multi_label": "multi_label_classification"}
+        return kinds.get(self.kind or "", self.kind)
+
+    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> TextData:
+        """Raises: DataError naming file and line; also where a model of pairs gets single texts, or the reverse."""
+        data = read_texts(
+            path,
+            self._layouts(),
+            purpose=purpose,
+            kind=self.kind or (find_data_set(self.dataset).kind if self.dataset else None),
+            header=self.header,
+            label_separator=self.label_separator,
+            errors=errors,
+        )
+        if self.is_pair is not None and (data.pairs is not None) is not self.is_pair:
+            held, wanted = ("pairs", "single texts")[:: 1 if data.pairs else -1]
+            raise DataError(f"{data.source} holds {held}, and this model was fine-tuned on {wanted}.")
+        return data
+
+    def _layouts(self) -> Sequence[Layout]:
+        if self.text is not None:
+            numbered = all(name is None or name.isdigit() for name in (self.text, self.pair, self.label))
+            columns = [int(name) for name in (self.text, self.pair, self.label) if name and numbered]
+            num_columns = max(columns) + 1 if numbered and not self.header else None
+            return [Layout(self.text, self.pair, self.label or "label", num_columns)]
+        layouts = find_data_set(self.dataset).layouts if self.dataset else GENERAL
+        return [layout if self.label is None else dataclasses.replace(layout, label=self.label) for layout in layouts]
+
+    def check_pair(self, train: TextData, dev: TextData) -> None:
+        """Raises: DataError where the two files hold different things, or dev labels that training never sees."""
+        if (train.pairs is None) is not (dev.pairs is None) or train.kind != dev.kind:
+            kinds = [f"{'pairs' if data.pairs else 'single texts'} ({data.kind})" for data in (train, dev)]
+            raise DataError(f"{train.source} holds {kinds[0]} and {dev.source} {kinds[1]}; take two files of one kind.")
+        known = _names(train)
+        for labels, place in zip(_name_sets(dev), dev.places, strict=True):
+            unknown = labels - known
+            if unknown:
+                raise DataError(
+                    f"{place}: the label {min(unknown)!r} does not occur in {train.source}, so no model trained on it "
+                    f"can tell it; there are {', '.join(label_order(list(known)))}."
+                )
+
+    def taught_by(self, train: TextData) -> Classification:
+        """With kind and labels of the training file. Raises: DataError where there is one label alone to tell."""
+        labels = self.labels
+        if train.kind == "regression":
+            labels = ()
+        else:
+            found = _names(train)
+            labels = labels or label_order(list(found))
+            unknown = found - set(labels)
+            if unknown:
+                raise DataError(
+                    f"{train.source} has the label {min(unknown)!r}, which is not among task.labels "
+                    f"({', '.join(labels)})."
+                )
+            if len(labels) < (1 if train.kind == "multi_label" else 2):
+                raise DataError(
+                    f"{train.source}: all rows have the label {', '.join(labels)!r}; there is nothing to tell apart."
+                )
+        return dataclasses.replace(self, kind=train.kind, labels=labels, is_pair=train.pairs is not None)
+
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Classification:
+        """For a folder of others: the labels that its config.json names; a single score is a number."""
+        if num_scores == 1:
+            return dataclasses.replace(self, kind="regression", labels=())
+        names = labels or tuple(f"LABEL_{number}" for number in range(num_scores))
+        return dataclasses.replace(self, kind="single_label", labels=names)
+
+    def featurize(self, data: TextData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> LabelledRows:
+        max_length = min(self.max_length, config.max_positions)
+        return encode_texts(
+            data.texts,
+            data.pairs,
+            tokenizer,
+            fit=Fit(max_length=max_length, on_overflow=self.on_overflow, stride=self.stride),
+            num_token_types=config.num_token_types,
+            places=data.places,
+            gold=self._gold(data) if training else None,
+        )
+
+    def _gold(self, data: TextData) -> np.ndarray:
+        if self.kind == "regression":
+            return np.array(data.labels, dtype=np.float32)
+        number_of = {name: number for number, name in enumerate(self.labels)}
+        if self.kind == "multi_label":
+            gold_WK = np.zeros((len(data), len(self.labels)), dtype=np.float32)
+            for row, names in enumerate(_name_sets(data)):
+                gold_WK[row, [number_of[name] for name in names]] = 1
+            return gold_WK
+        return np.array([number_of[str(label)] for label in data.labels], dtype=np.int64)
+
+    def describe(self, data: TextData, features: LabelledRows) -> list[str]:
+        """What a person should know about the data before training on it."""
+        lines = [
+            f"{len(data):,} {'texts' if data.pairs is None else 'pairs'} ({int(features.lengths_W.sum()):,} tokens), "
+            f"{'a number each' if self.kind == 'regression' else 'labels ' + _counted(data)}"
+        ]
+        num_cut = int((features.num_dropped_W > 0).sum())
+        for number, words in (
+            (num_cut, f"are cut to {self.max_length} tokens ({int(features.num_dropped_W.sum()):,} tokens dropped)"),
+            (int((features.num_sequences_W > 1).sum()), "are read in windows"),
+            (data.num_dropped, "rows are left out: without a label, or malformed"),
+        ):
+            if number:
+                lines.append(f"{number:,} {words}")
+        return lines
+
+    def facts(self) -> list[str]:
+        """What the model card says of the task."""
+        told = "a number" if self.kind == "regression" else f"one of {', '.join(self.labels)}"
+        if self.kind == "multi_label":
+            told = f"any of {', '.join(self.labels)} (from a probability of {self.threshold:g})"
+        source = f" (data set: {self.dataset})" if self.dataset else ""
+        read = f"a {'pair of texts' if self.is_pair else 'text'} of at most {self.max_length} tokens"
+        return [f"Task: tells {told} for {read}{source}. A longer one is {_OVERFLOW_WORDS[self.on_overflow]}."]
+
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, ClassLoss]:
+        assert self.kind is not None  # said by the training file
+        return {TARGET: class_loss(head(hidden_TD, batch.sequences), batch.targets[TARGET], self.kind)}
+
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
+        """The scores [K] of each example, fp32: the mean over its windows."""
+        scores_WK = batch.targets[TARGET].examples.mean(head(hidden_TD, batch.sequences).float())
+        return list(scores_WK.cpu().numpy())
+
+    def decode(self, data: TextData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:
+        return decide(
+            outputs,
+            ids=data.ids,
+            kind=self.kind or "single_label",
+            labels=self.labels,
+            threshold=self.threshold,
+            num_windows=features.num_sequences_W,
+            num_dropped=features.num_dropped_W,
+        )
+
+    def tune(self, data: TextData, predictions: ClassPredictions) -> Classification:
+        return self
+
+    def score(self, data: TextData, predictions: ClassPredictions) -> dict[str, float]:
+        """The data set's metrics, the one that decides first; a gold label that the model lacks counts as missed."""
+        return self._scores(data, predictions.told)
+
+    def _scores(self, data: TextData, told: Sequence[Any]) -> dict[str, float]:
+        if data.kind == "regression":
+            found = number_scores([float(value) for value in data.labels], told)  # type: ignore[arg-type]
+        elif data.kind == "multi_label":
+            found = set_scores(_name_sets(data), [set(names) for names in told])
+        else:
+            found = label_scores([str(label) for label in data.labels], told)
+        first = find_data_set(self.dataset).metrics if self.dataset else (self.main_score,)
+        names = [name for name in first if name in found]
+        scores = {name: found[name] for name in [*names, *(name for name in found if name not in names)]}
+        unknown = _names(data) - set(self.labels) if self.labels else set()
+        if unknown:
+            scores["num_unknown_labels"] = sum(bool(names & unknown) for names in _name_sets(data))
+        return scores
+
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+        shown = {name: value for name, value in scores.items() if name != "num_unknown_labels"}
+        number = scores.get("num_unknown_labels", 0)
+        note = f"{number:,} examples have a label that the model does not know; they count as wrong."
+        rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in shown.items())
+        return ScoreTable(columns=("metric", "score"), rows=rows, notes=(note,) if number else ())
+
+    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, Any]:
+        return predictions.files()
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+        """Score a JSON object of id to label, or a TSV of index and prediction; a missing one counts as wrong."""
+        gold = self.read(data, purpose="score")
+        told = read_predictions(predictions, gold.kind)
+        foreign = [id for id in told if id not in set(gold.ids)]
+        if foreign:
+            raise DataError(
+                f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
+                f"{foreign[0]!r}."
+            )
+        missing = sum(id not in told for id in gold.ids)
+        if missing and gold.kind == "regression":
+            raise DataError(
+                f"{predictions}: {missing:,} of {len(gold):,} examples have no prediction; a correlation needs all."
+            )
+        nothing: Any = () if gold.kind == "multi_label" else ""
+        note = f"{missing:,} of {len(gold):,} examples have no prediction and count as wrong."
+        scores = self._scores(gold, [told.get(id, nothing) for id in gold.ids])
+        return FileScores(scores=scores, notes=(note,) if missing else ())
+
+
+_OVERFLOW_WORDS = {
+    "truncate": "cut, and what is dropped is counted",
+    "windows": "read in windows whose scores are averaged",
+    "error": "refused",
+}
+
+
+def _name_sets(data: TextData) -> list[set[str]]:
+    if data.kind == "regression":
+        return [set() for _ in data.labels]
+    return [set(label) if isinstance(label, tuple) else {str(label)} for label in data.labels]
+
+
+def _names(data: TextData) -> set[str]:
+    return set().union(*_name_sets(data)) if data.labels else set()
+
+
+def _counted(data: TextData) -> str:
+    counts = Counter(name for names in _name_sets(data) for name in names)
+    shown = [f"{name} ({counts[name]:,})" for name in label_order(list(counts))]
+    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")

@@ -1,0 +1,68 @@
+"""The head that a task trains: its own, or a usual one in the form of the family that the encoder comes from.
+
+A head in the folder is trained on where it is this task's: of the same shape, with the same labels, and recorded by the
+same kind of task. Else a fresh one takes its place, and that is said.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from spanwise.errors import ConfigError
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.heads import READ_SEQUENCES, make_head
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
+from spanwise.tasks.base import LabelHead, OwnHead, Task
+
+
+def with_pooler(config: EncoderConfig, checkpoint: Checkpoint, task: Task) -> EncoderConfig:
+    """The encoder's shape with the pooler that the task's head reads, where it reads one."""
+    reads_pooler = task.head_name in READ_SEQUENCES and isinstance(task, LabelHead)
+    if not reads_pooler or checkpoint.form_of(task.head_name) != "pooled":
+        return config
+    return dataclasses.replace(config, pooler=True)
+
+
+def new_head(checkpoint: Checkpoint, task: Task, encoder: Encoder, seed: int) -> nn.Module:
+    """A fresh head of the task for `encoder`, its weights drawn from `seed`."""
+    head = _head(checkpoint, task, encoder)
+    initialize(head, encoder.config, seed, prefix=task.head_name)
+    return head
+
+
+def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
+    """Why the head that the folder has is not this task's, in words; None where it is.
+
+    Raises: KeyError where the folder has no head of this name.
+    """
+    stored = checkpoint.heads[task.head_name]
+    record = checkpoint.record.get("task")
+    if isinstance(record, Mapping) and record.get("part") not in (None, task.part_name):
+        return f"the one that the model has is of the task {record['part']!r}"
+    with torch.device("meta"):
+        shapes = {name: parameter.shape for name, parameter in _head(checkpoint, task, encoder).named_parameters()}
+    if {name: tensor.shape for name, tensor in stored.items()} != shapes:
+        return "the one that the model has is of another shape"
+    names = task.label_names if isinstance(task, LabelHead) else ()
+    if names and checkpoint.labels != names:
+        return f"the one that the model has tells other labels ({_some(checkpoint.labels)})"
+    return None
+
+
+def _head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:
+    name = task.head_name
+    if isinstance(task, OwnHead):
+        return task.build_head(encoder.config)
+    if not isinstance(task, LabelHead):
+        raise ConfigError(f"{type(task).__name__} says no head: give it `build_head` or `head_size` (tasks/base.py).")
+    return make_head(name, encoder, task.head_size, checkpoint.form_of(name))
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "") if names else "none is named"

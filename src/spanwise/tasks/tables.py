@@ -1,0 +1,150 @@
+"""Tables of labelled text: TSV, CSV, JSON lines, or a JSON list of objects, read the way their makers wrote them.
+
+A file whose first line has a tab is unquoted: a quotation mark is a character like any other (GLUE, KorSTS and KLUE
+are written so, and a reader of quotes would swallow whole lines at the first lone one). A file with commas follows the
+usual rules of quotes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spanwise.errors import DataError
+from spanwise.runtime.suggest import did_you_mean
+from spanwise.tasks.text_files import parse_json, plain_suffix, read_text
+
+csv.field_size_limit(1 << 28)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One example: values by column (numbers from 0 where the file has no header), and where it stands."""
+
+    values: Mapping[str, Any]
+    where: str  # "file, line 12", for messages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The rows of one file. `columns` are those of its header; none where it has none, or rows are objects."""
+
+    source: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    num_dropped: int = 0  # rows left out under errors="repair"
+
+
+def read_table(
+    path: str | Path, *, header: bool | None = None, known: Sequence[str] = (), errors: str = "strict"
+) -> Table:
+    """Read a file with one example a row.
+
+    header: whether the first line names the columns; None: it does where it holds one of the names in `known`. Columns
+    of a file without header are called "0", "1", ... With `errors="repair"` rows of a wrong number of columns are left
+    out and counted.
+
+    Raises: DataError naming file and line.
+    """
+    text = read_text(path)
+    source = str(path)
+    if "\0" in text:
+        raise DataError(f"{source}: holds a null character at {text.index(chr(0))}; this is no text file.")
+    start = text.lstrip()[:1]
+    if plain_suffix(path) in (".jsonl", ".json", ".ndjson") or (start == "{" and text.lstrip()[1:2] in '"}'):
+        return _objects(text, source, is_list=start == "[")
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        raise DataError(f"{source}: the file is empty.")
+    found = _tab_rows(lines) if "\t" in first or "," not in first else _comma_rows(text, source)
+    if header is None:
+        header = bool(set(known) & set(found[0][1]))
+    names = tuple(found[0][1]) if header else ()
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{source}: two columns are called {repeated!r}; rename one.")
+    rows, num_dropped = [], 0
+    for line, cells in found[1:] if header else found:
+        where = f"{source}, line {line}"
+        while len(cells) > len(names) > 0 and not cells[-1]:
+            cells.pop()
+        if names and len(cells) != len(names):
+            if errors == "repair":
+                num_dropped += 1
+                continue
+            raise DataError(
+                f"{where}: {len(cells)} columns, and the header names {len(names)}. Correct the row (a tab inside a "
+                "text?), or leave such rows out with --errors repair."
+            )
+        rows.append(Row(dict(zip(names or map(str, range(len(cells))), cells, strict=True)), where))
+    return Table(source=source, columns=names, rows=tuple(rows), num_dropped=num_dropped)
+
+
+def _tab_rows(lines: list[str]) -> list[tuple[int, list[str]]]:
+    return [
+        (number, line.removesuffix("\r").split("\t")) for number, line in enumerate(lines, 1) if line.strip("\r\n ")
+    ]
+
+
+def _comma_rows(text: str, source: str) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    line = 1
+    try:
+        for cells in reader:
+            if cells:
+                rows.append((line, cells))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{source}, line {line}: not CSV ({error}).") from error
+    return rows
+
+
+def _objects(text: str, source: str, *, is_list: bool) -> Table:
+    if is_list:
+        records = parse_json(text, source)
+        wheres = [f"{source}, entry {number + 1}" for number in range(len(records))]
+    else:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        records = [parse_json(line, source, number) for number, line in lines]
+        wheres = [f"{source}, line {number}" for number, _ in lines]
+    for record, where in zip(records, wheres, strict=True):
+        if not isinstance(record, Mapping):
+            raise DataError(f"{where}: expected an object with named values, got {type(record).__name__}.")
+    if not records:
+        raise DataError(f"{source}: the file is empty.")
+    return Table(source=source, columns=(), rows=tuple(map(Row, records, wheres)))
+
+
+def value_of(row: Row, column: str) -> Any:
+    """A row's value by column; `a.b` looks into an object. Raises: DataError naming the row and what it has."""
+    if column in row.values:
+        return row.values[column]
+    value: Any = row.values
+    for step in column.split("."):
+        if not isinstance(value, Mapping) or step not in value:
+            names = list(row.values)
+            raise DataError(
+                f"{row.where}: no column {column!r}; it has {', '.join(names)}.{did_you_mean(column, names)}"
+            )
+        value = value[step]
+    return value
+
+
+def text_of(row: Row, column: str) -> str:
+    """A row's text by column. Raises: DataError for a missing or empty one, or half a surrogate pair."""
+    value = value_of(row, column)
+    if not isinstance(value, str):
+        raise DataError(f"{row.where}: column {column!r} holds {value!r}; a text was expected.")
+    if not value.strip():
+        raise DataError(f"{row.where}: column {column!r} is empty; a text was expected.")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{row.where}: {column!r} holds half a surrogate pair at character {error.start}.") from error
+    return value

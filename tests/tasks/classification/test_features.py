@@ -1,0 +1,63 @@
+"""Texts as sequences: specials, cuts that are counted, windows, refusals."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.classification.features import Fit, encode_texts
+
+
+def encode(tokenizer, texts, pairs=None, *, max_length=12, on_overflow="truncate", stride=4, num_token_types=2):
+    return encode_texts(
+        texts,
+        pairs,
+        tokenizer,
+        fit=Fit(max_length=max_length, on_overflow=on_overflow, stride=stride),
+        num_token_types=num_token_types,
+        places=tuple(f"row {number}" for number in range(len(texts))),
+    )
+
+
+def tokens_of(tokenizer, rows, example):
+    batch = rows.assemble(np.array([example]))
+    borders = np.cumsum([0, *batch.sequences.lengths])
+    return [tokenizer.tokens(batch.input_ids[a:b].numpy()) for a, b in itertools.pairwise(borders)]
+
+
+def test_a_pair_is_cls_a_sep_b_sep_with_two_token_types(tokenizer):
+    rows = encode(tokenizer, ("a b",), ("c [SEP]",))
+    batch = rows.assemble(np.array([0]))
+    assert tokenizer.tokens(batch.input_ids.numpy()) == [
+        "[CLS]", "a", "b", "[SEP]", "c", "[", "S", "##E", "##P", "]", "[SEP]"
+    ]  # fmt: skip
+    assert batch.token_type_ids.tolist() == [0] * 4 + [1] * 7
+    assert encode(tokenizer, ("a",), ("b",), num_token_types=1).assemble(np.array([0])).token_type_ids.max() == 0
+
+
+def test_what_is_cut_is_counted_and_the_longer_text_is_cut_first(tokenizer):
+    rows = encode(tokenizer, ("a b c d e f g h", "a b"), ("x y z", "x y z"), max_length=9)
+    assert tokens_of(tokenizer, rows, 0) == [["[CLS]", "a", "b", "c", "[SEP]", "x", "y", "z", "[SEP]"]]
+    assert rows.num_dropped_W.tolist() == [5, 0] and rows.num_sequences_W.tolist() == [1, 1]
+
+
+def test_windows_show_every_token_of_the_longer_text(tokenizer):
+    rows = encode(tokenizer, ("a b c d e f g",), max_length=6, on_overflow="windows", stride=3)
+    assert [tokens[1:-1] for tokens in tokens_of(tokenizer, rows, 0)] == [list("abcd"), list("defg")]
+    pair = encode(tokenizer, ("a b c d e f g",), ("x y z",), max_length=9, on_overflow="windows", stride=3)
+    parts = tokens_of(tokenizer, pair, 0)
+    assert all(part[-4:] == ["x", "y", "z", "[SEP]"] and len(part) <= 9 for part in parts)
+    assert sorted({token for part in parts for token in part[1:-5]}) == list("abcdefg")
+    assert pair.num_dropped_W.tolist() == [0] and pair.num_sequences_W.tolist() == [3]
+    reverse = encode(tokenizer, ("x y z",), ("a b c d e f g",), max_length=9, on_overflow="windows", stride=3)
+    assert all(part[:5] == ["[CLS]", "x", "y", "z", "[SEP]"] for part in tokens_of(tokenizer, reverse, 0))
+    both = encode(tokenizer, ("a b c d e f g",), ("u v w x y",), max_length=9, on_overflow="windows", stride=3)
+    assert both.num_dropped_W.tolist() == [2]  # the shorter one has half the room
+
+
+def test_a_text_that_is_too_long_is_named_where_none_may_be_cut(tokenizer):
+    with pytest.raises(DataError, match="row 1: 9 tokens, and at most 8 fit"):
+        encode(tokenizer, ("a", "a b c d e f g"), max_length=8, on_overflow="error")
+    with pytest.raises(ConfigError, match="leaves no room"):
+        encode(tokenizer, ("a",), ("b",), max_length=4)

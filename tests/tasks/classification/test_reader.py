@@ -1,0 +1,117 @@
+"""Files of known data sets and of anyone's own, read to texts and labels."""
+
+import json
+
+import pytest
+
+from spanwise.errors import DataError
+from spanwise.tasks.classification.layouts import DATA_SETS, GENERAL
+from spanwise.tasks.classification.reader import label_order, read_texts
+
+
+def read(tmp_path, text, dataset=None, *, name="a.tsv", purpose="train", kind=None, **options):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    layouts = DATA_SETS[dataset].layouts if dataset else GENERAL
+    kind = kind or (DATA_SETS[dataset].kind if dataset else None)
+    return read_texts(path, layouts, purpose=purpose, kind=kind, **options)
+
+
+def test_cola_is_read_with_and_without_its_header(tmp_path):
+    bare = read(tmp_path, "src\t1\t\tThe cat sat.\nsrc\t0\t*\tCat the sat.\n", "cola")
+    test = read(tmp_path, "index\tsentence\n7\tThe dog ran.\n", "cola", purpose="predict")
+    assert (bare.texts, bare.labels, bare.pairs) == (("The cat sat.", "Cat the sat."), ("1", "0"), None)
+    assert (test.texts, test.ids, test.labels) == (("The dog ran.",), ("7",), ())
+
+
+def test_sts_b_is_read_as_glue_and_as_its_makers_write_it(tmp_path):
+    bare = read(tmp_path, 'g\tf\t2012\t1\t3.8\tA "man.\tA boy.\tlicence\tmore\ng\tf\t2012\t1\t0\tX.\tY.\n', "sts-b")
+    named = read(
+        tmp_path, "genre\tfilename\tyear\tid\tscore\tsentence1\tsentence2\ng\tf\t2\t1\t4.000\t가\t나\n", "korsts"
+    )
+    assert (bare.labels, bare.texts[0], bare.pairs[1], bare.kind) == ((3.8, 0.0), 'A "man.', "Y.", "regression")
+    assert (named.labels, named.texts, named.pairs, named.ids) == ((4.0,), ("가",), ("나",), ("1",))
+
+
+def test_pairs_without_an_agreed_label_are_left_out_and_counted(tmp_path):
+    rows = "sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\t-\ne\tf\tentailment\n"
+    data = read(tmp_path, rows, "mnli")
+    assert data.labels == ("neutral", "entailment") and data.num_dropped == 1 and len(data) == 2
+    assert len(read(tmp_path, rows, "mnli", purpose="predict")) == 3
+
+
+def test_json_lists_and_lines_give_nested_numbers_and_many_labels(tmp_path):
+    sts = [{"guid": "g", "sentence1": "a", "sentence2": "b", "labels": {"real-label": 3.4, "binary-label": 1}}]
+    assert read(tmp_path, json.dumps(sts), "klue-sts", name="a.json").labels == (3.4,)
+    lines = '{"text": "a", "labels": ["x", "y"]}\n{"text": "b", "labels": []}\n'
+    data = read(tmp_path, lines, name="a.jsonl")
+    assert data.kind == "multi_label" and data.labels == (("x", "y"), ())
+    parted = read(tmp_path, "text\tlabel\na\tx|y\nb\ty\n", label_separator="|")
+    assert parted.labels == (("x", "y"), ("y",))
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [(["1", "0"], "single_label"), (["1.5", "0"], "regression"), (["1.5", "x"], "single_label")]
+)
+def test_numbers_with_a_point_are_numbers_and_whole_ones_are_labels(tmp_path, labels, kind):
+    rows = "".join(f"a\t{label}\n" for label in labels)
+    assert read(tmp_path, f"text\tlabel\n{rows}").kind == kind
+
+
+def test_true_and_false_are_one_label_each_however_written(tmp_path):
+    rows = "ID\tText\tQuestion\tAnswer\r\n1\ta\tb\tTrue\r\n2\tc\td\tFALSE\r\n3\te\tf\tTRUE\r\n"
+    assert read(tmp_path, rows, "kobest-boolq").labels == ("true", "false", "true")
+
+
+def test_ids_that_repeat_give_way_to_numbers(tmp_path):
+    assert read(tmp_path, "id\ttext\tlabel\n4\ta\tx\n4\tb\ty\n").ids == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("text\tlabel\na\t-\n", "no row has a label"),
+        ("sentence1\tsentence2\tscore\na\tb\thigh\n", "line 2: column 'score' holds 'high'; a number"),
+        ("text\tlabel\na\tx\n\ty\n", "line 3: column 'text' is empty"),
+    ],
+)
+def test_rows_that_cannot_be_learnt_from_are_named(tmp_path, text, words):
+    with pytest.raises(DataError, match=words):
+        read(tmp_path, text, "korsts" if "score" in text else None)
+
+
+def test_labels_that_are_no_names_or_stand_twice_are_refused(tmp_path):
+    with pytest.raises(DataError, match="names a label twice"):
+        read(tmp_path, '{"text": "a", "label": ["x", "x"]}', name="a.jsonl")
+    with pytest.raises(DataError, match="one label was expected"):
+        read(tmp_path, '{"text": "a", "label": {"x": 1}}', name="a.jsonl")
+
+
+def test_labels_are_ordered_as_numbers_where_they_are_such():
+    assert label_order(["10", "b", "9", "a", "9", "nan"]) == ("9", "10", "a", "b", "nan")
+    assert label_order(["neutral", "entailment", "contradiction"]) == ("contradiction", "entailment", "neutral")
+
+
+def test_the_real_files_have_the_published_numbers_of_rows(data_folder):
+    cases = [
+        ("glue/CoLA/in_domain_train.tsv.xz", "cola", 8551),
+        ("glue/CoLA/out_of_domain_dev.tsv", "cola", 516),
+        ("glue/SST-2/dev.tsv", "sst-2", 872),
+        ("glue/MRPC/msr-para-train.tsv.xz", "mrpc", 3576),
+        ("glue/STS-B/sts-train.csv.xz", "sts-b", 5749),
+        ("glue/STS-B/sts-dev.csv.xz", "sts-b", 1500),
+        ("glue/RTE/train.tsv.xz", "rte", 2490),
+        ("glue/WNLI/dev.tsv", "wnli", 71),
+        ("glue/QNLI/part_train.tsv.xz", "qnli", 4463),
+        ("glue/ConjNLI/dev_auto.tsv.xz", "mnli", 1000),
+        ("ko/korsts/sts-train.tsv.xz", "korsts", 5749),
+        ("ko/kornli/xnli.dev.ko.tsv.xz", "kornli", 2490),
+        ("ko/klue_nli/part_train.json.xz", "klue-nli", 2000),
+        ("ko/nsmc/dev.tsv.xz", "nsmc", 4000),
+        ("ko/question_pair/validation.tsv", "qqp", 682),
+        ("ko/kobest/BoolQ/dev.tsv.xz", "kobest-boolq", 700),
+    ]
+    for path, dataset, number in cases:
+        layouts, kind = DATA_SETS[dataset].layouts, DATA_SETS[dataset].kind
+        data = read_texts(data_folder / path, layouts, purpose="train", kind=kind)
+        assert len(data) == number and data.num_dropped == 0, path
