@@ -27,7 +27,7 @@ from spanwise.tasks.qa.reader import SquadData, read_predictions, read_squad
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.training.statistics import clustered_mean, paired_difference
 
-SEEDS, ARMS = (0, 1, 2), ("trained", "random")
+ARMS = ("trained", "random")
 PACKS = 60  # of held-out text: some 245,000 tokens, 37,000 of them hidden
 BLANK = str.maketrans({character: " " for character in "'\"《》<>〈〉()‘’"})
 NO_SIGNS = str.maketrans("", "", string.punctuation)
@@ -83,10 +83,11 @@ def question_measures(out: Path) -> dict:
     parts = read_squad(out / "korquad-dev-nfd.json", purpose="score")
     articles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
     names = ("exact", "character_f1", "word_f1")
+    seeds = [seed for seed in range(10) if all((out / f"qa-{arm}-{seed}" / "dev-nfd.json").exists() for arm in ARMS)]
     values: dict = {arm: {name: [] for name in names} for arm in ARMS}
     same = []
     for arm in ARMS:
-        for seed in SEEDS:
+        for seed in seeds:
             folder = out / f"qa-{arm}-{seed}"
             predictions = read_predictions(folder / "dev.json")
             best = [

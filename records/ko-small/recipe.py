@@ -8,7 +8,7 @@ from spanwise.recipes import spanbert_ko_tiny
 
 
 def ko_small() -> PretrainingRecipe:
-    """SpanBERT over morphemes, MLM + SBO; 2 layers x 128, 12 M tokens, most of the text seen once: no dropout."""
+    """SpanBERT over morphemes, MLM + SBO; 2 layers x 128, 6 M tokens, the text seen about once: no dropout."""
     tiny = spanbert_ko_tiny()
     return replace(
         tiny,
@@ -19,9 +19,9 @@ def ko_small() -> PretrainingRecipe:
         training=replace(
             tiny.training,
             learning_rate=4e-3,
-            max_tokens=12_000_000,
-            eval_every=500,
-            save_every=250,
+            max_tokens=6_000_000,
+            eval_every=250,
+            save_every=100,
             log_every=25,
             keep=1,
             threads=1,

@@ -6,28 +6,28 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 data=$1 out=$2
-text=("$data/text/ko/kowiki-base-00.txt.xz" "$data/text/ko/kowiki-base-01.txt.xz")
+text=$data/text/ko/kowiki-base-00.txt.xz more=$data/text/ko/kowiki-base-01.txt.xz valid=$data/text/ko/kowiki-valid.txt.xz
 mkdir -p "$out"
 export OMP_NUM_THREADS=1 RAYON_NUM_THREADS=1
 
-[ -d "$out/tokenizer" ] || spanwise learn-tokenizer "${text[@]}" --language ko --boundaries morphemes \
+[ -d "$out/tokenizer" ] || spanwise learn-tokenizer "$text" "$more" --language ko --boundaries morphemes \
   --vocab-size 12000 --out "$out/tokenizer"
-[ -d "$out/store" ] || spanwise prepare "${text[@]}" --language ko --tokenizer "$out/tokenizer" --tag morphemes \
+[ -d "$out/store" ] || spanwise prepare "$text" --language ko --tokenizer "$out/tokenizer" --tag morphemes \
   --out "$out/store"
-[ -d "$out/valid" ] || spanwise prepare "$data/text/ko/kowiki-valid.txt.xz" --language ko --tokenizer "$out/tokenizer" \
-  --tag morphemes --out "$out/valid"
+[ -d "$out/valid" ] || spanwise prepare "$valid" --language ko --tokenizer "$out/tokenizer" --tag morphemes \
+  --out "$out/valid"
 [ -d "$out/pretrain/final" ] || spanwise pretrain "$here/recipe.py:ko_small" --data "$out/store" --valid "$out/valid" \
   --out "$out/pretrain" --resume
 spanwise report "$out/pretrain" --out "$out/report.html"
 
 python "$here/questions.py" "$data/qa/korquad/KorQuAD_v1.0_dev.json.xz" "$out"
-for seed in 0 1 2; do
+for seed in ${SEEDS:-0 1 2}; do
   for arm in trained random; do
     from=
     [ "$arm" = trained ] || from=--reset-weights
     [ -d "$out/qa-$arm-$seed/final" ] ||
       spanwise finetune qa --model "$out/pretrain/final" --train "$out/korquad-train.json" --out "$out/qa-$arm-$seed" \
-        $from --set task.max_length=256 --set batch_size=16 --set hidden_dropout=0.1 --set training.num_epochs=3 \
+        $from --set task.max_length=256 --set batch_size=16 --set hidden_dropout=0.1 --set training.num_epochs=2 \
         --set training.learning_rate=1e-3 --set training.seed="$seed" --set training.threads=1 --set training.keep=1 \
         --resume
     for form in dev dev-nfd; do
