@@ -1,6 +1,7 @@
 """Morphemes begin where stems end; what finds them is told apart from what uses them."""
 
 import sys
+import unicodedata
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +25,13 @@ def test_particles_leave_their_stems_in_characters_of_the_text():
     first, second = MorphemeAnalyser().borders(SENTENCES)
     assert parts(SENTENCES[0], first) == ["학교", "에서", "는", "공부", "를", "했", "다", "."]
     assert parts(SENTENCES[1], second)[:7] == ["🙂", "학교", "를", "大韓民國", "에서", "iPhone", "으로"]
+
+
+def test_text_in_parts_has_the_same_borders_at_its_own_characters():
+    (whole,) = MorphemeAnalyser().borders([SENTENCES[1]])
+    parted = unicodedata.normalize("NFD", SENTENCES[1])
+    (found,) = MorphemeAnalyser().borders([parted])
+    assert [unicodedata.normalize("NFC", part) for part in parts(parted, found)] == parts(SENTENCES[1], whole)
 
 
 def test_tokens_are_tagged_where_a_morpheme_begins_at_them():

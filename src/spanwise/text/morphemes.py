@@ -7,6 +7,7 @@ neither tokenizers nor models need it. Letters: k texts, n tokens of one text.
 from __future__ import annotations
 
 import functools
+import unicodedata
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spanwise.errors import ConfigError
+from spanwise.text.composition import compose
 from spanwise.text.tags import begins_at
 
 if TYPE_CHECKING:
@@ -33,8 +35,13 @@ class MorphemeAnalyser:
         return f"kiwipiepy {version('kiwipiepy')}, model {version('kiwipiepy_model')}"
 
     def borders(self, texts: Sequence[str]) -> list[set[int]]:
-        """Character positions at which a morpheme begins, for k texts in Unicode NFC. All cores are used."""
-        return [{token.start for token in tokens} for tokens in self._kiwi.tokenize(texts)]
+        """Character positions at which a morpheme begins, for k texts, maybe typed in parts. All cores are used."""
+        whole = [(text, None) if unicodedata.is_normalized("NFC", text) else compose(text) for text in texts]
+        found = self._kiwi.tokenize([text for text, _ in whole])
+        return [
+            {token.start if places is None else int(places[token.start]) for token in tokens}
+            for (_, places), tokens in zip(whole, found, strict=True)
+        ]
 
 
 class MorphemeTagger:

@@ -80,6 +80,23 @@ def test_transformers_reads_the_folder_with_the_same_ids_roles_and_templates(kin
         assert np.array_equal(again.encode(text).ids, tokenizer.encode(text).ids)
 
 
+def test_the_other_case_of_every_kind_is_read_by_transformers_too(kind, documents, tmp_path):
+    """Uncased WordPiece and byte-level BPE, cased GPT-1 and unigram."""
+    from transformers import AutoTokenizer
+
+    cased = not KINDS[kind].cased
+    tokenizer = learn_tokenizer(documents, vocab_size=700, kind=kind, cased=cased, unicode_form="as_is")
+    tokenizer.save(tmp_path)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        ours = tokenizer.encode(text)
+        found = theirs(text, add_special_tokens=False, return_offsets_mapping=True)
+        assert found["input_ids"] == ours.ids.tolist()
+        assert [list(pair) for pair in found["offset_mapping"]] == ours.offsets.tolist()
+    assert tokenizer.is_cased is Tokenizer.load(tmp_path).is_cased is cased
+    assert (tokenizer.encode("BANAN").ids.tolist() == tokenizer.encode("banan").ids.tolist()) is not cased
+
+
 def test_the_class_of_the_family_is_named_where_it_computes_the_same(learned, tmp_path):
     named = {}
     for kind in KINDS:
