@@ -259,6 +259,31 @@ def test_the_tokenizer_is_saved_beside_and_its_padding_id_recorded(tmp_path, enc
     assert read_folder(tmp_path).tokenizer_folder == tmp_path
 
 
+@pytest.mark.parametrize(("length", "expected"), [(512, 40), (12, 12), (None, 40), (10**30, 40)])
+def test_a_tokenizer_never_leaves_more_tokens_than_there_are_positions(tmp_path, encoder, length, expected):
+    class WithLength:
+        pad_id = 0
+
+        def save(self, folder):
+            settings = {"do_lower_case": False} | ({"model_max_length": length} if length is not None else {})
+            (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+    write_folder(tmp_path, encoder, {}, WithLength())
+
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
+        "do_lower_case": False,
+        "model_max_length": expected,
+    }
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt", "vocab.json", "spiece.model"])
+def test_a_tokenizer_of_any_age_is_found_beside_the_weights(tmp_path, encoder, name):
+    write_folder(tmp_path, encoder, {})
+    assert read_folder(tmp_path).tokenizer_folder is None
+    (tmp_path / name).write_text("")
+    assert read_folder(tmp_path).tokenizer_folder == tmp_path
+
+
 def test_an_encoder_without_token_types_is_written_with_a_row_of_zeros_and_comes_back_without(tmp_path):
     encoder = toy_encoder(num_token_types=0)
     write_folder(tmp_path, encoder, make_heads(encoder, "mlm"))

@@ -275,6 +275,20 @@ def test_nothing_is_logged_for_a_whole_folder(masked_lm_folder, caplog):
     assert not caplog.records
 
 
+def test_rows_without_a_token_are_never_an_answer(masked_lm_folder, tmp_path):
+    from transformers import BertForMaskedLM
+
+    model = BertForMaskedLM.from_pretrained(masked_lm_folder)
+    model.resize_token_embeddings(model.config.vocab_size + 30)
+    model.save_pretrained(tmp_path)
+    tokenizer = Tokenizer.load(masked_lm_folder)
+    tokenizer.save(tmp_path)
+
+    answers = spanwise.pipeline("fill-mask", tmp_path)(TEXTS[0], top_k=1000)
+
+    assert len(answers) == tokenizer.vocab_size and sum(answer["score"] for answer in answers) == pytest.approx(1.0)
+
+
 def test_tensors_that_nothing_uses_are_logged(masked_lm_folder, tmp_path, caplog):
     folder = tmp_path / "more"
     shutil.copytree(masked_lm_folder, folder)

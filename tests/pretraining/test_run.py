@@ -15,10 +15,13 @@ import torch
 
 from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError
+from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
 from spanwise.pretraining.masking import TaggedPhrases
 from spanwise.pretraining.run import pretrain
 from spanwise.recipes import spanbert_tiny
+from spanwise.runtime.progress import RunLog
 
 STEPS = 30
 HERE = Path(__file__).parent
@@ -121,6 +124,32 @@ def test_a_run_goes_on_from_another_runs_folder_with_its_heads(tiny_store, tmp_p
         tiny_recipe(max_steps=2), data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "second", init=first.final
     )
     assert second.first_evaluation == pytest.approx(first.evaluation, rel=1e-5)
+
+
+def test_heads_that_a_recipe_does_not_train_are_kept_beside_and_said(tiny_store, tmp_path, capsys):
+    recipe = tiny_recipe(max_steps=1)
+    first = pretrain(recipe, data=tiny_store.path, out=tmp_path / "first")
+    before = read_folder(first.final)
+    nsp = {"weight": torch.randn(2, 32), "bias": torch.zeros(2)}
+    encoder = build_encoder(before, replace(before.config, pooler=True))
+    heads = {**before.heads, "nsp": nsp, "classification": {"out.weight": nsp["weight"], "out.bias": nsp["bias"]}}
+    write_folder(
+        tmp_path / "init", encoder, heads, tiny_store.tokenizer(), extra={"forms": {"classification": "last_biased"}}
+    )
+
+    only_words = replace(recipe, objectives={"mlm": recipe.objectives["mlm"]})
+    log = RunLog(tmp_path / "second", stream=sys.stdout)
+    result = pretrain(only_words, data=tiny_store.path, out=tmp_path / "second", init=tmp_path / "init", log=log)
+
+    assert "does not train classification, nsp, sbo; heads.safetensors keeps" in capsys.readouterr().out
+    after = read_folder(result.final)
+    assert after.source_class == "BertForMaskedLM" and after.heads.keys() == {"mlm", "sbo", "nsp", "classification"}
+    assert not torch.equal(after.heads["mlm"]["dense.weight"], before.heads["mlm"]["dense.weight"])
+    assert after.form_of("classification") == "last_biased"
+    for name in ("sbo", "nsp", "classification"):
+        kept = read_folder(tmp_path / "init").heads[name]
+        assert kept.keys() == after.heads[name].keys()
+        assert all(torch.equal(tensor, after.heads[name][key]) for key, tensor in kept.items())
 
 
 def test_a_run_that_goes_on_records_the_shape_it_trains_and_not_the_recipes(tiny_store, tmp_path):

@@ -200,6 +200,22 @@ def test_going_on_fills_known_heads_and_names_fresh_ones(tiny_store, tmp_path):
     assert torch.equal(again.heads["mlm"].dense.weight, model.heads["mlm"].dense.weight)
 
 
+def test_rows_beyond_the_tokenizers_are_taken_where_the_tokenizer_is_the_checkpoints_own(tiny_store, tmp_path):
+    recipe, size = small(), tiny_store.vocabulary.size
+    model = build_model(recipe, size + 37)  # as people round up to a multiple of 64
+    write_folder(tmp_path / "m", model.encoder, dict(model.heads.items()), tiny_store.tokenizer())
+    checkpoint = read_folder(tmp_path / "m")
+
+    check_inputs(recipe, tiny_store, checkpoint)
+    again, fresh = continue_model(recipe, checkpoint)
+    batch = training_source(recipe, tiny_store).step(0)[0]
+    losses = again.eval()(batch)
+
+    assert fresh == () and all(torch.isfinite(loss.sum) for loss in losses.values())
+    with pytest.raises(CheckpointError, match="vocabulary rows"):  # nobody can tell that it is the right tokenizer
+        check_inputs(recipe, tiny_store, replace(checkpoint, tokenizer_folder=None))
+
+
 def test_weights_of_another_vocabulary_are_refused(tiny_store, tmp_path):
     model = build_model(small(), 100)
     write_folder(tmp_path / "m", model.encoder, {})

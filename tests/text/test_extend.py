@@ -132,6 +132,17 @@ def test_a_byte_level_vocabulary_grows_by_plain_added_tokens():
     assert "covid" not in found.tokenizer.tokens(found.tokenizer.encode("covids").ids)
 
 
+@pytest.mark.parametrize("kind", ["byte-bpe", "bpe", "unigram"])
+def test_a_word_that_is_one_token_already_is_not_taken_apart(kind):
+    text = Document("here", 1, ["The old river ran past the old town by the river."] * 20)
+    learned = learn_tokenizer([text], vocab_size=300, kind=kind)
+
+    found = extend_tokenizer(learned, ["river", "covid"])
+
+    assert found.known == ("river",) and found.tokens == ("covid",)
+    assert found.tokenizer.encode("the river").ids.tolist() == learned.encode("the river").ids.tolist()
+
+
 def test_a_file_of_tokens_is_read_line_by_line(tmp_path):
     path = tmp_path / "tokens.txt"
     path.write_text("\ufeffcovid\r\n\n  New York \n조사\n", encoding="utf-8")

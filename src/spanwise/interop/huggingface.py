@@ -8,6 +8,7 @@ heads.safetensors: the span boundary head always, the masked-LM head after fine-
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,7 +41,8 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequence_head import SequenceHead
 
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model")  # any of them
+TOKENIZER_CONFIG = "tokenizer_config.json"
 LABELLED = ("classification", "tagging")  # heads whose number of scores config.json must say
 
 
@@ -127,6 +129,7 @@ def write_folder(
     labels: Sequence[str] = (),
     problem_type: str | None = None,
     facts: Sequence[str] = (),
+    kept: Mapping[str, Mapping[str, Tensor]] | None = None,
 ) -> Written:
     """Write a model folder, plainly; the caller makes it appear whole or not at all.
 
@@ -136,16 +139,18 @@ def write_folder(
     checkpoint that the weights came from.
     extra: further entries of spanwise.json, for instance a task's labels and thresholds. labels: names of the scores
     of that class's classifier. problem_type: what config.json calls its kind. facts: sentences for the model card.
+    kept: heads of earlier training, which have no say in the class and lie beside it.
 
     Raises:
         ConfigError: an unknown head or architecture, or an architecture that can't hold what it names.
     """
     config = encoder.config
-    unknown = sorted(heads.keys() - TITLES.keys())
+    kept = {name: tensors for name, tensors in (kept or {}).items() if name not in heads and tensors}
+    unknown = sorted((heads.keys() | kept.keys()) - TITLES.keys())
     if unknown:
         raise ConfigError(f"No file format for the head {unknown[0]!r}; known: {', '.join(TITLES)}.")
     parts = {name: _tensors_of(head, config) for name, head in heads.items()}
-    forms = {name: form for name, form in recorded_forms(extra or {}).items() if name in heads}
+    forms = {name: form for name, form in recorded_forms(extra or {}).items() if name in heads.keys() | kept.keys()}
     forms |= {name: head.form for name, head in heads.items() if isinstance(head, SequenceHead)}
     tokens = _token_ids(tokenizer)
     pad_id = tokens.get("pad_token_id")
@@ -168,6 +173,7 @@ def write_folder(
         problem_type=problem_type,
     )
 
+    parts |= {name: _as_float32(tensors) for name, tensors in kept.items()}
     body = real_tensors(encoder, config.vocab_size)
     arranged = arrange(body, parts, choice.architecture, family.key_map(config, settings))
     folder.mkdir(parents=True, exist_ok=True)
@@ -176,6 +182,7 @@ def write_folder(
         write_safetensors(arranged.aside, folder / HEADS)
     if tokenizer is not None:
         tokenizer.save(folder)
+        _limit_length(folder / TOKENIZER_CONFIG, config.max_positions)
     write_json(folder / "config.json", settings)
     lost = lost_values(config, settings, folder / "config.json")
     record = {
@@ -197,6 +204,15 @@ def write_folder(
         has_tokenizer=tokenizer is not None,
     )
     return Written(model_type=family.model_type, architecture=choice.name, beside=beside, notes=notes)
+
+
+def _limit_length(path: Path, max_positions: int) -> None:
+    """A tokenizer that truncates for its users must not leave more tokens than the encoder has positions."""
+    if not path.exists():
+        return
+    settings = read_json_object(path)
+    if not 0 < settings.get("model_max_length", math.inf) <= max_positions:
+        write_json(path, {**settings, "model_max_length": max_positions})
 
 
 def _notes(

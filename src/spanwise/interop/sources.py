@@ -9,7 +9,7 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.tensor_files import INDEX, PICKLED, SAFETENSORS
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-SMALL_FILES = ["*.json", "*.txt", "README.md"]
+SMALL_FILES = ["*.json", "*.txt", "spiece.model", "README.md"]
 
 
 def find_folder(source: str | Path) -> Path:

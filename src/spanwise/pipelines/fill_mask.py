@@ -97,6 +97,7 @@ class FillMaskPipeline:
             warn_of_misfits(checkpoint)
             self.model = MaskModel(checkpoint, head)
             self.tokenizer = open_tokenizer(checkpoint, tokenizer)
+            self.model.num_ids = self.tokenizer.vocab_size
         if self.tokenizer.mask_id < 0:
             raise CheckpointError(f"the tokenizer of {checkpoint.folder} has no mask token to mark blanks with.")
         self.model.to(choose_device(chosen_device(device))).eval()

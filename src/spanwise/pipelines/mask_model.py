@@ -58,6 +58,7 @@ class MaskModel(nn.Module):
             )
         self.encoder = build_encoder(checkpoint)
         heads = {name: build_head(checkpoint, name, self.encoder) for name in HEADS[head]}
+        self.num_ids = self.encoder.config.vocab_size  # fewer where the tokenizer has fewer: the rest are no tokens
         self.heads = nn.ModuleDict({name: made for name, made in heads.items() if made is not None})
 
     def log_probs(self, questions: Sequence[Question], *, precision: Precision = "fp32") -> Iterator[Tensor]:
@@ -98,7 +99,7 @@ class MaskModel(nn.Module):
             assert isinstance(head, MaskedLMHead)
             rows = head.transform(hidden[torch.from_numpy(place_k).to(device)])
         assert isinstance(head, TiedDecoder)
-        return vocabulary_logits(rows, head.weight, head.bias, self.encoder.config.vocab_size)
+        return vocabulary_logits(rows, head.weight, head.bias, self.num_ids)
 
 
 def _packs(questions: Sequence[Question]) -> list[list[Question]]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
+
+from torch import Tensor
 
 from spanwise.config import override, to_record
 from spanwise.data.prepare import prepare
@@ -20,7 +22,7 @@ from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.corruption import Generator
-from spanwise.pretraining.corruption.folders import read_generator, shaped_generator, write_generator
+from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator, write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import training_flops
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
@@ -75,6 +77,8 @@ class Ready:
     identity: dict[str, Any]
     fresh_heads: tuple[str, ...] = ()
     growth: Growth = NO_GROWTH
+    kept_heads: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)  # of the checkpoint, not trained on
+    kept_forms: Mapping[str, Any] = field(default_factory=dict)  # what that checkpoint's record says of their forms
     model_type: str | None = None  # the family of the checkpoint that training goes on from
 
 
@@ -211,12 +215,18 @@ def make_ready(
     for part in mixture.parts:
         check_inputs(recipe, part.store, checkpoint)
     if checkpoint is None:
-        model, fresh = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives)
+        model, fresh, kept = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives), {}
     else:
         model, fresh = continue_model(recipe, checkpoint, generator)
         log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}; fresh heads: {', '.join(fresh) or 'none'}.")
+        kept = {name: head for name, head in checkpoint.heads.items() if head and name not in recipe.objectives}
+        if kept:
+            log.say(f"This recipe does not train {', '.join(sorted(kept))}; heads.safetensors keeps what was there.")
+        if generator is None and has_generator(checkpoint.folder):
+            log.say(f"This recipe has no generator; the one of {checkpoint.folder} is left out.")
         if not log.is_shown:
             warn_of_misfits(checkpoint)
+    record_before = checkpoint.record if checkpoint is not None else {}
     record = to_record(recipe)
     del record["training"]  # the loop compares these values itself, and knows which of them are harmless
     identity = {
@@ -235,20 +245,28 @@ def make_ready(
         identity=identity,
         fresh_heads=fresh,
         growth=growth,
+        kept_heads=kept,
+        kept_forms={name: value for name, value in record_before.items() if name == "forms"},
         model_type=checkpoint.model_type if checkpoint is not None else None,
     )
 
 
 def save_pretrained(folder: Path, ready: Ready) -> None:
-    """Write the Hugging Face folder of a run, for the class that holds most of its heads; the others lie beside it, and
-    a generator in a folder of its own."""
+    """Write the Hugging Face folder of a run, for the class that holds most heads it trains; the others lie beside it,
+    and a generator in a folder of its own."""
     written = write_folder(
         folder,
         ready.model.encoder,
         dict(ready.model.heads.items()),
         ready.tokenizer,
         model_type=ready.model_type,
-        extra={"recipe": to_record(ready.recipe), "store": ready.mixture.identity, **ready.growth.record},
+        kept=ready.kept_heads,
+        extra={
+            **ready.kept_forms,
+            "recipe": to_record(ready.recipe),
+            "store": ready.mixture.identity,
+            **ready.growth.record,
+        },
     )
     if isinstance(ready.model.corruption, TokenGenerator):
         write_generator(folder, ready.model.corruption, ready.tokenizer, written.model_type)

@@ -26,6 +26,7 @@ from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_t
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
 from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
+from spanwise.text.tokenizers import Tokenizer
 
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
 
@@ -111,7 +112,7 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
     check_side_arrays(store, side_arrays_of(recipe.masking, recipe.word_unit))
     if checkpoint is None:
         return
-    if checkpoint.config.vocab_size != store.vocabulary.size:
+    if checkpoint.config.vocab_size != store.vocabulary.size and not _has_spare_rows(checkpoint, store):
         raise CheckpointError(
             f"{checkpoint.folder} has {checkpoint.config.vocab_size:,} vocabulary rows, {store.path} was made with "
             f"{store.vocabulary.size:,} ids. Prepare the text with the tokenizer of the checkpoint."
@@ -126,6 +127,16 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
             f"positions of {checkpoint.folder}; add --set format.max_length={checkpoint.config.max_positions}, or "
             "--longer-positions tile with --set encoder.max_positions=..., which adds rows."
         )
+
+
+def _has_spare_rows(checkpoint: Checkpoint, store: TokenStore) -> bool:
+    """Whether the store was made with the checkpoint's own tokenizer, and the table was only made longer than that.
+
+    People round the number of rows up to a multiple of 64; without the tokenizer nobody could tell it from a wrong one.
+    """
+    if checkpoint.tokenizer_folder is None or checkpoint.config.vocab_size < store.vocabulary.size:
+        return False
+    return Tokenizer.load(checkpoint.tokenizer_folder).sha256 == store.tokenizer_sha256
 
 
 def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:

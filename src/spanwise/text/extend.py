@@ -66,7 +66,7 @@ def extend_tokenizer(tokenizer: Tokenizer, tokens: Sequence[str]) -> Extension:
     added: list[str] = []
     for token in dict.fromkeys(tokens):
         piece, asked, is_word = _as_piece(backend, token, in_model)
-        if tokenizer.token_to_id(piece) is not None:
+        if tokenizer.token_to_id(piece) is not None or (not in_model and _is_one_token(tokenizer, token)):
             known.append(token)
         elif piece not in pieces:
             pieces[piece] = asked
@@ -86,6 +86,12 @@ def extend_tokenizer(tokenizer: Tokenizer, tokens: Sequence[str]) -> Extension:
         old_ids=tuple(tokenizer.encode(pieces[piece]).ids for piece in ordered),
         known=tuple(known),
     )
+
+
+def _is_one_token(tokenizer: Tokenizer, word: str) -> bool:
+    """Whether a word of a text is one token already, under whatever mark the vocabulary has for its blank or end."""
+    found = [tokenizer.encode(text).ids.tolist() for text in (word, f" {word}")]
+    return any(len(ids) == 1 and ids != [tokenizer.unk_id] for ids in found)
 
 
 def _takes_pieces(backend: tokenizers.Tokenizer, size: int) -> bool:

@@ -13,8 +13,9 @@ from transformers import ElectraForMaskedLM, ElectraForPreTraining
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.pretraining.corruption import Generator
+from spanwise.pretraining.corruption import Generator, Symbols
 from spanwise.pretraining.corruption.folders import read_generator, shaped_generator, write_generator
+from spanwise.pretraining.objectives import MaskedLM
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model
 from spanwise.runtime.progress import RunLog
@@ -112,3 +113,18 @@ def test_a_generator_that_no_size_gives_is_refused(tmp_path):
     odd = replace(generator, config=replace(generator.config, intermediate_size=10))
     with pytest.raises(CheckpointError, match="intermediate_size 10"):
         shaped_generator(Generator(), odd, checkpoint.config)
+
+
+def test_going_on_without_a_generator_says_so_and_keeps_the_discriminators_head(run, tiny_store, tmp_path):
+    first, shown = run[1].final, io.StringIO()
+    recipe = run_recipe(max_steps=1)
+    plain = replace(recipe, corruption=Symbols(), objectives={"mlm": MaskedLM()})
+    log = RunLog(tmp_path / "run", stream=shown)
+
+    result = pretrain(plain, data=tiny_store.path, init=first, out=tmp_path / "run", log=log)
+
+    assert f"no generator; the one of {first} is left out" in shown.getvalue()
+    assert "does not train rtd; heads.safetensors keeps" in shown.getvalue()
+    after, before = read_folder(result.final), read_folder(first)
+    assert after.source_class == "ElectraForMaskedLM" and not (result.final / "generator").exists()
+    assert all(torch.equal(tensor, after.heads["rtd"][name]) for name, tensor in before.heads["rtd"].items())

@@ -21,13 +21,18 @@ SHARED_VALUES = ("vocab_size", "embedding_width", "max_positions", "position_off
 SHARED_TENSORS = ("embeddings.word.", "embeddings.position.", "embeddings.token_type.", "embeddings.norm.")
 
 
+def has_generator(folder: Path) -> bool:
+    """Whether a generator lies in a checkpoint's folder."""
+    return (folder / FOLDER / "config.json").exists()
+
+
 def read_generator(checkpoint: Checkpoint) -> Checkpoint | None:
     """Return the generator that lies in a checkpoint's folder, None where there is none.
 
     Raises: CheckpointError where its tables are not those of the checkpoint's encoder.
     """
     folder = checkpoint.folder / FOLDER
-    if not (folder / "config.json").exists():
+    if not has_generator(checkpoint.folder):
         return None
     generator = read_folder(folder)
     cure = f"A generator shares the encoder's tables. Remove {folder} to start with a fresh one."
