@@ -10,7 +10,7 @@ from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
 
 NAMES = ("spanbert", "bert", "roberta", "albert", "electra", "gpt1")
-LENGTH, TOKENS = 128, 6_000_000
+LENGTH, TOKENS = 128, 4_000_000
 
 
 def spanbert() -> PretrainingRecipe:

@@ -1,15 +1,18 @@
 """`spanwise init`."""
 
+import pytest
+
 from spanwise.cli.main import main
 from spanwise.config import override, overrides_from_yaml
-from spanwise.recipes import find
+from spanwise.recipes import find, names
 
 
-def test_the_file_it_writes_changes_nothing_until_it_is_edited(tmp_path, capsys):
+@pytest.mark.parametrize("name", names())
+def test_the_file_it_writes_changes_nothing_until_it_is_edited(name, tmp_path, capsys):
     out = tmp_path / "recipe.yaml"
-    assert main(["init", "spanbert-tiny", "--out", str(out)]) == 0
+    assert main(["init", name, "--out", str(out)]) == 0
     assert str(out) in capsys.readouterr().out
-    recipe = find("spanbert-tiny")
+    recipe = find(name)
     assert override(recipe, overrides_from_yaml(out.read_text())) == recipe
 
 

@@ -28,6 +28,9 @@ def test_at_most_twenty_fields_each_documented_with_the_systems_that_differ():
         ({"position_offset": -1}, "position_offset"),
         ({"embedding_size": 0}, "embedding_size"),
         ({"sharing": "some"}, "sharing"),
+        ({"norm_eps": 0.0}, "norm_eps"),
+        ({"norm_eps": float("nan")}, "norm_eps"),
+        ({"initializer_range": -0.1}, "initializer_range"),
     ],
 )
 def test_senseless_values_are_refused_by_name(changes, named):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 from test_system import small
 
 from spanwise.nn.flops import masked_lm_head_parameters, span_boundary_head_parameters, training_flops_per_token
@@ -12,6 +13,7 @@ from spanwise.pretraining.masking import NoMasking, NoReplacement
 from spanwise.pretraining.objectives import CausalLM, ReplacedToken
 from spanwise.pretraining.system import build_model, outline_model
 from spanwise.recipes import spanbert_base, spanbert_large, spanbert_tiny
+from spanwise.training.optim import build_optimizer
 
 
 def test_base_and_large_have_the_parameters_of_the_published_models():
@@ -37,6 +39,25 @@ def test_counts_are_those_of_the_model_that_is_built():
     assert found["by_head"] == {name: count_parameters(head, 1_001) for name, head in model.heads.items()}
     padded = sum(parameter.numel() for parameter in model.parameters())
     assert found["total"] == padded - (1_024 - 1_001) * (128 + 2)  # word rows, and a bias of each of the two heads
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
+def test_memory_is_what_weights_gradients_and_moments_hold(optimizer):
+    recipe = small()
+    recipe = replace(recipe, training=replace(recipe.training, optimizer=optimizer))
+    model = build_model(recipe, vocab_size=128)
+    steps = build_optimizer(model, recipe.training)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    steps.step()
+    moments = sum(
+        value.numel()
+        for parameter in model.parameters()
+        for value in steps.state[parameter].values()
+        if torch.is_tensor(value) and value.dim()
+    )
+    held = 4 * (2 * sum(parameter.numel() for parameter in model.parameters()) + moments)
+    assert describe_recipe(recipe, vocab_size=128)["memory"]["parameters_and_optimizer"] == held
 
 
 def test_the_data_path_says_whether_masks_come_again():

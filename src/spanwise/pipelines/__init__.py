@@ -13,6 +13,7 @@ __all__ = ["pipeline"]
 _PIPELINES = {
     "question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline",
     "text-classification": "spanwise.pipelines.text_classification:TextClassificationPipeline",
+    "token-classification": "spanwise.pipelines.token_classification:TokenClassificationPipeline",
     "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
 }
 

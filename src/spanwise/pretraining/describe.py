@@ -20,8 +20,10 @@ from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
 from spanwise.pretraining.system import outline_model
+from spanwise.training.muon import linear_matrices
 
-BYTES_A_PARAMETER = 16  # fp32 weight, gradient and two moments of AdamW
+BYTES_A_PARAMETER = 16  # fp32 weight, gradient and two moments of AdamW or LAMB
+BYTES_A_MOMENT = 4  # Muon has one moment for a matrix of a linear layer
 # Activations that a backward pass needs, in bytes a token, layer and hidden unit, at 16 bits.
 # Source: Korthikanti et al. 2022, section 4.1: 34, the attention matrix left out (it is never stored here).
 ACTIVATION_BYTES = 34
@@ -42,6 +44,8 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     num_embedding = config.vocab_size * config.embedding_width
     encoders = [part.config for part in model.modules() if isinstance(part, Encoder)]
     widths = sum(encoder.hidden_size * encoder.num_layers for encoder in encoders)
+    with_one_moment = linear_matrices(model) if recipe.training.optimizer == "muon" else set()
+    num_with_one_moment = sum(matrix.numel() for matrix in with_one_moment)
     activations = 2 * ACTIVATION_BYTES * recipe.batch.max_tokens * widths
     return {
         "name": recipe.name,
@@ -56,7 +60,10 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
         "flops_per_token": training_flops(recipe, model, length=length, attended=length, text_share=1.0),
         "tokens_per_step": recipe.batch.tokens_per_step,
         "packs_per_step": recipe.batch.packs_per_step,
-        "memory": {"parameters_and_optimizer": BYTES_A_PARAMETER * total, "activations_estimate": activations},
+        "memory": {
+            "parameters_and_optimizer": BYTES_A_PARAMETER * total - BYTES_A_MOMENT * num_with_one_moment,
+            "activations_estimate": activations,
+        },
         "differences": list(recipe.differences),
         "recipe": to_record(recipe),
     }

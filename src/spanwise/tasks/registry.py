@@ -17,6 +17,7 @@ from spanwise.tasks.recipe import FinetuningRecipe
 TASKS = {
     "qa": "spanwise.tasks.qa.recipe:RECIPES",
     "classification": "spanwise.tasks.classification.recipe:RECIPES",
+    "tagging": "spanwise.tasks.tagging.recipe:RECIPES",
 }
 
 

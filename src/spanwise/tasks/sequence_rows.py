@@ -44,8 +44,8 @@ class SequenceRows:
     def num_sequences_W(self) -> np.ndarray:
         return np.diff(self.example_borders)
 
-    def lay(self, rows: np.ndarray, target: str, targets: Any) -> Batch:
-        """A pack of the examples `rows`; `targets` count one an example."""
+    def lay(self, rows: np.ndarray, target: str, targets: Any, count: int | None = None) -> Batch:
+        """A pack of the examples `rows`; `targets` count `count` (None: one an example)."""
         lengths: list[int] = []
         ids, types = [], []
         for row in rows:
@@ -59,7 +59,7 @@ class SequenceRows:
             token_type_ids=torch.from_numpy(np.concatenate(types).astype(np.int64)),
             sequences=Sequences.from_lengths(lengths),
             targets={target: targets},
-            counts={target: len(rows)},
+            counts={target: len(rows) if count is None else count},
             ids=tuple(int(row) for row in rows),
         )
 

@@ -45,3 +45,10 @@ def max_context_window(windows: np.ndarray, num_tokens: int) -> np.ndarray:
         context_n[first:last][better] = context[better]
         best_n[first:last][better] = window
     return best_n
+
+
+def token_range(offsets_n2: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
+    """The tightest half-open range of tokens that covers the characters `[start, end)`; None where no token does."""
+    first = int(np.searchsorted(offsets_n2[:, 1], start, side="right"))
+    last = int(np.searchsorted(offsets_n2[:, 0], end, side="left"))
+    return (first, last) if first < last else None

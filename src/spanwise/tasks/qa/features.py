@@ -20,7 +20,7 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.qa.loss import SpanTargets
 from spanwise.tasks.qa.reader import SquadData
-from spanwise.tasks.windows import passage_windows
+from spanwise.tasks.windows import passage_windows, token_range
 from spanwise.text.tokenizers import Encoding, Tokenizer
 
 TARGET = "answer"  # the name of the one target of this task
@@ -159,13 +159,6 @@ def make_windows(
         num_cut_questions=sum(len(question.ids) > question_limit for question in questions),
         num_unreachable_answers=num_unreachable,
     )
-
-
-def token_range(offsets_n2: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
-    """The tightest half-open range of tokens that covers the characters `[start, end)`; None where no token does."""
-    first = int(np.searchsorted(offsets_n2[:, 1], start, side="right"))
-    last = int(np.searchsorted(offsets_n2[:, 0], end, side="left"))
-    return (first, last) if first < last else None
 
 
 def _gold_positions(windows: np.ndarray, gold: tuple[int, int] | None, passage_start: int) -> np.ndarray:

@@ -1,0 +1,371 @@
+"""A training step of every family against the class of transformers that most people train.
+
+    python benchmarks/families.py [--family NAME]... [--json] [--rounds N] [--threads 2] [--clock cpu]
+
+4 layers x 256, 4 heads, feed-forward 1,024, vocabulary 30,522, 32 paragraphs a step, as in training_step.py: the same
+synthetic paragraphs, hidden dropout 0.1 and attention dropout 0 on both sides, AdamW and clipping on both. Sequences
+are single paragraphs in the layout of the family (in halves where it has pairs), so both sides see the same tokens; how
+a family fills its blocks from documents is left out. Batches are made beforehand.
+
+- ours: the parts of the family's `*-mini` recipe, packed, bf16 where the processor has it, the training loop's own
+  update, with AdamW in place of Muon;
+- peer: the pre-training class of transformers (`BertForPreTraining`, `RobertaForMaskedLM`, `AlbertForPreTraining`,
+  `OpenAIGPTLMHeadModel`; `BertForMaskedLM` for SpanBERT, without SBO; for ELECTRA `ElectraForMaskedLM` and
+  `ElectraForPreTraining` with one embedding, joined by Gumbel samples at the hidden places), SDPA where it has it,
+  float32, padded to the longest of 32 random paragraphs.
+
+The last row is ours against ours: ALBERT with all layers shared against the same without sharing.
+All of it takes some 7 minutes of an idle machine with 2 cores. Speed is in real tokens a second; sides run in processes
+of their own, a step of each in turn; ratios are medians of the rounds' ratios, the spread is their middle half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from training_step import (
+    CLOCKS,
+    FIRST_WORD,
+    HIDDEN_SIZE,
+    INTERMEDIATE_SIZE,
+    LONGEST,
+    NUM_HEADS,
+    NUM_LAYERS,
+    VOCAB_SIZE,
+    InMemory,
+    batches_of,
+    peak_memory,
+    synthetic_paragraphs,
+)
+
+FAMILIES = ("bert", "roberta", "spanbert", "albert", "electra", "gpt1")
+PAIRS = {"bert", "albert", "electra"}
+SHARING = "albert shared against not shared"
+GOAL = 3.0
+SIDES = ("ours", "peer")
+
+
+def recipe_of(family: str, side: str):
+    """The family's small recipe at the benchmark's size, with sequences of single paragraphs."""
+    from spanwise import recipes
+    from spanwise.pretraining.formats import SingleSegment
+
+    shared = family == SHARING
+    recipe = recipes.find("albert-mini" if shared else f"{family}-mini")
+    encoder = replace(recipe.encoder, max_positions=LONGEST + 4)
+    if shared and side == "peer":
+        encoder = replace(encoder, sharing="none")
+    pairs = shared or family in PAIRS
+    format = replace(recipe.format, max_length=LONGEST + 4) if pairs else SingleSegment(max_length=LONGEST + 2)
+    return replace(
+        recipe, encoder=encoder, format=format, training=replace(recipe.training, optimizer="adamw", learning_rate=1e-4)
+    )
+
+
+def table_of(lengths: np.ndarray, pairs: bool):
+    """Blocks of one paragraph each; pairs have it in halves, with a label by turns."""
+    from spanwise.pretraining.formats import BlockTable
+
+    starts = np.cumsum(lengths) - lengths
+    if not pairs:
+        return BlockTable(starts=starts, lengths=lengths, num_special=2)
+    first = (lengths + 1) // 2
+    return BlockTable(
+        starts=starts,
+        lengths=first,
+        second_starts=starts + first,
+        second_lengths=lengths - first,
+        pair_labels=np.arange(len(lengths)) % 2,
+        num_special=3,
+    )
+
+
+class Batches:
+    """Packs of the real collator, for either side."""
+
+    def __init__(self, recipe, paragraphs: list[np.ndarray], pairs: bool) -> None:
+        from spanwise.data.vocabulary import Vocabulary
+        from spanwise.pretraining.collate import Collator
+
+        ids = np.arange(VOCAB_SIZE)
+        vocabulary = Vocabulary(
+            size=VOCAB_SIZE,
+            **{f"{name}_id": place for place, name in enumerate(("pad", "unk", "cls", "sep", "mask"))},
+            is_special=ids < FIRST_WORD,
+            starts_word=(ids >= FIRST_WORD) & (ids % 5 != 0),
+            unigram_counts=10_000_000 // (1 + ids),
+        )
+        self.table = table_of(np.array([len(row) for row in paragraphs]), pairs)
+        self.collator = Collator(
+            InMemory(vocabulary, np.concatenate(paragraphs)),
+            format=recipe.format,
+            masking=recipe.masking,
+            replacement=recipe.replacement,
+            objectives=recipe.objectives,
+            corruption=recipe.corruption,
+            seed=0,
+        )
+
+    def masked(self, rows: np.ndarray):
+        return self.collator.masked(self.table, rows, epoch=0)
+
+
+class Ours:
+    """The real parts: packed batches, the loop's own update."""
+
+    def __init__(self, family: str, side: str, paragraphs: list[np.ndarray]) -> None:
+        import torch
+
+        from spanwise.pretraining.system import build_model
+        from spanwise.runtime.device import resolve_precision
+        from spanwise.training.optim import build_optimizer
+        from spanwise.training.step import Updater
+        from spanwise.training.timing import SectionTimer
+
+        self.start_memory = peak_memory()
+        recipe, device = recipe_of(family, side), torch.device("cpu")
+        self.batches = Batches(recipe, paragraphs, family in PAIRS or family == SHARING)
+        model = build_model(recipe, VOCAB_SIZE).train()
+        self.updater = Updater(
+            model=model,
+            optimizer=build_optimizer(model, recipe.training),
+            device=device,
+            precision=resolve_precision("auto", device),
+            seed=0,
+            max_grad_norm=1.0,
+            timer=SectionTimer(device),
+        )
+
+    def prepare(self, rows: np.ndarray):
+        return self.batches.collator.batch(self.batches.masked(rows))
+
+    def step(self, index: int, batch) -> int:
+        self.updater.update(index + 1, [batch], 1e-4)
+        return batch.num_tokens
+
+
+class Peer:
+    """The class of transformers over the same sequences, padded."""
+
+    def __init__(self, family: str, side: str, paragraphs: list[np.ndarray]) -> None:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        import torch
+
+        self.torch, self.family = torch, family
+        self.start_memory = peak_memory()
+        self.batches = Batches(recipe_of(family, side), paragraphs, family in PAIRS)
+        self.models = [model.train() for model in peer_models(family)]
+        parameters = {parameter: None for model in self.models for parameter in model.parameters()}
+        self.parameters = list(parameters)
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=1e-4, weight_decay=0.01, fused=True)
+
+    def prepare(self, rows: np.ndarray) -> dict[str, Any]:
+        masked = self.batches.masked(rows)
+        pack, borders = masked.pack, masked.pack.borders
+        labels = np.full(len(pack.input_ids), -100)
+        labels[masked.hidden.position] = masked.hidden.original_ids
+        flat = {
+            "input_ids": (masked.input_ids, 0),
+            "token_type_ids": (pack.token_type_ids, 0),
+            "labels": (labels, -100),
+        }
+        longest = int(np.diff(borders).max())
+        batch = {name: padded(values, borders, longest, fill) for name, (values, fill) in flat.items()}
+        ones = np.ones(len(pack.input_ids), dtype=np.int64)
+        batch["attention_mask"] = padded(ones, borders, longest, 0)
+        batch["original_ids"] = padded(pack.input_ids, borders, longest, 0)
+        tensors = {name: self.torch.from_numpy(array) for name, array in batch.items()}
+        if pack.pair_labels is not None:
+            tensors["pair_labels"] = self.torch.from_numpy(pack.pair_labels)
+        return tensors
+
+    def step(self, index: int, batch: dict[str, Any]) -> int:
+        loss = self.loss(batch)
+        loss.backward()
+        self.torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        loss.item()
+        return int(batch["attention_mask"].sum())
+
+    def loss(self, batch: dict[str, Any]):
+        inputs = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        if self.family == "gpt1":
+            labels = batch["original_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+            return self.models[0](**inputs, labels=labels).loss
+        if self.family != "roberta":
+            inputs["token_type_ids"] = batch["token_type_ids"]
+        if self.family == "electra":
+            return self.electra_loss(inputs, batch)
+        pair = {"bert": "next_sentence_label", "albert": "sentence_order_label"}.get(self.family)
+        more = {pair: batch["pair_labels"]} if pair else {}
+        return self.models[0](**inputs, labels=batch["labels"], **more).loss
+
+    def electra_loss(self, inputs: dict[str, Any], batch: dict[str, Any]):
+        """Generator, Gumbel samples at the hidden places, discriminator; weights 1 and 50."""
+        torch = self.torch
+        generator, discriminator = self.models
+        guessed = generator(**inputs, labels=batch["labels"])
+        with torch.no_grad():
+            hidden = batch["labels"] != -100
+            scores = guessed.logits[hidden]
+            drawn = (scores - torch.empty_like(scores).exponential_().log()).argmax(-1)
+            ids = batch["input_ids"].masked_scatter(hidden, drawn)
+            original = torch.where(hidden, batch["labels"], batch["input_ids"])
+        found = discriminator(**{**inputs, "input_ids": ids}, labels=(ids != original).long())
+        return guessed.loss + 50.0 * found.loss
+
+
+def padded(flat: np.ndarray, borders: np.ndarray, longest: int, fill: int) -> np.ndarray:
+    rows = np.full((len(borders) - 1, longest), fill)
+    for row, first, last in zip(rows, borders[:-1], borders[1:], strict=True):
+        row[: last - first] = flat[first:last]
+    return rows
+
+
+def peer_models(family: str) -> list:
+    """The peer's classes at the benchmark's size."""
+    import transformers as hf
+
+    size = {
+        "vocab_size": VOCAB_SIZE,
+        "hidden_size": HIDDEN_SIZE,
+        "num_hidden_layers": NUM_LAYERS,
+        "num_attention_heads": NUM_HEADS,
+        "intermediate_size": INTERMEDIATE_SIZE,
+        "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.0,
+        "max_position_embeddings": LONGEST + 8,
+        "attn_implementation": "sdpa",
+    }
+    if family == "bert":
+        return [hf.BertForPreTraining(hf.BertConfig(**size))]
+    if family == "spanbert":
+        return [hf.BertForMaskedLM(hf.BertConfig(**size))]
+    if family == "roberta":
+        return [hf.RobertaForMaskedLM(hf.RobertaConfig(**size, type_vocab_size=1, pad_token_id=0))]
+    if family == "albert":
+        return [hf.AlbertForPreTraining(hf.AlbertConfig(**size, embedding_size=128))]
+    if family == "gpt1":
+        config = hf.OpenAIGPTConfig(
+            vocab_size=VOCAB_SIZE,
+            n_positions=LONGEST + 8,
+            n_embd=HIDDEN_SIZE,
+            n_layer=NUM_LAYERS,
+            n_head=NUM_HEADS,
+            attn_pdrop=0.0,
+        )
+        return [hf.OpenAIGPTLMHeadModel(config)]
+    small = size | {"hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 256}
+    generator = hf.ElectraForMaskedLM(hf.ElectraConfig(**small, embedding_size=128))
+    discriminator = hf.ElectraForPreTraining(hf.ElectraConfig(**size, embedding_size=128))
+    generator.electra.embeddings = discriminator.electra.embeddings
+    generator.tie_weights()
+    return [generator, discriminator]
+
+
+def work(family: str, side: str, data: Path, clock: Callable[[], float]) -> None:
+    """A side's own process: one step for every line that comes in, its seconds and tokens out."""
+    with np.load(data) as stored:
+        paragraphs = np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
+        batches = batches_of(stored["lengths"], grouped=False)
+    is_ours = side == "ours" or family == SHARING
+    trainer = (Ours if is_ours else Peer)(family, side, paragraphs)
+    print(json.dumps({"start_memory": trainer.start_memory}), flush=True)
+    for index, _ in enumerate(sys.stdin):
+        batch = trainer.prepare(batches[index % len(batches)])
+        begin = clock()
+        tokens = trainer.step(index, batch)
+        seconds = clock() - begin
+        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak_memory()}), flush=True)
+
+
+def run_family(family: str, data: Path, rounds: int, threads: int, clock: str) -> dict[str, Any]:
+    """One step of each side in turn; the first two rounds warm up."""
+    variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
+    processes = {
+        side: subprocess.Popen(
+            [sys.executable, __file__, "--work", side, "--family", family, "--data", str(data), "--clock", clock],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | variables,
+        )
+        for side in SIDES
+    }
+    rates: dict[str, list[float]] = {side: [] for side in SIDES}
+    memory, tokens = dict.fromkeys(SIDES, 0), dict.fromkeys(SIDES, 0)
+    try:
+        for process in processes.values():
+            json.loads(process.stdout.readline())
+        for index in range(-2, rounds):
+            for side, process in processes.items():
+                process.stdin.write("\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline())
+                memory[side], tokens[side] = answer["memory"], answer["tokens"]
+                if index >= 0:
+                    rates[side].append(answer["tokens"] / answer["seconds"])
+            assert tokens["ours"] == tokens["peer"], f"{family}: both sides read the same text, and counted {tokens}"
+    finally:
+        for process in processes.values():
+            process.stdin.close()
+            process.wait()
+    ratios = np.array(rates["ours"]) / np.array(rates["peer"])
+    return {
+        "name": f"training step, {family}",
+        "unit": "real tokens/s",
+        "ours": float(np.median(rates["ours"])),
+        "peer": float(np.median(rates["peer"])),
+        "ratio": float(np.median(ratios)),
+        "goal": 1.0 if family == SHARING else GOAL,
+        "spread": np.percentile(ratios, [25, 75]).tolist(),
+        "memory": {side: value / 2**20 for side, value in memory.items()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--family", action="append", choices=[*FAMILIES, SHARING])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--work", choices=SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.family[0], options.work, options.data, CLOCKS[options.clock])
+        return
+    paragraphs = synthetic_paragraphs()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "paragraphs.npz"
+        np.savez(data, ids=np.concatenate(paragraphs), lengths=np.array([len(row) for row in paragraphs]))
+        for family in options.family or [*FAMILIES, SHARING]:
+            rows.append(run_family(family, data, options.rounds, options.threads, options.clock))
+            if not options.json:
+                print(line_of(rows[-1]), flush=True)
+    if options.json:
+        print(json.dumps(rows, indent=2))
+
+
+def line_of(row: dict[str, Any]) -> str:
+    figures = f"{row['ours']:,.0f} against {row['peer']:,.0f} {row['unit']}"
+    spread = f"({row['spread'][0]:.2f} to {row['spread'][1]:.2f})"
+    memory = f"{row['memory']['ours']:,.0f} against {row['memory']['peer']:,.0f} MiB"
+    return f"{row['name']}: {figures}, ratio {row['ratio']:.2f} {spread}, goal {row['goal']}; peak memory {memory}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Spans of given types, or the class of each word, in raw text: `pipeline("token-classification", model=FOLDER)`."""
+
+from __future__ import annotations
+
+import dataclasses
+import unicodedata
+from typing import Any, cast
+
+from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_task
+from spanwise.runtime.device import Precision
+from spanwise.tasks.tagging.reader import Sentence, TaggedData
+from spanwise.tasks.tagging.task import Tagging
+
+JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
+
+
+class TokenClassificationPipeline:
+    """`tag(text)` -> `{"spans": [{"start", "end", "text", "label", "score"}], "num_windows", "num_dropped_tokens"}`.
+
+    `model` is a folder or hub id of a fine-tuned model. Texts of any length are read in windows;
+    `on_overflow="error"` refuses those that need more than one.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        *,
+        device: str | int | None = None,
+        precision: Precision = "fp32",
+        on_overflow: str | None = None,
+    ) -> None:
+        loaded = open_task("tagging", model, tokenizer, device)
+        task = cast(Tagging, loaded.task)
+        choice = chosen_overflow(on_overflow, task.on_overflow, ("windows", "error"))
+        self.task = dataclasses.replace(task, on_overflow=cast(Any, choice))
+        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+
+    def __call__(self, inputs: Any) -> Any:
+        """Tag a text, `{"words": [...]}` (words are then parted by blanks), a list of either, or a generator.
+
+        Offsets are characters of the text as given: `text[start:end] == span["text"]`. A text is split into words at
+        blanks and punctuation where the model reads words.
+
+        Raises: InputError (a DataError and ValueError) naming the input that is no text.
+        """
+        return answer_all(inputs, self._parse, self._answer)
+
+    def _parse(self, item: Any) -> Sentence:
+        by_words = self.task.level != "characters"
+        if isinstance(item, dict) and set(item) == {"words"}:
+            words = item["words"]
+            if not isinstance(words, list) or not words:
+                raise InputError("'words' is no list of words.")
+            given = [checked_text("a word", word) for word in words]
+            text, ends = " ".join(given), 0
+            units = []
+            for word in given:
+                units.append((ends, ends + len(word)))
+                ends += len(word) + 1
+        else:
+            text = checked_text("the text", item)
+            units = split_words(text) if by_words else []
+        if not by_words:
+            units = [(n, n + 1) for n in range(len(text))]
+        return Sentence(text, tuple(units), (), "the input")
+
+    def _answer(self, sentences: list[Sentence]) -> list[dict[str, Any]]:
+        named = tuple(dataclasses.replace(s, where=f"input {number}") for number, s in enumerate(sentences))
+        kind, level = self.task.kind or "entities", self.task.level or "words"
+        data = TaggedData(source="the input", sentences=named, level=level, kind=kind)
+        features = self.task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
+        predictions = self.task.decode(data, features, self.model.outputs(features, precision=self.precision))
+        return [predictions.record(number) for number in range(len(named))]
+
+
+def split_words(text: str) -> list[tuple[int, int]]:
+    """Words as half-open characters: runs of letters, digits and their marks, and each other sign by itself."""
+    found: list[tuple[int, int]] = []
+    in_word = False
+    for place, sign in enumerate(text):
+        kind = unicodedata.category(sign)[0]
+        touches = bool(found) and found[-1][1] == place
+        stands_on = kind == "M" or sign in JOINERS or text[place - 1 : place] == JOINERS[0]
+        is_letter = kind in "LN" or sign == "_"
+        if touches and (stands_on or (is_letter and in_word)):
+            found[-1] = (found[-1][0], place + 1)
+        elif not sign.isspace() and (kind != "C" or is_letter):
+            found.append((place, place + 1))
+            in_word = is_letter or stands_on
+    return found

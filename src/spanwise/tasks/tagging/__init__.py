@@ -1,0 +1,1 @@
+"""Tagging: entities, chunks and word classes."""

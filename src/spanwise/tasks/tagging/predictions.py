@@ -1,0 +1,119 @@
+"""What a tagger says about each sentence, and how it is written and read.
+
+Letters: n units of a sentence, K tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.errors import DataError
+from spanwise.tasks.tagging.columns import blocks_of
+from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData
+from spanwise.tasks.tagging.spans import Span, spans_of, tags_of
+from spanwise.tasks.text_files import read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One span or word: `text[start:end]`, its label, and the mean probability of its units' tags."""
+
+    start: int
+    end: int
+    label: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagPredictions:
+    """Of each sentence what was found, the tags of its units as its file has units, and the windows read."""
+
+    sentences: tuple[Sentence, ...]
+    found: tuple[tuple[Found, ...], ...]
+    tags: tuple[tuple[str, ...], ...]
+    num_windows: tuple[int, ...]
+    level: Level
+    kind: Kind
+
+    def record(self, number: int) -> dict[str, Any]:
+        """One prediction as plain values; `text[start:end] == span["text"]`."""
+        text = self.sentences[number].text
+        spans = [
+            {"start": f.start, "end": f.end, "text": text[f.start : f.end], "label": f.label, "score": f.score}
+            for f in self.found[number]
+        ]
+        return {"spans": spans, "num_windows": self.num_windows[number], "num_dropped_tokens": 0}
+
+    def files(self) -> dict[str, Any]:
+        """`.json`: text and spans of each sentence; `.conll`: a unit and its tag a line."""
+        lines = []
+        for sentence, tags in zip(self.sentences, self.tags, strict=True):
+            lines += [f"{sentence.text[a:b]}\t{tag}" for (a, b), tag in zip(sentence.units, tags, strict=True)] + [""]
+        records = [{"text": s.text, **self.record(number)} for number, s in enumerate(self.sentences)]
+        return {".json": records, ".conll": "".join(line + "\n" for line in lines)}
+
+
+def decide(
+    data: TaggedData,
+    outputs: Sequence[np.ndarray],
+    unit_spans: Sequence[np.ndarray],
+    labels: Sequence[str],
+    num_windows: np.ndarray,
+) -> TagPredictions:
+    """Spans and tags from the scores [n, K] of each sentence's units."""
+    found, tags = [], []
+    for sentence, scores_nK, spans_n2 in zip(data.sentences, outputs, unit_spans, strict=True):
+        scores = scores_nK.astype(np.float64)
+        best = scores.argmax(axis=1)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        sure = 1 / shares.sum(axis=1)  # of the best tag: exp(0) over the sum
+        told = [labels[k] for k in best]
+        spans = spans_of(told) if data.kind == "entities" else [Span(n, n + 1, tag) for n, tag in enumerate(told)]
+        here = tuple(
+            Found(
+                int(spans_n2[s.first, 0]), int(spans_n2[s.last - 1, 1]), s.label, float(sure[s.first : s.last].mean())
+            )
+            for s in spans
+        )
+        found.append(here)
+        if data.kind == "classes":
+            tags.append(tuple(told))
+        elif data.level == "words":
+            tags.append(tuple(tags_of(spans, len(told))))
+        else:
+            tags.append(tuple(tags_of([Span(f.start, f.end, f.label) for f in here], len(sentence.text))))
+    return TagPredictions(
+        sentences=data.sentences,
+        found=tuple(found),
+        tags=tuple(tags),
+        num_windows=tuple(int(n) for n in num_windows),
+        level=data.level,
+        kind=data.kind,
+    )
+
+
+def read_tags(path: Path, gold: TaggedData) -> list[tuple[str, ...]]:
+    """Tags a sentence from a file of units and tags, as `predict` writes it, in the order of `gold`.
+
+    Raises: DataError where sentences or units are not those of the gold file.
+    """
+    blocks, _ = blocks_of(read_lines(path), tabs=True)
+    if len(blocks) != len(gold):
+        raise DataError(
+            f"{path} holds {len(blocks):,} sentences and {gold.source} {len(gold):,}; they must be the same."
+        )
+    found = []
+    for block, sentence in zip(blocks, gold.sentences, strict=True):
+        units = [sentence.text[a:b] for a, b in sentence.units]
+        if [line.cells[0] for line in block.lines] != units:
+            raise DataError(
+                f"{path}, line {block.lines[0].number}: the sentence differs from that of {sentence.where} "
+                f"({' '.join(units)[:40]!r}); both files must have the same units."
+            )
+        found.append(tuple(line.cells[-1].strip() for line in block.lines))
+    return found

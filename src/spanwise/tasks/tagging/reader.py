@@ -1,0 +1,227 @@
+"""Tagged sentences from any of the usual files, as texts with units and tags.
+
+A unit is what a tag stands at: a word, or in files tagged by character a character.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.suggest import did_you_mean
+from spanwise.tasks.tables import Row, read_table
+from spanwise.tasks.tagging.columns import (
+    CONLLU,
+    Block,
+    blocks_of,
+    conllu_words,
+    find_columns,
+    holds_characters,
+    is_conllu,
+    without_language,
+)
+from spanwise.tasks.tagging.spans import Span, is_entity_tag, spans_of, tags_of
+from spanwise.tasks.text_files import plain_suffix, read_lines
+
+Purpose = Literal["train", "score", "predict"]
+Level = Literal["words", "characters"]
+Kind = Literal["entities", "classes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A text, where its units stand in it (half-open), and a tag a unit; no tags where read for prediction."""
+
+    text: str
+    units: tuple[tuple[int, int], ...]
+    tags: tuple[str, ...]
+    where: str
+
+    def spans(self) -> list[Span]:
+        """The gold spans as characters of the text."""
+        return [
+            Span(self.units[span.first][0], self.units[span.last - 1][1], span.label) for span in spans_of(self.tags)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggedData:
+    """The sentences of one file, in file order."""
+
+    source: str
+    sentences: tuple[Sentence, ...]
+    level: Level
+    kind: Kind
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+
+def read_tagged(
+    path: str | Path,
+    *,
+    purpose: Purpose,
+    column: str | None = None,
+    word_column: int | None = None,
+    level: Level | None = None,
+    kind: Kind | None = None,
+) -> TaggedData:
+    """Read CoNLL columns, CoNLL-U, a file of characters, or JSON (lines).
+
+    column: where the tags stand: a number from 0, or "upos", "xpos", "deprel" of CoNLL-U; None: the last column that
+    holds entity tags, else the last (CoNLL-U: upos). JSON objects have `tokens` (or `words`) and `tags`, or `text` and
+    `spans` of `start`, `end`, `label`. level, kind: None: as found. Files read for prediction may lack tags.
+
+    Raises: DataError naming file and line.
+    """
+    if plain_suffix(path) in (".json", ".jsonl", ".ndjson"):
+        return _from_objects(path, purpose, level, kind)
+    lines = read_lines(path)
+    tabs = any("\t" in line for line in lines if not line.startswith("#"))
+    blocks, width = blocks_of(lines, tabs=tabs)
+    if not blocks:
+        raise DataError(f"{path}: no sentence in it.")
+    with_tags = purpose != "predict" or width > 1
+    if not with_tags:
+        bare = [_units([line.cells[0] for line in b.lines], (), level, _where(path, b)) for b in blocks]
+        return TaggedData(source=str(path), sentences=tuple(bare), level=level or "words", kind=kind or "entities")
+    if is_conllu(blocks, width):
+        sentences = _conllu(blocks, column, str(path))
+        found_level: Level = "words"
+    else:
+        found_level = level or ("characters" if holds_characters(blocks) else "words")
+        sentences = _columns(blocks, width, column, word_column, found_level, str(path))
+    return TaggedData(source=str(path), sentences=tuple(sentences), level=found_level, kind=kind or kind_of(sentences))
+
+
+def kind_of(sentences: Sequence[Sentence]) -> Kind:
+    """Entities where every tag is "O" or has the form B-TYPE."""
+    tags = {tag for sentence in sentences for tag in sentence.tags}
+    return "entities" if all(map(is_entity_tag, tags)) else "classes"
+
+
+def _columns(
+    blocks: Sequence[Block], width: int, column: str | None, word_column: int | None, level: Level, source: str
+) -> list[Sentence]:
+    word, tag = find_columns(blocks, width)
+    word = word_column if word_column is not None else word
+    if column is not None:
+        if not column.isdigit():
+            raise ConfigError(
+                f"task.column {column!r} is a name of CoNLL-U, which {source} is not; give a number from 0."
+            )
+        tag = int(column)
+    for block in blocks:
+        for line in block.lines:
+            if len(line.cells) <= max(word, tag) or not line.cells[tag].strip():
+                raise DataError(
+                    f"{source}, line {line.number}: {len(line.cells)} columns ({' | '.join(line.cells)[:60]}); the tag "
+                    f"was expected in column {tag}, counted from 0."
+                )
+    words = without_language([[line.cells[word] for line in block.lines] for block in blocks])
+    tags = [tuple(line.cells[tag].strip() for line in block.lines) for block in blocks]
+    return [
+        _units(units, found, level, _where(source, block))
+        for units, found, block in zip(words, tags, blocks, strict=True)
+    ]
+
+
+def _where(source: str | Path, block: Block) -> str:
+    return f"{source}, line {block.lines[0].number}"
+
+
+def _units(units: Sequence[str], tags: tuple[str, ...], level: Level | None, where: str) -> Sentence:
+    """One sentence of words, or of characters, which need no blank between them."""
+    if level == "characters":
+        return Sentence("".join(units), tuple((n, n + 1) for n in range(len(units))), tags, where)
+    return _joined(units, tags, where)
+
+
+def _conllu(blocks: Sequence[Block], column: str | None, source: str) -> list[Sentence]:
+    name = column or "upos"
+    if not name.isdigit() and name not in CONLLU:
+        raise ConfigError(f"CoNLL-U has no column {name!r}; it has {', '.join(CONLLU)}.{did_you_mean(name, CONLLU)}")
+    place = int(name) if name.isdigit() else CONLLU[name]
+    if not 0 < place < 10:
+        raise ConfigError(f"CoNLL-U has no column {place} of tags; it has 1 to 9.")
+    found = []
+    for block in blocks:
+        words, tags, blanks = conllu_words(block, place, source)
+        if words:
+            found.append(_joined(words, tuple(tags), _where(source, block), blanks))
+    return found
+
+
+def _joined(words: Sequence[str], tags: tuple[str, ...], where: str, blanks: Sequence[bool] | None = None) -> Sentence:
+    """Words as one text: a blank behind each, or where `blanks` says so."""
+    units, end, pieces = [], 0, []
+    for number, word in enumerate(words):
+        if not word:
+            raise DataError(f"{where}: word {number + 1} is empty.")
+        units.append((end, end + len(word)))
+        blank = " " if number + 1 < len(words) and (blanks is None or blanks[number]) else ""
+        pieces.append(word + blank)
+        end += len(word) + len(blank)
+    return Sentence("".join(pieces), tuple(units), tags, where)
+
+
+def _from_objects(path: str | Path, purpose: Purpose, level: Level | None, kind: Kind | None) -> TaggedData:
+    table = read_table(path)
+    sentences = [_from_object(row, purpose) for row in table.rows]
+    by_character = "text" in table.rows[0].values
+    return TaggedData(
+        source=table.source,
+        sentences=tuple(sentences),
+        level=level or ("characters" if by_character else "words"),
+        kind=kind or ("entities" if by_character else kind_of(sentences)),
+    )
+
+
+def _from_object(row: Row, purpose: Purpose) -> Sentence:
+    values: Mapping[str, Any] = row.values
+    if "text" in values:
+        text = values["text"]
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(f"{row.where}: 'text' is {text!r}; a text was expected.")
+        units = tuple((n, n + 1) for n in range(len(text)))
+        if purpose == "predict":
+            return Sentence(text, units, (), row.where)
+        return Sentence(text, units, tuple(tags_of(_checked_spans(values, text, row.where), len(text))), row.where)
+    words = values.get("tokens", values.get("words"))
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise DataError(f"{row.where}: expected 'text' and 'spans', or 'tokens' and 'tags' as lists of texts.")
+    tags = next((values[name] for name in ("tags", "ner_tags", "labels") if name in values), None)
+    if purpose == "predict" and tags is None:
+        return _joined(words, (), row.where)
+    if not isinstance(tags, list) or len(tags) != len(words) or not all(isinstance(tag, str) for tag in tags):
+        raise DataError(f"{row.where}: {len(words)} tokens need a list 'tags' of as many names, got {str(tags)[:60]}.")
+    return _joined(words, tuple(tags), row.where)
+
+
+def _checked_spans(values: Mapping[str, Any], text: str, where: str) -> list[Span]:
+    listed = next((values[name] for name in ("spans", "entities") if name in values), None)
+    if not isinstance(listed, list):
+        raise DataError(f"{where}: a list 'spans' of objects with 'start', 'end' and 'label' is missing.")
+    spans = []
+    for entry in listed:
+        found: list[Any] = []
+        if isinstance(entry, Mapping):
+            found = [entry.get(name) for name in ("start", "end", "label")]
+        if [type(value) for value in found] != [int, int, str]:
+            raise DataError(f"{where}: a span needs 'start', 'end' and 'label', got {str(entry)[:60]}.")
+        start, end, label = found
+        if not 0 <= start < end <= len(text):
+            raise DataError(f"{where}: the span {start}:{end} is empty or outside the text of {len(text)} characters.")
+        spans.append(Span(start, end, label))
+    spans.sort()
+    for before, behind in itertools.pairwise(spans):
+        if behind.first < before.last:
+            raise DataError(
+                f"{where}: the spans {before.first}:{before.last} ({before.label}) and {behind.first}:{behind.last} "
+                f"({behind.label}) overlap; one tag a place can't tell both. Keep one of them."
+            )
+    return spans

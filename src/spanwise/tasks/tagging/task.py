@@ -1,0 +1,209 @@
+"""Tagging as a task: entities, chunks and word classes, from a file of tags to its scores.
+
+Letters: T tokens in the pack, D hidden size, K tags.
+Source: Devlin et al. 2019 (BERT), section 5.3; FAMILY section 6.1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor, nn
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError, DataError
+from spanwise.nn.config import EncoderConfig
+from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.tagging.features import TARGET, TaggedRows, encode_sentences
+from spanwise.tasks.tagging.loss import TagLoss, tag_loss
+from spanwise.tasks.tagging.predictions import TagPredictions, decide, read_tags
+from spanwise.tasks.tagging.reader import Kind, Level, Purpose, TaggedData, kind_of, read_tagged
+from spanwise.tasks.tagging.score import entity_scores, unit_scores
+from spanwise.tasks.tagging.spans import Scheme, Span, spans_of, tag_names
+from spanwise.text.tokenizers import Tokenizer
+
+PAPER_MAX_LENGTH = 512
+
+
+@part("tagging")
+class Tagging:
+    """Find spans of given types in a text, or tell the class of each word."""
+
+    column: str | None = None  # of the tags: a number from 0, or "upos", "xpos"; None: the one of entity tags
+    word_column: int | None = None
+    level: Level | None = None  # what a tag stands at; None: as the training file has it
+    kind: Kind | None = None  # None: entities where all tags have the form of entity tags
+    scheme: Scheme = "IOB2"  # in which the model learns entities, whatever the file's
+    labels: tuple[str, ...] = ()  # the tags by id; () : those of the training file
+    max_length: Annotated[int, Field(ge=4)] | None = None  # tokens a window; None: 512, or all positions
+    stride: Annotated[int, Field(ge=1)] | None = None  # tokens from window to window; None: half a window
+    on_overflow: Literal["windows", "error"] = "windows"  # a sentence that is longer
+
+    part_name: ClassVar[str]
+    head_name: ClassVar[str] = "tagging"
+    target_name: ClassVar[str] = TARGET
+    score_options: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def main_score(self) -> str:
+        return "accuracy" if self.kind == "classes" else "f1"
+
+    @property
+    def head_size(self) -> tuple[int, ...]:
+        return (len(self.labels),)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return self.labels
+
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Tagging:
+        """For a folder of others: the tags that its config.json names, read at words."""
+        names = labels or tuple(f"LABEL_{number}" for number in range(num_scores))
+        kind: Kind = "entities" if all(name == "O" or name[1:2] == "-" for name in names) else "classes"
+        return dataclasses.replace(self, labels=names, kind=kind, level=self.level or "words")
+
+    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> TaggedData:
+        """Raises: DataError naming file and line; also where a model of entities gets word classes, or the reverse."""
+        found = read_tagged(
+            path, purpose=purpose, column=self.column, word_column=self.word_column, level=self.level, kind=self.kind
+        )
+        tags = {tag for sentence in found.sentences for tag in sentence.tags}
+        if purpose != "predict" and self.kind == "entities" and kind_of(found.sentences) != "entities":
+            wrong = next(tag for tag in sorted(tags) if tag != "O" and tag[1:2] != "-")
+            raise DataError(
+                f"{found.source}: {wrong!r} is no tag of an entity (B-TYPE, I-TYPE, O); name another task.column."
+            )
+        return found
+
+    def check_pair(self, train: TaggedData, dev: TaggedData) -> None:
+        """Raises: DataError where the two files hold different things."""
+        if (train.kind, train.level) != (dev.kind, dev.level):
+            held = [f"{data.kind} of {data.level}" for data in (train, dev)]
+            raise DataError(f"{train.source} holds {held[0]} and {dev.source} {held[1]}; take two files of one kind.")
+
+    def taught_by(self, train: TaggedData) -> Tagging:
+        """With the tags of the training file. Raises: DataError where there is nothing to tell."""
+        tags = {tag for sentence in train.sentences for tag in sentence.tags}
+        found = tag_names(_types(train), self.scheme) if train.kind == "entities" else tuple(sorted(tags))
+        if len(found) < 2:
+            raise DataError(f"{train.source}: every tag is {next(iter(found))!r}; there is nothing to tell apart.")
+        labels = self.labels or found
+        unknown = sorted(set(found) - set(labels))
+        if unknown:
+            raise DataError(
+                f"{train.source} has the tag {unknown[0]!r}, which is not among task.labels ({', '.join(labels)})."
+            )
+        return dataclasses.replace(self, kind=train.kind, level=train.level, labels=labels)
+
+    def featurize(self, data: TaggedData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> TaggedRows:
+        max_length = self.max_length or min(PAPER_MAX_LENGTH, config.max_positions)
+        if max_length > config.max_positions:
+            raise ConfigError(
+                f"task.max_length {max_length} is more than the encoder's {config.max_positions} positions; lower it."
+            )
+        return encode_sentences(
+            data,
+            tokenizer,
+            max_length=max_length,
+            stride=self.stride,
+            num_token_types=config.num_token_types,
+            labels=self.labels if training else (),
+            scheme=self.scheme,
+            on_overflow=self.on_overflow,
+        )
+
+    def describe(self, data: TaggedData, features: TaggedRows) -> list[str]:
+        """What a person should know about the data before training on it."""
+        counts = _types(data) if data.kind == "entities" else Counter(t for s in data.sentences for t in s.tags)
+        shown = ", ".join(f"{name} ({number:,})" for name, number in counts.most_common(8))
+        more = f" and {len(counts) - 8} more" if len(counts) > 8 else ""
+        lines = [
+            f"{len(data):,} sentences ({int(features.lengths_W.sum()):,} tokens), read at "
+            f"{'words' if data.level == 'words' else 'pieces'}, {shown}{more}"
+        ]
+        num_long = int((features.num_sequences_W > 1).sum())
+        if num_long:
+            lines.append(f"{num_long:,} sentences are read in windows")
+        if features.num_unreached:
+            share = features.num_unreached / max(1, counts.total())
+            lines.append(
+                f"{features.num_unreached:,} spans ({100 * share:.1f} %) begin or end inside a piece: no model of this "
+                "vocabulary can find their exact borders"
+            )
+        return lines
+
+    def facts(self) -> list[str]:
+        """What the model card says of the task."""
+        names = sorted({name[2:] for name in self.labels if name != "O"}) if self.kind == "entities" else self.labels
+        told = "spans of the types" if self.kind == "entities" else "the class of each word:"
+        unit = "at the first piece of each word" if self.level == "words" else "at every piece of the text"
+        return [f"Task: tells {told} {', '.join(names)}, {unit}. Long texts are read in windows; nothing is dropped."]
+
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, TagLoss]:
+        return {TARGET: tag_loss(head(hidden_TD), batch.targets[TARGET])}
+
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
+        """The scores [units, K] of each sentence, fp32."""
+        targets = batch.targets[TARGET]
+        scores_NK = head(hidden_TD).float().index_select(0, targets.rows).cpu().numpy()
+        return np.split(scores_NK, np.cumsum(targets.num_units)[:-1])
+
+    def decode(self, data: TaggedData, features: TaggedRows, outputs: Sequence[np.ndarray]) -> TagPredictions:
+        shown = data if self.kind is None else dataclasses.replace(data, kind=self.kind)
+        return decide(shown, outputs, features.unit_spans, self.labels, features.num_sequences_W)
+
+    def tune(self, data: TaggedData, predictions: TagPredictions) -> Tagging:
+        return self
+
+    def score(self, data: TaggedData, predictions: TagPredictions) -> dict[str, Any]:
+        """Of entities F1, precision, recall, macro F1 and those of each type; of classes accuracy and macro F1. Files
+        of characters also give `char_accuracy` and `char_macro_f1`."""
+        return _scores(data, predictions.tags)
+
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+        if "f1" not in scores:
+            return ScoreTable(
+                columns=("metric", "score"),
+                rows=tuple((name.replace("_", " "), f"{value:.2f}") for name, value in scores.items()),
+            )
+        keys = ("precision", "recall", "f1")
+        rows = [("all", *(f"{scores[key]:.2f}" for key in keys))]
+        rows += [
+            (name, *(f"{value[key]:.2f}" for key in keys))
+            for name, value in scores.items()
+            if isinstance(value, Mapping)
+        ]
+        rest = {name: value for name, value in scores.items() if name not in keys and not isinstance(value, Mapping)}
+        notes = tuple(f"{name.replace('_', ' ')} {value:.2f}" for name, value in rest.items())
+        return ScoreTable(columns=("type", "precision", "recall", "F1"), rows=tuple(rows), notes=notes)
+
+    def prediction_files(self, predictions: TagPredictions) -> Mapping[str, Any]:
+        return predictions.files()
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+        """Score a file of units and tags (the last column), sentence by sentence."""
+        gold = self.read(data, purpose="score")
+        return FileScores(scores=_scores(gold, read_tags(predictions, gold)))
+
+
+def _types(data: TaggedData) -> Counter[str]:
+    return Counter(span.label for sentence in data.sentences for span in spans_of(sentence.tags))
+
+
+def _scores(data: TaggedData, told: Sequence[Sequence[str]]) -> dict[str, Any]:
+    gold_tags = [tag for sentence in data.sentences for tag in sentence.tags]
+    told_tags = [tag for tags in told for tag in tags]
+    if data.kind == "classes":
+        return dict(unit_scores(gold_tags, told_tags))
+    gold: list[list[Span]] = [spans_of(sentence.tags) for sentence in data.sentences]
+    scores = entity_scores(gold, [spans_of(tags) for tags in told])
+    if data.level == "characters":
+        scores |= {f"char_{name}": value for name, value in unit_scores(gold_tags, told_tags).items()}
+    return scores

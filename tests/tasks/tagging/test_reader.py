@@ -1,0 +1,99 @@
+"""Tagged files of every kind as texts with units."""
+
+import json
+
+import pytest
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.tagging.reader import read_tagged
+from spanwise.tasks.tagging.spans import Span
+
+KLUE = "## id-1\t<강:LC>은 길다\n강\tB-LC\n은\tO\n \tO\n길\tO\n다\tO\n\n## id-2\tx\n서\tB-LC\n울\tI-LC\n"
+
+
+def read(tmp_path, text, name="a.txt", purpose="train", **options):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return read_tagged(path, purpose=purpose, **options)
+
+
+def test_words_are_joined_by_blanks_and_keep_their_places(tmp_path):
+    data = read(tmp_path, "The DT O\r\nHan NNP B-LOC\r\nRiver NNP I-LOC\r\n\r\nIt PRP O\r\n")
+    first = data.sentences[0]
+    assert (first.text, first.units, first.where.endswith("line 1")) == (
+        "The Han River",
+        ((0, 3), (4, 7), (8, 13)),
+        True,
+    )
+    assert first.spans() == [Span(4, 13, "LOC")] and (data.level, data.kind, len(data)) == ("words", "entities", 2)
+    assert read(tmp_path, "a DT O\nb NN B-X\n", column="1").kind == "classes"
+
+
+def test_files_of_characters_keep_their_blanks(tmp_path):
+    data = read(tmp_path, KLUE)
+    assert (data.level, [s.text for s in data.sentences]) == ("characters", ["강은 길다", "서울"])
+    assert [s.spans() for s in data.sentences] == [[Span(0, 1, "LC")], [Span(0, 2, "LC")]]
+    bare = read(tmp_path, "강\n은\n길\n", purpose="predict", level="characters")
+    assert bare.sentences[0].text == "강은길" and bare.sentences[0].tags == ()
+
+
+def test_conllu_gives_the_text_as_it_was_written(tmp_path):
+    rows = [("1", "It", "PRON", "_"), ("2", "rains", "VERB", "SpaceAfter=No"), ("3", ".", "PUNCT", "_")]
+    text = "# text = It rains.\n" + "\n".join(
+        "\t".join([n, w, "_", t, "X", "_", "_", "_", "_", m]) for n, w, t, m in rows
+    )
+    data = read(tmp_path, text, "a.conllu")
+    assert data.sentences[0].text == "It rains." and data.sentences[0].tags == ("PRON", "VERB", "PUNCT")
+    assert data.kind == "classes" and set(read(tmp_path, text, column="xpos").sentences[0].tags) == {"X"}
+    with pytest.raises(ConfigError, match=r"no column 'upo'.*'upos'"):
+        read(tmp_path, text, column="upo")
+
+
+def test_objects_hold_tokens_with_tags_or_a_text_with_spans(tmp_path):
+    lines = '{"tokens": ["a", "b"], "ner_tags": ["O", "B-X"]}\n'
+    assert read(tmp_path, lines, "a.jsonl").sentences[0].spans() == [Span(2, 3, "X")]
+    record = {"text": "👩‍🔬 in Séoul", "spans": [{"start": 7, "end": 12, "label": "LOC"}]}
+    data = read(tmp_path, json.dumps([record]), "a.json")
+    assert data.level == "characters" and data.sentences[0].spans() == [Span(7, 12, "LOC")]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("", "a.txt", "no sentence"),
+        ("a\tO\nb\nc\tO", "a.txt", r"line 2: 1 columns \(b\); the tag was expected in column 1"),
+        ("\tO\na\tB-X\n", "a.txt", "word 1 is empty"),
+        ('{"tokens": ["a"], "tags": ["O", "O"]}', "a.jsonl", "1 tokens need a list 'tags'"),
+        ('{"tokens": []}', "a.jsonl", "expected 'text' and 'spans'"),
+        ('{"text": "abc"}', "a.jsonl", "a list 'spans'"),
+        ('{"text": "abc", "spans": [{"start": 1, "end": 9, "label": "x"}]}', "a.jsonl", "1:9 is empty or outside"),
+        ('{"text": "abc", "spans": [{"start": 1, "end": true, "label": "x"}]}', "a.jsonl", "a span needs"),
+        (
+            '{"text": "abc", "spans": [{"start": 1, "end": 3, "label": "x"}, {"start": 0, "end": 2, "label": "y"}]}',
+            "a.jsonl",
+            r"0:2 \(y\) and 1:3 \(x\) overlap",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path, text, name, words):
+    with pytest.raises(DataError, match=words):
+        read(tmp_path, text, name)
+
+
+def test_a_column_by_name_is_one_of_conllu(tmp_path):
+    with pytest.raises(ConfigError, match="a name of CoNLL-U"):
+        read(tmp_path, "a\tO\n", column="upos")
+
+
+def test_the_real_files_have_the_published_numbers_of_sentences(data_folder):
+    for path, number, level, kind in (
+        ("tagging/ud_en_ewt/dev.conllu.xz", 2001, "words", "classes"),
+        ("tagging/conll2000/test.txt.xz", 2012, "words", "entities"),
+        ("tagging/wnut17/emerging.dev.conll", 1009, "words", "entities"),
+        ("tagging/wikiann_en/dev.txt.xz", 10000, "words", "entities"),
+        ("tagging/uner_en_ewt/dev.iob2.xz", 2001, "words", "entities"),
+        ("ko/klue_ner/part_dev.tsv.xz", 500, "characters", "entities"),
+        ("ko/ud_gsd/dev.conllu.xz", 950, "words", "classes"),
+    ):
+        data = read_tagged(data_folder / path, purpose="train")
+        assert (len(data), data.level, data.kind) == (number, level, kind), path
