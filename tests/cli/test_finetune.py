@@ -37,7 +37,7 @@ def test_another_task_is_answered_with_those_there_are(run, world, tmp_path, cap
         "--out",
         str(tmp_path / "x"),
     ]
-    assert main(["finetune", "coref", *arguments]) == 2
+    assert main(["finetune", "poetry", *arguments]) == 2
     assert "qa" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 

@@ -61,5 +61,25 @@ def test_a_missing_file_is_named(files, capsys):
 
 def test_a_task_that_does_not_exist_is_wrong_use(files, capsys):
     gold, predicted = files
-    assert main(["score", "coref", "--data", str(gold), "--predictions", str(predicted)]) == 2
+    assert main(["score", "poetry", "--data", str(gold), "--predictions", str(predicted)]) == 2
     assert "qa" in capsys.readouterr().err
+
+
+def test_coreference_has_every_metric_with_recall_precision_and_f1(tmp_path, capsys):
+    files = []
+    for name, marks in (("key", ["(1)", "(1)", "(2)", "(2)"]), ("said", ["(1)", "(1)", "-", "-"])):
+        lines = [f"a\t0\t{k}\tw{k}\t-\t{mark}" for k, mark in enumerate(marks)]
+        path = tmp_path / f"{name}.conll"
+        path.write_text("\n".join(["#begin document (a); part 000", *lines, "#end document"]) + "\n")
+        files.append(str(path))
+    arguments = ["score", "coref", "--data", files[0], "--predictions", files[1]]
+    assert main([*arguments, "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    for metric in ("muc", "b_cubed", "ceaf_m", "ceaf_e", "lea", "blanc"):
+        assert scores[metric].keys() == {"recall", "precision", "f1"}
+    assert scores["muc"] == {"recall": 50.0, "precision": 100.0, "f1": pytest.approx(200 / 3)}
+    assert scores["conll_f1"] == pytest.approx(200 / 3)
+    assert main(arguments) == 0
+    assert "mean F1 of MUC, B-cubed and CEAF-e 66.67" in capsys.readouterr().out
+    assert main([*arguments, "--null-threshold", "1"]) == 2
+    assert "no use for --null-threshold" in capsys.readouterr().err

@@ -40,6 +40,12 @@ def test_moving_takes_every_tensor_along_and_changes_nothing_else():
     assert (moved.counts, moved.ids, moved.sequences.lengths) == ({"mlm": 2}, (8, 9), (3, 4))
 
 
+def test_tuples_of_targets_move_with_their_tensors():
+    moved = to_device((Wanted(positions=torch.arange(2)), torch.arange(3), 4), "meta")
+    assert isinstance(moved, tuple) and moved[2] == 4
+    assert moved[0].positions.device.type == moved[1].device.type == "meta"
+
+
 def test_what_is_no_tensor_stays_as_it_is():
     for value in (3, "text", None, (1, 2)):
         assert to_device(value, "meta") is value

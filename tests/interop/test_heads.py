@@ -6,7 +6,7 @@ from spanwise.errors import ConfigError
 from spanwise.interop.heads import TITLES, form_of, make_head, size_of
 from spanwise.interop.tables import BY_MODEL_TYPE
 
-SIZES = {"sbo": (6, 10), "classification": (3,), "tagging": (5,)}
+SIZES = {"sbo": (6, 10), "classification": (3,), "tagging": (5,), "coref": (6, 4, 5, 2, 3, 1)}
 
 
 @pytest.mark.parametrize("name", TITLES)

@@ -120,6 +120,16 @@ def test_a_checkpoint_whose_encoder_cannot_serve_the_recipe_is_refused(tiny_stor
         check_inputs(replace(small(), format=SplitSegments(max_length=64)), tiny_store, checkpoint)
 
 
+def test_masked_language_modelling_is_refused_on_the_weights_of_a_causal_encoder(tiny_store, tmp_path):
+    """GPT-1's folder, whatever the recipe's own encoder would be."""
+    gpt = replace(small().encoder, causal=True, embedding_norm=False, num_token_types=0, activation="gelu_tanh")
+    model = build_model(replace(small(), encoder=gpt), tiny_store.vocabulary.size)
+    write_folder(tmp_path / "gpt", model.encoder, {}, tiny_store.tokenizer())
+
+    with pytest.raises(CheckpointError, match=r"gpt does not fit the recipe: objective 'mlm'.*causal=true"):
+        check_inputs(small(), tiny_store, read_folder(tmp_path / "gpt"))
+
+
 def test_a_masking_and_a_replacement_that_undo_each_other_are_refused():
     clm = replace(small(), encoder=replace(small().encoder, causal=True), objectives={"clm": CausalLM()})
     with pytest.raises(ConfigError, match="GeometricSpans hides tokens and replacement NoReplacement"):

@@ -5,7 +5,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS, cut_long, split_sentences
+from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS, cut_long, sentence_ranges, split_sentences
 
 
 def solid(text: str) -> str:
@@ -53,3 +53,18 @@ def test_time_is_linear_in_the_length_of_a_paragraph():
 
     seconds(5_000)
     assert seconds(40_000) < 4 * seconds(20_000) + 0.2
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from("Ab. 한!\n\r\t🙂\u2029'\"中"), max_size=80), st.sampled_from(["en", "ko", "xx"]))
+def test_ranges_of_sentences_hold_every_character_and_end_at_line_breaks(text, language):
+    ranges = sentence_ranges(text, language)
+    covered = [place for start, end in ranges for place in range(start, end)]
+    assert covered == sorted(set(covered))
+    assert set(covered) >= {place for place, character in enumerate(text) if not character.isspace()}
+    for start, end in ranges:
+        assert text[start:end] == text[start:end].strip() and len(text[start:end].splitlines()) == 1
+
+
+def test_a_line_break_ends_a_sentence():
+    assert sentence_ranges(" Yes. No.\n\nWell") == [(1, 5), (6, 9), (11, 15)]

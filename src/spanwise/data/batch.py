@@ -50,9 +50,11 @@ class Batch:
 
 
 def to_device(value: Any, device: torch.device | str) -> Any:
-    """Move the tensors inside a frozen dataclass of targets; everything else stays."""
+    """Move the tensors inside a frozen dataclass of targets, or a tuple of such; everything else stays."""
     if isinstance(value, Tensor):
         return value.to(device, non_blocking=True)
+    if isinstance(value, tuple) and any(isinstance(item, Tensor) or dataclasses.is_dataclass(item) for item in value):
+        return tuple(to_device(item, device) for item in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         changes = {f.name: to_device(getattr(value, f.name), device) for f in dataclasses.fields(value) if f.init}
         return dataclasses.replace(value, **changes)

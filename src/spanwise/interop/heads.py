@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
 from spanwise.nn.qa_head import QuestionAnsweringHead
@@ -29,6 +30,7 @@ TITLES = {
     "classification": "sequence classification",
     "tagging": "token classification",
     "multiple_choice": "multiple choice",
+    "coref": "coreference",
 }
 READ_SEQUENCES = ("classification", "multiple_choice")  # heads that have a form
 SIZED_BY = {"sbo": "positions.weight", "classification": "out.weight", "tagging": "out.weight"}
@@ -45,7 +47,8 @@ _PLAIN: dict[str, Callable[[Encoder], nn.Module]] = {
 def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm = "pooled") -> nn.Module:
     """A head with weights yet to be set.
 
-    size: labels of "classification" and "tagging"; positions and position size of "sbo"; () elsewhere.
+    size: labels of "classification" and "tagging"; positions and position size of "sbo"; `HeadSizes` of "coref" as a
+    tuple; () elsewhere.
     form: of "classification" and "multiple_choice".
 
     Raises:
@@ -55,6 +58,8 @@ def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm =
         return _PLAIN[name](encoder)
     if name == "sbo":
         return SpanBoundaryHead(encoder.config, encoder.word_embedding, *size)
+    if name == "coref":
+        return CoreferenceHead(encoder.config, HeadSizes.from_tuple(size))
     if name == "tagging":
         return TokenClassificationHead(encoder.config, size[0])
     if name in READ_SEQUENCES:
@@ -64,6 +69,8 @@ def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm =
 
 def size_of(name: str, tensors: Mapping[str, Tensor]) -> Size:
     """The `size` that `make_head` needs for a head with these tensors."""
+    if name == "coref":
+        return HeadSizes.of_tensors(tensors).as_tuple()
     table = tensors.get(SIZED_BY.get(name, ""))
     if table is None or table.ndim != 2:
         return (15, 200) if name == "sbo" else (1,) if name in SIZED_BY else ()

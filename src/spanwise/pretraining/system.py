@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, overload
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from spanwise.config.parts import field_names
 from spanwise.data.token_store import TokenStore
@@ -149,8 +151,21 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
 
 def outline_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
     """The model in shapes alone, without memory for a weight: to be counted, not run."""
-    with torch.device("meta"):
+    with torch.device("meta"), _Unfilled():
         return _assemble(recipe, Encoder(recipe.encoder.config(vocab_size)))
+
+
+class _Unfilled(TorchFunctionMode):
+    """Leaves weights as they come. Torch draws initial values for shapes without memory, too, and imports its compiler
+    for that: seconds for nothing."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__module__", None) == torch.nn.init.__name__:
+            return kwargs["tensor"] if "tensor" in kwargs else args[0]
+        return func(*args, **kwargs)
 
 
 def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:

@@ -18,6 +18,7 @@ TASKS = {
     "qa": "spanwise.tasks.qa.recipe:RECIPES",
     "classification": "spanwise.tasks.classification.recipe:RECIPES",
     "tagging": "spanwise.tasks.tagging.recipe:RECIPES",
+    "coref": "spanwise.tasks.coref.recipe:RECIPES",
 }
 
 

@@ -101,8 +101,8 @@ def finetune(
         task = task.taught_by(train_data)
         built, kept_heads = _build(checkpoint, plan, task, reset_weights, log)
         config = built.encoder.config
-        features = task.featurize(train_data, words, config, training=True)
-        for line in task.describe(train_data, features):
+        features = built.task.featurize(train_data, words, config, training=True)
+        for line in built.task.describe(train_data, features):
             log.say(line)
         dev_scorer = None if dev_data is None else _DevScorer(built, dev_data, words, plan.training.precision)
         source = EpochBatches(
@@ -143,7 +143,7 @@ def finetune(
             log=log,
             identity=identity,
             device=device,
-            flops_per_token=_flops_per_token(config, features.lengths_W),
+            flops_per_token=_flops_per_token(config, getattr(features, "sequence_lengths", features.lengths_W)),
             resume_command=resume_command,
         )
         scores: dict[str, Any] = {}

@@ -22,17 +22,42 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     than `MAX_SENTENCE_CHARACTERS` is read through a window: the last, maybe unfinished, sentence of a window is
     carried into the next one.
     """
-    found: list[str] = []
+    return [paragraph[start:end] for start, end in _stripped_ranges(paragraph, language)]
+
+
+def sentence_ranges(text: str, language: str = "en") -> list[tuple[int, int]]:
+    """The sentences of a text of any number of paragraphs, as half-open ranges of its characters.
+
+    A line break ends a sentence. The ranges are in order, do not overlap, begin and end without white space, and hold
+    every character that is not white space.
+    """
+    found = []
+    begin = 0
+    for line in text.splitlines(keepends=True):
+        found += [(begin + start, begin + end) for start, end in _stripped_ranges(line, language)]
+        begin += len(line)
+    return found
+
+
+def _stripped_ranges(paragraph: str, language: str) -> list[tuple[int, int]]:
+    """Sentences of one paragraph without outer white space; empty ones are left out."""
+    pieces: list[str] = []
     start = 0
     while len(paragraph) - start > MAX_SENTENCE_CHARACTERS:
         window = cut_at_white_space(paragraph[start : start + MAX_SENTENCE_CHARACTERS])
-        pieces = _segment(window, language)
-        if len(pieces) > 1:
-            pieces.pop()
-        start += sum(map(len, pieces))
-        found += pieces
-    found += _segment(paragraph[start:], language)
-    return [sentence for piece in found if (sentence := piece.strip())]
+        found = _segment(window, language)
+        if len(found) > 1:
+            found.pop()
+        start += sum(map(len, found))
+        pieces += found
+    pieces += _segment(paragraph[start:], language)
+    ranges, begin = [], 0
+    for piece in pieces:
+        end = begin + len(piece)
+        if piece.strip():
+            ranges.append((end - len(piece.lstrip()), begin + len(piece.rstrip())))
+        begin = end
+    return ranges
 
 
 def cut_long(text: str) -> list[str]:

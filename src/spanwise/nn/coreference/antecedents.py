@@ -1,0 +1,178 @@
+"""Which earlier span each span goes back to: a cheap score chooses candidates, an expensive one decides.
+
+Coarse: both mention scores, a bilinear product, the distance in spans; the best `num_antecedents` earlier spans stay.
+Fine: a feed-forward network over both vectors, their product and features (same speaker, genre, distance in spans,
+distance in segments). Their sum is the score of a pair; "no antecedent" has the score 0.
+
+All k rows are worked through in chunks, so no product over all pairs is ever held.
+
+Letters: k spans, c antecedents each, r rows of a chunk, G size of a span's vector, P size of a feature, F hidden layer.
+Source: Lee et al. 2018, sections 3 and 4; FAMILY section 5.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from spanwise.nn.coreference.spans import TwoLayers
+from spanwise.nn.dropout import dropout
+
+NUM_DISTANCES = 10  # buckets: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more
+
+
+def distance_bucket(distance: Tensor) -> Tensor:
+    """The bucket of each distance (int64, 0 or more)."""
+    log2 = torch.frexp(distance.double())[1].long() - 1
+    return torch.where(distance <= 4, distance, log2 + 3).clamp(max=NUM_DISTANCES - 1)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The k spans of a document that are kept, in order of position.
+
+    vectors_kG; mention_k scores; speaker_k and segment_k int64 of each span's first piece; genre a number.
+    """
+
+    vectors_kG: Tensor
+    mention_k: Tensor
+    speaker_k: Tensor
+    segment_k: Tensor
+    genre: int
+
+
+@dataclass(frozen=True)
+class Antecedents:
+    """Candidates for each of k spans: `index_kc` into the spans, `scores_kc` (minus infinity where not `valid_kc`)."""
+
+    index_kc: Tensor
+    valid_kc: Tensor
+    scores_kc: Tensor
+
+
+class AntecedentScorer(nn.Module):
+    """Scores pairs of spans, coarse to fine.
+
+    chunk_rows, chunk_pairs: rows of the coarse product and pairs of the fine one that are worked on at once.
+    """
+
+    def __init__(
+        self,
+        vector_size: int,
+        *,
+        num_genres: int,
+        num_segments: int,
+        feature_size: int,
+        ffn_size: int,
+        dropout: float,
+        gated: bool,
+    ) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.source = nn.Linear(vector_size, vector_size)
+        self.coarse_distance = nn.Embedding(NUM_DISTANCES, feature_size)
+        self.coarse_distance_out = nn.Linear(feature_size, 1)
+        self.same_speaker = nn.Embedding(2, feature_size)
+        self.genre = nn.Embedding(num_genres, feature_size)
+        self.distance = nn.Embedding(NUM_DISTANCES, feature_size)
+        self.segments_apart = nn.Embedding(num_segments, feature_size)
+        self.pair = TwoLayers(3 * vector_size + 4 * feature_size, ffn_size, dropout)
+        self.gate = nn.Linear(2 * vector_size, vector_size) if gated else None
+        self.chunk_rows, self.chunk_pairs = 256, 1024
+
+    def forward(self, spans: Spans, *, num_antecedents: int, depth: int) -> Antecedents:
+        """depth: how often the pairs are scored; before each but the first, vectors move to their antecedents'.
+
+        Source: Lee et al. 2018, section 3 (higher order). The coarse scores are not computed again.
+        """
+        index_kc, valid_kc, coarse_kc = self.coarse(spans, num_antecedents)
+        vectors_kG = spans.vectors_kG
+        for turn in range(depth):
+            refine = self.gate is not None and turn + 1 < depth
+            scores_kc, vectors_kG = self._fine(spans, vectors_kG, index_kc, valid_kc, coarse_kc, refine=refine)
+        return Antecedents(index_kc, valid_kc, scores_kc)
+
+    def coarse(self, spans: Spans, num_antecedents: int) -> tuple[Tensor, Tensor, Tensor]:
+        """The best earlier spans of each: index, whether there is one, coarse score. All [k, c], c = min(number, k)."""
+        k = len(spans.mention_k)
+        c = min(num_antecedents, k)
+        device = spans.mention_k.device
+        source_kG = dropout(self.source(spans.vectors_kG), self.dropout, self.training)
+        target_kG = dropout(spans.vectors_kG, self.dropout, self.training)
+        buckets = dropout(self.coarse_distance.weight, self.dropout, self.training)
+        place_k = torch.arange(k, device=device)
+        by_distance_k = self.coarse_distance_out(buckets).squeeze(-1)[distance_bucket(place_k)]
+        found: list[tuple[Tensor, Tensor, Tensor]] = []
+        for begin in range(0, k, self.chunk_rows):
+            end = min(begin + self.chunk_rows, k)
+            num_columns = max(end, c)  # later spans are no antecedents
+            apart = place_k[begin:end, None] - place_k[None, :num_columns]
+            scores = source_kG[begin:end] @ target_kG[:num_columns].T
+            scores = scores + spans.mention_k[begin:end, None] + spans.mention_k[None, :num_columns]
+            scores = scores + by_distance_k[apart.clamp(min=0)]
+            scores = scores.masked_fill(apart <= 0, -torch.inf)
+            index = scores.detach().topk(c, dim=1).indices
+            # by position, so that equal scores are decided the same way everywhere; what is no antecedent comes last
+            index = torch.where(apart.gather(1, index) > 0, index, k).sort(dim=1).values
+            valid = index < k
+            index = index.masked_fill(~valid, 0)
+            found.append((index, valid, scores.gather(1, index).masked_fill(~valid, -torch.inf)))
+        if not found:
+            none = torch.zeros((0, 0), device=device)
+            return none.long(), none.bool(), none
+        index_kc, valid_kc, coarse_kc = (torch.cat(parts) for parts in zip(*found, strict=True))
+        return index_kc, valid_kc, coarse_kc
+
+    def _fine(
+        self, spans: Spans, vectors_kG: Tensor, index_kc: Tensor, valid_kc: Tensor, coarse_kc: Tensor, *, refine: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Scores of all pairs [k, c], and with `refine` the spans' next vectors [k, G]."""
+        k, c = index_kc.shape
+        if not c:
+            return coarse_kc, vectors_kG
+        G, P = vectors_kG.shape[1], self.distance.embedding_dim
+        weight = self.pair.hidden.weight
+        of_span, of_antecedent, of_product, of_features = weight.split([G, G, G, 4 * P], dim=1)
+        antecedent_kF = F.linear(vectors_kG, of_antecedent)
+        place_k = torch.arange(k, device=index_kc.device)
+        scores, moved = [], []
+        num_rows = max(1, self.chunk_pairs // c)
+        for begin in range(0, k, num_rows):
+            rows = slice(begin, begin + num_rows)
+            index_rc = index_kc[rows]
+            own_rG, other_rcG = vectors_kG[rows], vectors_kG[index_rc]
+            features = self._features(spans, place_k[rows], index_rc)
+            before_relu = F.linear(own_rG[:, None] * other_rcG, of_product)
+            before_relu = before_relu + F.linear(own_rG, of_span, self.pair.hidden.bias)[:, None]
+            before_relu = before_relu + antecedent_kF[index_rc] + F.linear(features, of_features)
+            scores_rc = coarse_kc[rows] + self.pair.score(before_relu)
+            scores_rc = scores_rc.masked_fill(~valid_kc[rows], -torch.inf)
+            scores.append(scores_rc)
+            if refine:
+                moved.append(self._moved(own_rG, other_rcG, scores_rc))
+        return torch.cat(scores), torch.cat(moved) if refine else vectors_kG
+
+    def _features(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> Tensor:
+        """Embedded features of pairs, [r, c, 4P]."""
+        same = (spans.speaker_k[place_r][:, None] == spans.speaker_k[index_rc]).long()
+        segments = (spans.segment_k[place_r][:, None] - spans.segment_k[index_rc]).clamp(
+            0, self.segments_apart.num_embeddings - 1
+        )
+        parts = [
+            self.same_speaker(same),
+            self.genre(torch.full_like(index_rc, spans.genre)),
+            self.distance(distance_bucket((place_r[:, None] - index_rc).clamp(min=0))),
+            self.segments_apart(segments),
+        ]
+        return dropout(torch.cat(parts, dim=-1), self.dropout, self.training)
+
+    def _moved(self, own_rG: Tensor, other_rcG: Tensor, scores_rc: Tensor) -> Tensor:
+        """Each span's vector, moved by a gate towards the mean of its antecedents (itself, where it has none)."""
+        assert self.gate is not None
+        chance_ra = torch.softmax(F.pad(scores_rc, (1, 0)), dim=1)
+        mean_rG = chance_ra[:, :1] * own_rG + (chance_ra[:, None, 1:] @ other_rcG).squeeze(1)
+        gate_rG = torch.sigmoid(self.gate(torch.cat([own_rG, mean_rG], dim=1)))
+        return gate_rG * mean_rG + (1.0 - gate_rG) * own_rG

@@ -1,0 +1,288 @@
+"""Coreference as a task: every step from a file to its scores, with the paper's options.
+
+Letters: T tokens in the pack, D hidden size.
+Source: Joshi et al. 2019 (BERT for coreference), 2020 (SpanBERT, appendix B); FAMILY section 5.5.
+Differs: the loss of a step is the mean over spans (the released code adds them up, so that long documents weigh more,
+7D-6); a genre that training never saw is "none" (7D-9).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from spanwise.config import part
+from spanwise.data.batch import Batch, to_device
+from spanwise.errors import ConfigError, DataError
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
+from spanwise.nn.coreference.loss import CoreferenceLoss, antecedent_loss, mention_loss
+from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
+from spanwise.tasks.coref.documents import NO_GENRE, CoreferenceData, genre_of
+from spanwise.tasks.coref.encode import document_states
+from spanwise.tasks.coref.features import (
+    MENTIONS,
+    TARGET,
+    CoreferenceFeatures,
+    CoreferenceTargets,
+    cut_segments,
+)
+from spanwise.tasks.coref.files import clusters_table, prediction_texts, score_files, score_predictions
+from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
+from spanwise.tasks.coref.reader import OnError, Purpose, read_coreference
+from spanwise.tasks.frames import frames_of
+from spanwise.text.tokenizers import Tokenizer
+
+PAPER_SEGMENT_LENGTH = 384
+
+
+@part("coreference")
+class Coreference:
+    """Find the spans of a document that mean the same thing."""
+
+    max_segment_length: int | None = None  # tokens that see one another; None: 384, or all positions of the encoder
+    max_training_segments: int = 3  # of a longer document a new window of as many is shown in every epoch
+    max_width: int = 30  # pieces of the longest mention
+    spans_per_piece: float = 0.4  # how many spans are kept
+    max_spans: int = 3900  # and how many at most
+    keep_gold: bool = False  # in training gold mentions are among the spans kept, whatever their score
+    num_antecedents: int = 50  # that the fine score decides among
+    depth: int = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
+    ffn_size: int = 3000
+    feature_size: int = 20
+    dropout: float = 0.3  # in the head
+    genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
+    mention_loss_weight: float | None = None  # None: 1 where the training data has clusters of one mention, else 0
+
+    part_name: ClassVar[str]
+    head_name: ClassVar[str] = "coref"
+    target_name: ClassVar[str] = TARGET
+    main_score: ClassVar[str] = "conll_f1"
+    score_options: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        names = ("max_training_segments", "max_width", "max_spans", "num_antecedents", "depth", "ffn_size")
+        for name in (*names, "feature_size"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"task.{name} must be at least 1, got {getattr(self, name)}.")
+        if not self.spans_per_piece > 0:
+            raise ConfigError(f"task.spans_per_piece must be above 0, got {self.spans_per_piece}.")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"task.dropout must be at least 0 and below 1, got {self.dropout}.")
+        if self.mention_loss_weight is not None and self.mention_loss_weight < 0:
+            raise ConfigError(f"task.mention_loss_weight must not be below 0, got {self.mention_loss_weight}.")
+        length = self.max_segment_length
+        if length is not None and length < 8:
+            raise ConfigError(f"task.max_segment_length {length} leaves no room for text; use 8 or more.")
+
+    @property
+    def finds_singletons(self) -> bool:
+        """Whether a mention without antecedent can be told from a span that is none."""
+        return bool(self.mention_loss_weight)
+
+    def read(self, path: Any, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
+        return read_coreference(path, purpose=purpose, errors=errors)
+
+    def check_pair(self, train: CoreferenceData, dev: CoreferenceData) -> None:
+        """Any two sets go together: one with singletons and one without give lower scores, no wrong ones."""
+
+    def taught_by(self, train: CoreferenceData) -> Coreference:
+        """Knows the genres of the training data, and learns to tell mentions where lone ones are annotated."""
+        genres = tuple(sorted({genre_of(document) for document in train.documents} - {NO_GENRE}))
+        weight = self.mention_loss_weight
+        if weight is None:
+            weight = 1.0 if train.num_singletons else 0.0
+        return dataclasses.replace(self, genres=(NO_GENRE, *genres), mention_loss_weight=weight)
+
+    def featurize(
+        self, data: CoreferenceData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
+    ) -> CoreferenceFeatures:
+        """Documents in segments for `config`'s encoder; in training, documents without a piece are left out.
+
+        Raises: ConfigError for segments longer than the encoder has positions; DataError where there is nothing to
+        train on.
+        """
+        length = self.max_segment_length or min(PAPER_SEGMENT_LENGTH, config.max_positions)
+        if length > config.max_positions:
+            raise ConfigError(
+                f"task.max_segment_length {length} is more than the encoder's {config.max_positions} positions; "
+                "lower it."
+            )
+        frame, _ = frames_of(tokenizer)
+        documents = cut_documents(data.documents, tokenizer)
+        if training:
+            documents = [document for document in documents if len(document)]
+            if not documents:
+                raise DataError(f"{data.source} has no word that this tokenizer keeps a piece of.")
+        borders, shown_W2 = cut_segments(documents, length - frame.num_specials)
+        places = {genre: place for place, genre in enumerate(self.genres)}
+        return CoreferenceFeatures(
+            documents=tuple(documents),
+            borders=borders,
+            shown_W2=shown_W2,
+            genre_W=np.array([places.get(document.genre, 0) for document in documents], dtype=np.int64),
+            frame=frame,
+            max_width=self.max_width,
+            spans_per_piece=self.spans_per_piece,
+            max_spans=self.max_spans,
+            max_segments=self.max_training_segments if training else None,
+            with_mention_loss=self.finds_singletons,
+            keep_gold=self.keep_gold and training,
+        )
+
+    def describe(self, data: CoreferenceData, features: CoreferenceFeatures) -> list[str]:
+        """What a person should know about the data before training on it."""
+        num_mentions = sum(len(document.gold_M3) for document in features.documents)
+        num_segments = [len(borders) - 1 for borders in features.borders]
+        num_long = sum(number > self.max_training_segments for number in num_segments)
+        num_clusters = sum(len(np.unique(document.gold_M3[:, 2])) for document in features.documents)
+        lines = [
+            f"{len(features):,} documents in {sum(num_segments):,} segments "
+            f"({sum(map(len, features.documents)):,} pieces), {num_mentions:,} mentions in {num_clusters:,} clusters, "
+            f"{data.num_singletons:,} of one mention; genres: {', '.join(self.genres)}"
+        ]
+        for number, words in (
+            (num_long, f"documents are longer: {self.max_training_segments} segments in a row of each are shown"),
+            (len(data.documents) - len(features), "documents are left out: the tokenizer keeps nothing of them"),
+            (
+                sum(document.num_unreachable for document in features.documents),
+                "mentions are lost: the tokenizer keeps nothing of them",
+            ),
+            (
+                sum(map(self._num_out_of_reach, features.documents)),
+                f"mentions can't be found: longer than {self.max_width} pieces, or of two sentences",
+            ),
+            (data.num_repeated_mentions, "mentions stand twice and count where they stand first"),
+            (data.num_dropped_mentions, "mentions were dropped: they do not lie in their document"),
+        ):
+            if number:
+                lines.append(f"{number:,} {words}")
+        return lines
+
+    def _num_out_of_reach(self, document: DocumentPieces) -> int:
+        first, last = document.gold_M3[:, 0], document.gold_M3[:, 1]
+        across = document.sentence_T[first] != document.sentence_T[last - 1]
+        return int((across | (last - first > self.max_width)).sum())
+
+    def build_head(self, config: EncoderConfig) -> nn.Module:
+        sizes = HeadSizes(
+            ffn_size=self.ffn_size,
+            feature_size=self.feature_size,
+            max_width=self.max_width,
+            num_genres=len(self.genres),
+            num_segments=self.max_training_segments,
+            gated=self.depth > 1,
+        )
+        return CoreferenceHead(config, sizes, dropout=self.dropout)
+
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, CoreferenceLoss]:
+        """The antecedent loss, and with a weight the mention loss, summed over the spans that are kept."""
+        assert isinstance(head, CoreferenceHead)
+        head.set_dropout(self.dropout)
+        targets: CoreferenceTargets = batch.targets[TARGET]
+        found: list[tuple[CoreferenceLoss, CoreferenceLoss]] = []
+        for rows, document, gold_M3 in zip(targets.rows, targets.documents, targets.gold, strict=True):
+            linked = head(hidden_TD[rows], document, num_antecedents=self.num_antecedents, depth=self.depth)
+            cluster_k = gold_clusters(linked.start_k, linked.end_k, gold_M3)
+            found.append((antecedent_loss(linked.antecedents, cluster_k), mention_loss(linked.mention_k, cluster_k)))
+        losses = {TARGET: _total([antecedent for antecedent, _ in found], 1.0)}
+        if self.mention_loss_weight:
+            losses[MENTIONS] = _total([mention for _, mention in found], self.mention_loss_weight)
+        return losses
+
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[Links]:
+        """The links of whole documents in one pack."""
+        assert isinstance(head, CoreferenceHead)
+        targets: CoreferenceTargets = batch.targets[TARGET]
+        return [
+            self._links(head, hidden_TD[rows].float(), document)
+            for rows, document in zip(targets.rows, targets.documents, strict=True)
+        ]
+
+    def outputs(
+        self,
+        encode: Callable[[Batch], Tensor],
+        head: nn.Module,
+        features: CoreferenceFeatures,
+        pack_tokens: int,
+    ) -> Iterator[Links]:
+        """The links of every document, in order; segments of several documents share packs."""
+        assert isinstance(head, CoreferenceHead)
+        for row, states in enumerate(document_states(encode, features, pack_tokens)):
+            num_segments = len(features.borders[row]) - 1
+            hidden_TD = states.pop()  # the only reference: freed as soon as spans are chosen
+            if not len(hidden_TD):
+                yield no_links(num_segments)
+                continue
+            chosen = head.choose(hidden_TD, to_device(features.tensors(row), hidden_TD.device))
+            del hidden_TD
+            linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth)
+            yield best_links(linked, num_segments)
+
+    def _links(self, head: CoreferenceHead, hidden_TD: Tensor, document: Any) -> Links:
+        linked = head(hidden_TD, document, num_antecedents=self.num_antecedents, depth=self.depth)
+        return best_links(linked, int(document.segment_T[-1]) + 1)
+
+    def decode(self, data: CoreferenceData, features: CoreferenceFeatures, outputs: Sequence[Links]) -> Predictions:
+        """Clusters of every document; of one mention only where the model was taught to tell mentions."""
+        return Predictions(
+            clusters=decode(features.documents, outputs, singletons=self.finds_singletons),
+            documents=tuple(zip(data.documents, (document.text for document in features.documents), strict=True)),
+            gap=data.gap,
+            num_segments=tuple(links.num_segments for links in outputs),
+        )
+
+    def facts(self) -> list[str]:
+        """For the model card."""
+        length = self.max_segment_length or PAPER_SEGMENT_LENGTH
+        return [
+            f"Coreference: text is encoded in independent segments of at most {length} tokens; mentions have at most "
+            f"{self.max_width} word pieces and lie in one sentence.",
+            f"Genres it was taught: {', '.join(self.genres)}.",
+            "Mentions that nothing goes back to are " + ("found." if self.finds_singletons else "not found."),
+        ]
+
+    def tune(self, data: CoreferenceData, predictions: Predictions) -> Coreference:
+        return self
+
+    def score(self, data: CoreferenceData, predictions: Predictions) -> dict[str, Any]:
+        """`conll_f1` and the metrics of the reference scorer; of GAP data its own numbers."""
+        return score_predictions(data, predictions)
+
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+        return clusters_table(scores)
+
+    def prediction_files(self, predictions: Predictions) -> Mapping[str, Any]:
+        """JSON lines first; CoNLL columns where documents have words; GAP's own answers for its examples."""
+        return prediction_texts(predictions)
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+        """Score a file of clusters (CoNLL columns or JSON lines), or of GAP answers."""
+        return score_files(data, predictions)
+
+
+def gold_clusters(start_k: Tensor, end_k: Tensor, gold_M3: Tensor) -> Tensor:
+    """The gold cluster of each span, 0 where it is no mention. gold_M3 is sorted."""
+    if not len(gold_M3):
+        return torch.zeros_like(start_k)
+    base = int(gold_M3[:, 1].max()) + 1
+    beyond = end_k >= base
+    gold_M = gold_M3[:, 0] * base + gold_M3[:, 1]
+    span_k = start_k * base + end_k.clamp(max=base - 1)
+    place_k = torch.searchsorted(gold_M, span_k).clamp(max=len(gold_M) - 1)
+    is_gold = (gold_M[place_k] == span_k) & ~beyond
+    return torch.where(is_gold, gold_M3[place_k, 2], torch.zeros_like(start_k))
+
+
+def _total(losses: list[CoreferenceLoss], weight: float) -> CoreferenceLoss:
+    return CoreferenceLoss(
+        sum=torch.stack([loss.sum for loss in losses]).sum() * weight,
+        num_correct=torch.stack([loss.num_correct for loss in losses]).sum(),
+    )

@@ -1,0 +1,93 @@
+"""The whole head: gradients reach every parameter, chunks and dropout do as they say."""
+
+import numpy as np
+import pytest
+import torch
+from tests.nn.coreference.small import small_document, small_head
+from tests.nn.toy import toy_config
+
+from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
+from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
+
+
+def test_every_parameter_gets_a_gradient():
+    head = small_head(gated=True, num_genres=1).train()
+    hidden, document = small_document()
+    document = type(document)(**{**vars(document), "genre": 0})
+    linked = head(hidden.requires_grad_(), document, num_antecedents=8, depth=2)
+    clusters = torch.arange(len(linked.start_k)) % 3
+    (antecedent_loss(linked.antecedents, clusters).sum + mention_loss(linked.mention_k, clusters).sum).backward()
+    without = [name for name, p in head.named_parameters() if p.grad is None or not p.grad.any()]
+    assert without == [] and hidden.grad.any()
+
+
+def test_gradients_are_those_of_finite_differences():
+    head = small_head(gated=True).double()
+    hidden, document = small_document(9, num_spans=4)
+    always = np.zeros(len(document.start_N), dtype=bool)
+    always[:: len(always) // 4] = True  # the choice of spans is no smooth function: fix it
+    document = type(document)(**{**vars(document), "always_N": always, "num_spans": int(always.sum())})
+
+    def loss(states):
+        scores = head.spans.vectors(states, *borders)
+        mention = head.spans.mention_scores(scores, *borders)
+        from spanwise.nn.coreference.antecedents import Spans
+
+        spans = Spans(scores, mention, document.speaker_T[borders[0]], document.segment_T[borders[0]], 0)
+        found = head.antecedents(spans, num_antecedents=10, depth=2)
+        same = (clusters[:, None] == clusters[found.index_kc]) & found.valid_kc
+        return found.scores_kc[same].sum()
+
+    linked = head.float()(hidden, document)
+    head.double()
+    borders, clusters = (linked.start_k, linked.end_k), torch.arange(len(linked.start_k)) % 2
+    assert torch.autograd.gradcheck(loss, hidden.double().requires_grad_(), eps=1e-6, atol=1e-5)
+
+
+def test_spans_that_are_always_kept_are_kept_first():
+    hidden, document = small_document(num_spans=3)
+    lowest = np.argsort(small_head().spans.candidate_scores(hidden, document.start_N, document.end_N))[:1]
+    always = np.isin(np.arange(len(document.start_N)), lowest)
+    chosen = small_head().choose(hidden, type(document)(**{**vars(document), "always_N": always}))
+    spans = set(zip(chosen.start_k.tolist(), chosen.end_k.tolist(), strict=True))
+    assert (document.start_N[lowest[0]], document.end_N[lowest[0]]) in spans and len(spans) == 3
+
+
+def test_dropout_works_in_training_only_and_its_rate_can_be_changed():
+    head = small_head(dropout=0.0)
+    hidden, document = small_document()
+    plain = head(hidden, document).antecedents.scores_kc
+    assert torch.equal(head.train()(hidden, document).antecedents.scores_kc, plain)
+    head.set_dropout(0.5)
+    assert not torch.equal(head(hidden, document).antecedents.scores_kc, plain)
+    assert torch.equal(head.eval()(hidden, document).antecedents.scores_kc, plain)
+
+
+def test_the_head_computes_in_float32_inside_a_half_precision_run():
+    head = small_head()
+    hidden, document = small_document()
+    plain = head(hidden, document)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = head(hidden, document)
+    assert found.antecedents.scores_kc.dtype == torch.float32
+    assert torch.equal(found.antecedents.scores_kc, plain.antecedents.scores_kc)
+
+
+OTHERS = HeadSizes(ffn_size=7, max_width=3, num_genres=4, num_segments=11, gated=True)
+
+
+@pytest.mark.parametrize("sizes", [HeadSizes(), OTHERS])
+def test_sizes_are_read_off_the_tensors_of_a_head(sizes):
+    assert HeadSizes.from_tuple(sizes.as_tuple()) == sizes
+    small = {name: getattr(sizes, name) for name in ("max_width", "num_genres", "num_segments", "gated")}
+    head = small_head(**small)
+    found = HeadSizes.of_tensors(dict(head.named_parameters()))
+    assert found == head.sizes
+
+
+def test_the_papers_head_has_the_papers_sizes():
+    with torch.device("meta"):
+        head = CoreferenceHead(toy_config(hidden_size=1024, num_heads=16))
+    assert head.spans.vector_size == 3092
+    assert head.antecedents.pair.hidden.in_features == 3 * 3092 + 80 == 9356
+    assert head.antecedents.pair.hidden.out_features == 3000

@@ -1,0 +1,83 @@
+"""Packs of documents: special tokens outside every span, windows of long documents, candidates and gold."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from spanwise.tasks.coref.features import TARGET
+from spanwise.tasks.coref.reader import read_coreference
+
+
+@pytest.fixture(scope="module")
+def features(stories, tokenizer, small_task, small_encoder):
+    data = read_coreference(stories, purpose="train")
+    return small_task.featurize(data, tokenizer, small_encoder.config, training=True)
+
+
+def test_a_pack_holds_the_segments_and_points_at_every_piece_but_the_special_ones(features, tokenizer):
+    batch = features.assemble([3, 0])
+    targets = batch.targets[TARGET]
+    assert batch.ids == (3, 0) and sum(batch.sequences.lengths) == len(batch.input_ids)
+    assert batch.sequences.max_length <= 16
+    for rows, row in zip(targets.rows, (3, 0), strict=True):
+        assert np.array_equal(batch.input_ids[rows], features.documents[row].ids_T)
+    special = torch.ones(len(batch.input_ids), dtype=torch.bool)
+    special[torch.cat(targets.rows)] = False
+    assert set(batch.input_ids[special].tolist()) == {tokenizer.cls_id, tokenizer.sep_id}
+    assert int(special.sum()) == 2 * len(batch.sequences.lengths)
+    assert features.lengths_W[[3, 0]].sum() == len(batch.input_ids)
+    assert sorted(features.sequence_lengths) == sorted(n for r in range(12) for n in features.segment_lengths(r))
+
+
+def test_the_count_is_how_many_spans_are_kept(features):
+    batch = features.assemble([0, 1])
+    kept = [min(d.num_spans, len(d.start_N)) for d in batch.targets[TARGET].documents]
+    assert batch.counts == {TARGET: sum(kept)}
+    assert dataclasses.replace(features, with_mention_loss=True).assemble([0]).counts.keys() == {TARGET, "mentions"}
+
+
+def test_gold_mentions_are_candidates_with_their_clusters(features):
+    for row in range(len(features)):
+        document = features.tensors(row)
+        candidates = set(zip(document.start_N.tolist(), document.end_N.tolist(), strict=True))
+        assert {(a, b) for a, b, _ in features.gold(row).tolist()} <= candidates
+        assert len(features.gold(row)) == 6 and set(features.gold(row)[:, 2]) == {1, 2}
+    kept = dataclasses.replace(features, keep_gold=True).tensors(0)
+    spans = np.stack([kept.start_N, kept.end_N], 1)[kept.always_N]
+    assert spans.tolist() == features.gold(0)[:, :2].tolist()
+    assert features.tensors(0).always_N is None
+
+
+def test_an_epoch_shows_a_window_of_segments_that_depends_on_seed_epoch_and_document_alone(features):
+    short = dataclasses.replace(features, max_segments=1)
+    shown = [short.at_epoch(epoch, 7).shown_W2.tolist() for epoch in range(40)]
+    assert shown == [short.at_epoch(epoch, 7).shown_W2.tolist() for epoch in range(40)]
+    assert shown != [short.at_epoch(epoch, 8).shown_W2.tolist() for epoch in range(40)]
+    for row in range(len(features)):
+        starts = {epoch[row][0] for epoch in shown}
+        assert starts == set(range(len(features.borders[row]) - 1))  # each of them sooner or later
+        assert all(last - first == 1 for first, last in (epoch[row] for epoch in shown))
+    whole = dataclasses.replace(features, max_segments=9)  # more than there are
+    assert whole.at_epoch(0, 7).shown_W2.tolist() == features.shown_W2.tolist()
+
+
+def test_a_window_has_its_own_pieces_candidates_gold_and_segments(features):
+    short = dataclasses.replace(features, max_segments=1)
+    for epoch in range(4):
+        window = short.at_epoch(epoch, 0)
+        begin, end = window.range_of(0)
+        batch = window.assemble([0])
+        (rows,), (document,), (gold,) = (getattr(batch.targets[TARGET], name) for name in ("rows", "documents", "gold"))
+        assert np.array_equal(batch.input_ids[rows], features.documents[0].ids_T[begin:end])
+        assert (document.segment_T == 0).all() and len(document.speaker_T) == end - begin
+        assert document.end_N.max() <= end - begin
+        inside = [m for m in features.documents[0].gold_M3.tolist() if begin <= m[0] and m[1] <= end]
+        assert gold.tolist() == [[a - begin, b - begin, c] for a, b, c in inside]
+
+
+def test_no_candidate_crosses_a_sentence(features):
+    for row in range(len(features)):
+        document, sentences = features.tensors(row), features.documents[row].sentence_T
+        assert (sentences[document.start_N] == sentences[document.end_N - 1]).all()
