@@ -9,6 +9,7 @@ from spanwise import recipes
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
+from spanwise.pretraining.describe import data_path
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import check_inputs, training_source
 from spanwise.text import morphemes
@@ -34,6 +35,12 @@ def test_every_size_has_morphemes_32_rows_and_a_vocabulary_of_its_own(name):
     assert (korean.tokenizer.unicode_form, korean.tokenizer.boundaries) == ("NFC", "morphemes")
     assert (korean.encoder, korean.masking, korean.batch) == (english.encoder, english.masking, english.batch)
     assert any("morphemes" in line for line in korean.differences)
+
+
+def test_the_data_path_says_what_is_korean_and_says_nothing_of_it_elsewhere():
+    korean, english = (data_path(recipes.find(name), 8_000) for name in ("spanbert-ko-tiny", "spanbert-tiny"))
+    assert korean[0] == "text -> wordpiece, cased, NFC, 8,000 pieces cut at morphemes -> token store"
+    assert "words are morphemes" in korean[2] and "morpheme" not in "".join(english) and "NFC" not in english[0]
 
 
 def small(recipe):

@@ -72,12 +72,14 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
 def data_path(recipe: PretrainingRecipe, vocab_size: int) -> list[str]:
     """Return the stages from text to losses, one line each."""
     learned = recipe.tokenizer
-    case = "cased" if learned.cased else "uncased"
+    form = ["cased" if learned.cased else "uncased", *([learned.unicode_form] if learned.unicode_form == "NFC" else [])]
+    cut = " cut at morphemes" if learned.boundaries == "morphemes" else ""
+    words = ", words are morphemes" if recipe.word_unit == "morpheme" else ""
     shape = recipe.encoder
     return [
-        f"text -> {learned.kind}, {case}, {vocab_size:,} pieces -> token store",
+        f"text -> {learned.kind}, {', '.join(form)}, {vocab_size:,} pieces{cut} -> token store",
         f"-> {_shown(recipe.format)}",
-        f"-> {_shown(recipe.masking)}, {_repetition(recipe.num_maskings)}",
+        f"-> {_shown(recipe.masking)}{words}, {_repetition(recipe.num_maskings)}",
         f"-> {_shown(recipe.replacement)}",
         *_corruption_stages(recipe),
         f"-> encoder of {shape.num_layers} layers x {shape.hidden_size}, {shape.num_heads} heads{_unlike_bert(shape)}",
