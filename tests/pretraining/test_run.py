@@ -141,7 +141,11 @@ def test_heads_that_a_recipe_does_not_train_are_kept_beside_and_said(tiny_store,
     log = RunLog(tmp_path / "second", stream=sys.stdout)
     result = pretrain(only_words, data=tiny_store.path, out=tmp_path / "second", init=tmp_path / "init", log=log)
 
-    assert "does not train classification, nsp, sbo; heads.safetensors keeps" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "does not train classification, nsp, sbo; heads.safetensors keeps" in said
+    assert f"{result.final}: BertForMaskedLM has no place for classification, nsp, pooler, sbo" in " ".join(
+        said.split()
+    )
     after = read_folder(result.final)
     assert after.source_class == "BertForMaskedLM" and after.heads.keys() == {"mlm", "sbo", "nsp", "classification"}
     assert not torch.equal(after.heads["mlm"]["dense.weight"], before.heads["mlm"]["dense.weight"])
@@ -150,6 +154,15 @@ def test_heads_that_a_recipe_does_not_train_are_kept_beside_and_said(tiny_store,
         kept = read_folder(tmp_path / "init").heads[name]
         assert kept.keys() == after.heads[name].keys()
         assert all(torch.equal(tensor, after.heads[name][key]) for key, tensor in kept.items())
+
+
+def test_an_encoder_that_no_class_of_hugging_face_computes_is_told_before_training(tiny_store, tmp_path, capsys):
+    log = RunLog(tmp_path / "run", stream=sys.stdout)
+    recipe = tiny_recipe(max_steps=1)
+    pretrain(recipe, data=tiny_store.path, out=tmp_path / "run", overrides=["encoder.embedding_norm=false"], log=log)
+
+    said = capsys.readouterr().out
+    assert said.index("No class of Hugging Face computes") < said.index("step 1/1")
 
 
 def test_a_run_that_goes_on_records_the_shape_it_trains_and_not_the_recipes(tiny_store, tmp_path):
