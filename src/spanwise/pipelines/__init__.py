@@ -14,6 +14,7 @@ _PIPELINES = {
     "question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline",
     "text-classification": "spanwise.pipelines.text_classification:TextClassificationPipeline",
     "token-classification": "spanwise.pipelines.token_classification:TokenClassificationPipeline",
+    "relation-extraction": "spanwise.pipelines.relation_extraction:RelationExtractionPipeline",
     "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
     "coreference": "spanwise.pipelines.coreference:CoreferencePipeline",
 }
