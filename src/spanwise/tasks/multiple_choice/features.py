@@ -73,7 +73,7 @@ def encode_choices(
         if most_dropped and on_overflow == "error":
             raise DataError(
                 f"{question.where}: {most_dropped:,} tokens more than fit into {max_length} (question and choice: at "
-                f"most {max_question_tokens}); raise task.max_length, or let passages be cut (task.on_overflow=truncate)."
+                f"most {max_question_tokens}); raise task.max_length, or let passages be cut (task.on_overflow)."
             )
         writer.add(sequences, num_dropped=most_dropped)
     gold = np.array([question.answer for question in data.questions], dtype=np.int64) if with_gold else None
