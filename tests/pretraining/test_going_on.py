@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 import transformers
-from test_run import tiny_recipe
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder
@@ -25,6 +24,7 @@ from spanwise.pretraining.objectives import (
 )
 from spanwise.pretraining.run import pretrain
 from spanwise.runtime.progress import RunLog
+from test_run import tiny_recipe
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 POSITIONS = {"max_position_embeddings": 64}
@@ -34,7 +34,11 @@ THEIRS = {
     "albert": ("AlbertTokenizer", "AlbertForPreTraining", {**POSITIONS, "embedding_size": 16}),
     "discriminator": ("ElectraTokenizer", "ElectraForPreTraining", {**POSITIONS, "embedding_size": 16}),
     "generator": ("ElectraTokenizer", "ElectraForMaskedLM", {**POSITIONS, "embedding_size": 16}),
-    "gpt1": ("OpenAIGPTTokenizer", "OpenAIGPTLMHeadModel", {"n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 2}),
+    "gpt1": (
+        "OpenAIGPTTokenizer",
+        "OpenAIGPTLMHeadModel",
+        {"n_positions": 64, "n_embd": 32, "n_layer": 2, "n_head": 2},
+    ),
 }
 TEXT = (
     "The old river ran past a stone bridge, and into the quiet town where people sold bread.\n"
