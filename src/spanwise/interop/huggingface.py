@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
 from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
-from spanwise.interop.checks import check_complete, check_shapes, check_tied, check_values
+from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
 from spanwise.interop.family import Family
 from spanwise.interop.head_files import POOLER, Arranged, arrange, own_names
 from spanwise.interop.heads import SIZED_BY, TITLES
@@ -90,6 +90,7 @@ def read_folder(source: str | Path) -> Checkpoint:
     source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
     stored = read_weights(folder)
+    check_sizes(config, stored)
 
     key_map = family.key_map(config, settings)
     own, others = own_names(stored)
