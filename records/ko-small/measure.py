@@ -46,6 +46,10 @@ def character_scores(predicted: str, gold: str) -> tuple[float, float]:
 
 
 def language_measures(out: Path) -> dict:
+    """Made once and kept in OUT/held_out.json."""
+    kept = out / "held_out.json"
+    if kept.exists():
+        return json.loads(kept.read_text(encoding="utf-8"))
     store, valid = TokenStore.open(out / "store"), TokenStore.open(out / "valid")
     source = validation_source(ko_small(), valid)
     packs = [masked for index in range(min(PACKS, source.num_packs(0))) for masked in source.masked_step(index)]
@@ -55,16 +59,18 @@ def language_measures(out: Path) -> dict:
         "trained": score_hidden(continue_model(ko_small(), read_folder(out / "pretrain" / "final"))[0], packs),
     }
     compared = compare(facts, baseline_scores(NeighbourBaseline.from_store(store), facts), models)
-    return {
+    found = {
         "hidden_tokens": len(facts.original_ids),
         "measures": compared.measures,
         "by_distance": compared.by_distance,
         "store": {
             "documents": store.num_documents,
             "tokens": store.num_tokens,
-            "unknown_share": float(store.vocabulary.counts[store.vocabulary.unk_id] / store.num_tokens),
+            "unknown_share": float(store.vocabulary.unigram_counts[store.vocabulary.unk_id] / store.num_tokens),
         },
     }
+    kept.write_text(json.dumps(found), encoding="utf-8")
+    return found
 
 
 def borders(data: SquadData, tokenizer) -> dict:
