@@ -90,6 +90,8 @@ def question_measures(out: Path) -> dict:
     articles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
     names = ("exact", "character_f1", "word_f1")
     seeds = [seed for seed in range(10) if all((out / f"qa-{arm}-{seed}" / "dev-nfd.json").exists() for arm in ARMS)]
+    if not seeds:
+        return {}
     values: dict = {arm: {name: [] for name in names} for arm in ARMS}
     same = []
     for arm in ARMS:
@@ -140,7 +142,7 @@ def main() -> None:
         },
         "held_out": language_measures(out),
         "korquad": {
-            "borders": borders(read_squad(out / "korquad-dev.json", purpose="score"), tokenizer),
+            "borders": borders(read_squad(out / "korquad-dev.json"), tokenizer),
             **question_measures(out),
         },
     }
