@@ -1,3 +1,5 @@
+import time
+
 import pytest
 import torch
 
@@ -23,7 +25,7 @@ def test_a_missing_layer_is_an_error_that_names_a_tensor(foreign):
 
 
 def test_the_weights_of_something_else_are_an_error(foreign):
-    with pytest.raises(CheckpointError, match=r"lacks 53 tensors.*2 unknown"):
+    with pytest.raises(CheckpointError, match=r"lacks 53 tensors.*2 unknown ones, such as 'conv1\."):
         read_folder(foreign(lambda _: {"conv1.weight": torch.zeros(3), "conv1.bias": torch.zeros(3)}))
 
 
@@ -53,13 +55,31 @@ def test_an_untied_decoder_is_refused(foreign):
         read_folder(foreign(change))
 
 
-def test_integer_weights_are_refused(foreign):
+@pytest.mark.parametrize("dtype", ["int8", "bool", "float8_e4m3fn", "complex64"])
+def test_weights_of_a_type_that_is_not_read_are_refused(foreign, dtype):
     def change(tensors):
-        tensors[UP] = tensors[UP].to(torch.int8)
+        tensors[UP] = tensors[UP].to(getattr(torch, dtype))
         return tensors
 
-    with pytest.raises(CheckpointError, match=r"int8, not floating"):
+    with pytest.raises(CheckpointError, match=rf"{dtype}; weights of the types float32, float16, bfloat16, float64"):
         read_folder(foreign(change))
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"num_hidden_layers": 10**9}, "1,000,000,000 layers; at most 1,000"),
+        ({"hidden_size": 10**9, "num_attention_heads": 1}, "hidden_size = 1,000,000,000, and the largest"),
+        ({"vocab_size": 2**40}, "vocab_size = 1,099,511,627,776"),
+        ({"max_position_embeddings": 10**6}, "max_positions = 1,000,000"),
+        ({"model_type": "albert", "hidden_size": 10**6, "embedding_size": 10**6}, "hidden_size = 1,000,000"),
+    ],
+)
+def test_sizes_that_no_file_could_hold_are_refused_before_anything_of_that_size_is_made(foreign, settings, named):
+    began = time.perf_counter()
+    with pytest.raises(CheckpointError, match=named):
+        read_folder(foreign(settings=settings))
+    assert time.perf_counter() - began < 5.0
 
 
 def test_half_precision_files_become_float32(foreign):

@@ -18,7 +18,7 @@ def test_translation_there_and_back_is_the_identity():
 
 def test_canonical_names_forgive_prefixes_and_old_norm_names():
     norm = "bert.embeddings.LayerNorm.weight"
-    for name in (norm, "embeddings.LayerNorm.gamma", "decoder.bert.embeddings.LayerNorm.gamma"):
+    for name in (norm, "embeddings.LayerNorm.gamma", "decoder.bert.embeddings.LayerNorm.gamma", f"module.{norm}"):
         assert KEY_MAP.canonical(name) == norm
     assert KEY_MAP.canonical("cls.predictions.bias") == "cls.predictions.bias"
 

@@ -1,5 +1,6 @@
 """Pre-training as one call: from text, resumed after a hard kill, continued from a folder."""
 
+import io
 import json
 import random
 import shutil
@@ -69,6 +70,19 @@ def test_text_alone_gives_a_run_folder_whose_model_loads(tiny_text, tmp_path):
         assert (tmp_path / "run" / name).is_file()
     hidden = load(tmp_path / "run" / "final").encode(["The old river."])
     assert hidden[0].shape[1] == 32
+
+
+def test_a_store_whose_tokenizer_is_not_the_recipes_is_told_and_used(tiny_store, tmp_path):
+    def said(cased, kind, out):
+        recipe, stream = tiny_recipe(max_steps=1), io.StringIO()
+        recipe = replace(recipe, tokenizer=replace(recipe.tokenizer, cased=cased, kind=kind))
+        pretrain(recipe, data=tiny_store.path, out=tmp_path / out, log=RunLog(tmp_path / out, stream=stream))
+        return stream.getvalue()
+
+    store = tiny_store.path.name
+    told = f"spanbert-tiny asks for bpe, uncased; {store} was made with wordpiece, cased: the store's is used."
+    assert told in said(False, "bpe", "other")
+    assert "asks for" not in said(True, "wordpiece", "same")
 
 
 def test_the_folder_loads_in_transformers_with_nothing_missing_and_equal_hidden_states(tiny_store, tmp_path):
@@ -141,7 +155,11 @@ def test_heads_that_a_recipe_does_not_train_are_kept_beside_and_said(tiny_store,
     log = RunLog(tmp_path / "second", stream=sys.stdout)
     result = pretrain(only_words, data=tiny_store.path, out=tmp_path / "second", init=tmp_path / "init", log=log)
 
-    assert "does not train classification, nsp, sbo; heads.safetensors keeps" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "does not train classification, nsp, sbo; heads.safetensors keeps" in said
+    assert f"{result.final}: BertForMaskedLM has no place for classification, nsp, pooler, sbo" in " ".join(
+        said.split()
+    )
     after = read_folder(result.final)
     assert after.source_class == "BertForMaskedLM" and after.heads.keys() == {"mlm", "sbo", "nsp", "classification"}
     assert not torch.equal(after.heads["mlm"]["dense.weight"], before.heads["mlm"]["dense.weight"])
@@ -150,6 +168,15 @@ def test_heads_that_a_recipe_does_not_train_are_kept_beside_and_said(tiny_store,
         kept = read_folder(tmp_path / "init").heads[name]
         assert kept.keys() == after.heads[name].keys()
         assert all(torch.equal(tensor, after.heads[name][key]) for key, tensor in kept.items())
+
+
+def test_an_encoder_that_no_class_of_hugging_face_computes_is_told_before_training(tiny_store, tmp_path, capsys):
+    log = RunLog(tmp_path / "run", stream=sys.stdout)
+    recipe = tiny_recipe(max_steps=1)
+    pretrain(recipe, data=tiny_store.path, out=tmp_path / "run", overrides=["encoder.embedding_norm=false"], log=log)
+
+    said = capsys.readouterr().out
+    assert said.index("No class of Hugging Face computes") < said.index("step 1/1")
 
 
 def test_a_run_that_goes_on_records_the_shape_it_trains_and_not_the_recipes(tiny_store, tmp_path):

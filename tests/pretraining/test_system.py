@@ -1,3 +1,4 @@
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -5,7 +6,7 @@ import pytest
 import torch
 
 from spanwise import recipes
-from spanwise.errors import CheckpointError, ConfigError
+from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.formats import SegmentPair, SentencePair, SplitSegments
 from spanwise.pretraining.masking import NoMasking, NoReplacement
@@ -88,6 +89,16 @@ def test_an_encoder_with_fewer_token_types_than_the_format_is_refused():
         check(replace(small(), encoder=one, format=SplitSegments(max_length=64)))
 
 
+def test_hiding_behind_a_mask_that_the_tokenizer_lacks_is_refused(tiny_store):
+    without = copy(tiny_store)
+    without.vocabulary = replace(tiny_store.vocabulary, mask_id=-1)
+
+    with pytest.raises(DataError, match=r"no \[MASK\]; masking GeometricSpans"):
+        check_inputs(small(), without)
+    reads_all = dict(masking=NoMasking(), replacement=NoReplacement(), objectives={"clm": CausalLM()})
+    check_inputs(replace(small(), encoder=replace(small().encoder, causal=True), **reads_all), without)
+
+
 def test_a_pooler_that_a_checkpoint_lacks_starts_fresh_and_is_named(tiny_store, tmp_path):
     bare = build_model(small(), tiny_store.vocabulary.size)
     write_folder(tmp_path / "m", bare.encoder, {"mlm": bare.heads["mlm"]}, tiny_store.tokenizer())
@@ -116,7 +127,7 @@ def test_a_checkpoint_whose_encoder_cannot_serve_the_recipe_is_refused(tiny_stor
     checkpoint = read_folder(tmp_path / "m")
 
     check_inputs(small(), tiny_store, checkpoint)
-    with pytest.raises(CheckpointError, match=r"m does not fit.*format\.num_token_types 2"):
+    with pytest.raises(CheckpointError, match=r"1 token types.*add --set format\.num_token_types=1"):
         check_inputs(replace(small(), format=SplitSegments(max_length=64)), tiny_store, checkpoint)
 
 

@@ -6,6 +6,8 @@ from spanwise import recipes
 from spanwise.config import difference
 
 TWINS = {
+    "spanbert-mini": "spanbert-large",
+    "spanbert-small": "spanbert-large",
     "bert-mini": "bert-base",
     "roberta-mini": "roberta-base",
     "albert-mini": "albert-base",

@@ -36,7 +36,7 @@ def test_the_rows_of_table_7_add_one_thing_each():
     boundary = recipes.spanbert_ablation_single_sequence_sbo()
     assert [set(r.objectives) for r in (pairs, single, boundary)] == [{"mlm", "nsp"}, {"mlm"}, {"mlm", "sbo"}]
     assert pairs.masking == single.masking == boundary.masking
-    assert {path.split(".")[0] for path, _, _ in difference(single, boundary)} == {"name", "objectives"}
+    assert {path.split(".")[0] for path, _, _ in difference(single, boundary)} == {"name", "objectives", "differences"}
     changed = {path.split(".")[0] for path, _, _ in difference(pairs, single)}
     assert changed == {"name", "format", "encoder", "objectives"}
 

@@ -61,7 +61,7 @@ def pretrain(
     tokenizer
         Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text.
     init
-        A BERT-type Hugging Face folder or hub id to start from, instead of random weights.
+        A Hugging Face folder of BERT, RoBERTa, ALBERT, ELECTRA or GPT-1 type, or a hub id, to start from.
     add_tokens
         File of tokens, one a line, that the vocabulary of --init grows by; its old rows stay as they are.
     token_rows

@@ -20,6 +20,24 @@ from spanwise.nn.lm_head import TiedDecoder
 from spanwise.nn.sequence_head import SequenceForm
 
 Shape = tuple[int, ...]
+MOST_LAYERS = 1000
+ALWAYS_TRIED = 16_384  # rows or columns; up to here the check of each shape tells more
+READ_TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+
+
+def check_sizes(config: EncoderConfig, stored: StoredTensors) -> None:
+    """A config.json that asks for more than the files could hold is refused before anything of that size is made."""
+    if config.num_layers > MOST_LAYERS:
+        raise CheckpointError(
+            f"{stored.folder / 'config.json'} asks for {config.num_layers:,} layers; at most {MOST_LAYERS:,} are read."
+        )
+    largest = max((max(tensor.shape, default=0) for tensor in stored.tensors.values()), default=0)
+    for name in ("vocab_size", "hidden_size", "embedding_width", "intermediate_size", "max_positions"):
+        if getattr(config, name) > max(largest, ALWAYS_TRIED):
+            raise CheckpointError(
+                f"{stored.folder / 'config.json'} asks for {name} = {getattr(config, name):,}, and the largest tensor "
+                f"of the folder has {largest:,} rows or columns; they do not belong together."
+            )
 
 
 def check_complete(translated: Translated, key_map: KeyMap, folder: Path) -> None:
@@ -27,10 +45,12 @@ def check_complete(translated: Translated, key_map: KeyMap, folder: Path) -> Non
     if not translated.missing:
         return
     shown = ", ".join(repr(name) for name in translated.missing[:3])
+    unknown = f", such as {translated.unexpected[0]!r}" if translated.unexpected else ""
     needed = len({name for line in key_map.encoder for name in line.theirs})
     raise CheckpointError(
         f"{folder} lacks {len(translated.missing)} tensors that its config.json asks for, the first: {shown}. "
-        f"(An encoder of this shape has {needed}; the files also hold {len(translated.unexpected)} unknown ones.)"
+        f"(An encoder of this shape has {needed}; the files also hold {len(translated.unexpected)} unknown ones"
+        f"{unknown}.)"
     )
 
 
@@ -113,13 +133,17 @@ def _compare(
 
 
 def check_values(translated: Translated, key_map: KeyMap, stored: StoredTensors) -> None:
-    """Tensors in use are floating and hold neither NaN nor infinity."""
+    """Tensors in use are of a type that is read, and hold neither NaN nor infinity."""
     unused = set(translated.unexpected)
     for name, tensor in stored.tensors.items():
         if name in unused or key_map.canonical(name) in key_map.buffers:
             continue
-        if not tensor.is_floating_point():
-            raise CheckpointError(f"{stored.files[name]}: tensor {name!r} is of type {tensor.dtype}, not floating.")
+        if tensor.dtype not in READ_TYPES:
+            found, *read = (str(dtype).removeprefix("torch.") for dtype in (tensor.dtype, *READ_TYPES))
+            raise CheckpointError(
+                f"{stored.files[name]}: tensor {name!r} is of type {found}; weights of the types {', '.join(read)} are "
+                f"read. Save the model in one of them (quantised weights must be unpacked first)."
+            )
         if not torch.isfinite(tensor).all():
             raise CheckpointError(
                 f"{stored.files[name]}: tensor {name!r} holds NaN or infinite values; the file is damaged or its "

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
 from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
-from spanwise.interop.checks import check_complete, check_shapes, check_tied, check_values
+from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
 from spanwise.interop.family import Family
-from spanwise.interop.head_files import POOLER, arrange, own_names
+from spanwise.interop.head_files import POOLER, Arranged, arrange, own_names
 from spanwise.interop.heads import SIZED_BY, TITLES
 from spanwise.interop.json_files import read_json_object, write_json
 from spanwise.interop.model_card import write_model_card
@@ -64,6 +64,17 @@ class Written:
     notes: tuple[str, ...] = ()  # a sentence each, for a person
 
 
+@dataclass(frozen=True, kw_only=True)
+class FolderPlan:
+    """The content of a folder before it is written."""
+
+    choice: Choice
+    settings: dict[str, Any]  # of config.json
+    arranged: Arranged
+    record: dict[str, Any]  # of spanwise.json
+    written: Written
+
+
 def read_folder(source: str | Path) -> Checkpoint:
     """Read a model folder, local or by hub id, whoever wrote it.
 
@@ -79,6 +90,7 @@ def read_folder(source: str | Path) -> Checkpoint:
     source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
     stored = read_weights(folder)
+    check_sizes(config, stored)
 
     key_map = family.key_map(config, settings)
     own, others = own_names(stored)
@@ -144,6 +156,54 @@ def write_folder(
     Raises:
         ConfigError: an unknown head or architecture, or an architecture that can't hold what it names.
     """
+    plan = plan_folder(
+        folder,
+        encoder,
+        heads,
+        tokenizer,
+        architecture,
+        extra,
+        main_head=main_head,
+        model_type=model_type,
+        labels=labels,
+        problem_type=problem_type,
+        kept=kept,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    write_safetensors(plan.arranged.main, folder / SAFETENSORS)
+    if plan.arranged.aside:
+        write_safetensors(plan.arranged.aside, folder / HEADS)
+    if tokenizer is not None:
+        tokenizer.save(folder)
+        _limit_length(folder / TOKENIZER_CONFIG, encoder.config.max_positions)
+    write_json(folder / "config.json", plan.settings)
+    write_record(folder, plan.record)
+    write_model_card(
+        folder / "README.md",
+        encoder.config,
+        plan.choice,
+        sorted(plan.arranged.places.keys() - {POOLER}),
+        notes=(*facts, *plan.written.notes),
+        has_tokenizer=tokenizer is not None,
+    )
+    return plan.written
+
+
+def plan_folder(
+    folder: Path,
+    encoder: Encoder,
+    heads: Mapping[str, nn.Module | Mapping[str, Tensor]],
+    tokenizer: SavesItself | None = None,
+    architecture: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+    *,
+    main_head: str | None = None,
+    model_type: str | None = None,
+    labels: Sequence[str] = (),
+    problem_type: str | None = None,
+    kept: Mapping[str, Mapping[str, Tensor]] | None = None,
+) -> FolderPlan:
+    """What `write_folder` would write, which may be said before hours of training. Arguments and errors are its own."""
     config = encoder.config
     kept = {name: tensors for name, tensors in (kept or {}).items() if name not in heads and tensors}
     unknown = sorted((heads.keys() | kept.keys()) - TITLES.keys())
@@ -172,18 +232,9 @@ def write_folder(
         labels=labels,
         problem_type=problem_type,
     )
-
     parts |= {name: _as_float32(tensors) for name, tensors in kept.items()}
     body = real_tensors(encoder, config.vocab_size)
     arranged = arrange(body, parts, choice.architecture, family.key_map(config, settings))
-    folder.mkdir(parents=True, exist_ok=True)
-    write_safetensors(arranged.main, folder / SAFETENSORS)
-    if arranged.aside:
-        write_safetensors(arranged.aside, folder / HEADS)
-    if tokenizer is not None:
-        tokenizer.save(folder)
-        _limit_length(folder / TOKENIZER_CONFIG, config.max_positions)
-    write_json(folder / "config.json", settings)
     lost = lost_values(config, settings, folder / "config.json")
     record = {
         **(extra or {}),
@@ -192,18 +243,14 @@ def write_folder(
         **({"encoder": lost} if lost else {}),
         **({"forms": forms} if forms else {}),
     }
-    write_record(folder, record)
     beside = tuple(sorted(name for name, file in arranged.places.items() if file == HEADS))
-    notes = _written_notes(config, choice, beside, lost)
-    write_model_card(
-        folder / "README.md",
-        config,
-        choice,
-        sorted(parts),
-        notes=(*facts, *notes),
-        has_tokenizer=tokenizer is not None,
+    written = Written(
+        model_type=family.model_type,
+        architecture=choice.name,
+        beside=beside,
+        notes=_written_notes(config, choice, beside, lost),
     )
-    return Written(model_type=family.model_type, architecture=choice.name, beside=beside, notes=notes)
+    return FolderPlan(choice=choice, settings=settings, arranged=arranged, record=record, written=written)
 
 
 def _limit_length(path: Path, max_positions: int) -> None:

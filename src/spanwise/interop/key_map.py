@@ -104,11 +104,12 @@ class KeyMap:
     bare: tuple[str, ...]  # how names begin that have lost this prefix
     repeats: Mapping[str, str] = field(default_factory=dict)  # as `copies`, but files of the family always hold them
     fillers: Mapping[str, Tensor] = field(default_factory=dict)  # what the family has and our encoder does without
-    optional_prefix: str = "decoder."  # that some training code puts before everything
+    optional_prefixes: tuple[str, ...] = ("module.", "decoder.")  # that training code puts before everything
 
     def canonical(self, name: str) -> str:
-        """The name as the table spells it: one optional prefix off, root prefix on, `weight` and `bias` for norms."""
-        name = name.removeprefix(self.optional_prefix)
+        """The name as the table spells it: optional prefixes off, root prefix on, `weight` and `bias` for norms."""
+        for prefix in self.optional_prefixes:
+            name = name.removeprefix(prefix)
         name = re.sub(r"\.(gamma|beta)$", lambda match: "." + OLD_NORM_NAMES[match[1]], name)
         return self.root + name if name.startswith(self.bare) else name
 

@@ -14,6 +14,8 @@ _PIPELINES = {
     "question-answering": "spanwise.pipelines.question_answering:QuestionAnsweringPipeline",
     "text-classification": "spanwise.pipelines.text_classification:TextClassificationPipeline",
     "token-classification": "spanwise.pipelines.token_classification:TokenClassificationPipeline",
+    "relation-extraction": "spanwise.pipelines.relation_extraction:RelationExtractionPipeline",
+    "multiple-choice": "spanwise.pipelines.multiple_choice:MultipleChoicePipeline",
     "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
     "coreference": "spanwise.pipelines.coreference:CoreferencePipeline",
 }

@@ -20,7 +20,7 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
-from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.huggingface import plan_folder, read_folder, write_folder
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator, write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
@@ -107,7 +107,7 @@ def pretrain(
     `data` may also be several stores of one tokenizer with their shares of the tokens, `{"A": 0.7, "B": 0.3}` or
     `["A:0.7", "B:0.3"]`; a list without shares reads every store as often as its size asks.
     `valid` is a store or text files whose masks never change; `tokenizer` a folder to use instead of learning one;
-    `init` a Hugging Face folder of BERT type to go on from, whose tokenizer and shape replace the recipe's. Its
+    `init` a Hugging Face folder of any family to go on from, whose tokenizer and shape replace the recipe's. Its
     vocabulary grows by `add_tokens` (a list, or a file with one a line; `token_rows` says where their embeddings
     start), and with `longer_positions` its position table grows to the recipe's `encoder.max_positions`. `budget` is in
     seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes.
@@ -214,6 +214,8 @@ def make_ready(
         log.say(f"Reading {mixture} of the tokens.")
     for part in mixture.parts:
         check_inputs(recipe, part.store, checkpoint)
+    if data is not None and checkpoint is None:
+        _tell_other_tokenizer(recipe, mixture, words, log)
     if checkpoint is None:
         model, fresh, kept = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives), {}
     else:
@@ -226,9 +228,15 @@ def make_ready(
             log.say(f"This recipe has no generator; the one of {checkpoint.folder} is left out.")
         if not log.is_shown:
             warn_of_misfits(checkpoint)
+    model_type = checkpoint.model_type if checkpoint is not None else None
+    heads = dict(model.heads.items())
+    plan = plan_folder(folder.final, model.encoder, heads, words, model_type=model_type, kept=kept)
+    for note in plan.written.notes:  # told before hours are spent, and again on the model's card
+        log.say(f"{folder.final}: {note}")
     record_before = checkpoint.record if checkpoint is not None else {}
     record = to_record(recipe)
     del record["training"]  # the loop compares these values itself, and knows which of them are harmless
+    del record["differences"]  # sentences for people
     identity = {
         "recipe": record,
         "store": mixture.identity,
@@ -247,7 +255,7 @@ def make_ready(
         growth=growth,
         kept_heads=kept,
         kept_forms={name: value for name, value in record_before.items() if name == "forms"},
-        model_type=checkpoint.model_type if checkpoint is not None else None,
+        model_type=model_type,
     )
 
 
@@ -333,6 +341,18 @@ def _tokenizer(
             out=own,
         )
     return Tokenizer.load(own)
+
+
+def _tell_other_tokenizer(recipe: PretrainingRecipe, mixture: Mixture, words: Tokenizer, log: RunLog) -> None:
+    """Say it where the store's tokenizer is not of the recipe's kind: the model carries the recipe's name."""
+    wanted = recipe.tokenizer
+    asked, used = (
+        f"{kind}, {'cased' if cased else 'uncased'}"
+        for kind, cased in ((wanted.kind, wanted.cased), (words.kind, words.is_cased))
+    )
+    if asked != used:
+        names = " and ".join(part.name for part in mixture.parts)
+        log.say(f"{recipe.name} asks for {asked}; {names} was made with {used}: the store's is used.")
 
 
 def _store(

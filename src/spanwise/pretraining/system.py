@@ -111,6 +111,12 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
     """
     if store.num_tokens == 0:
         raise DataError(f"{store.path} holds no token; prepare a corpus that has text.")
+    if hides_tokens(recipe.masking) and store.vocabulary.mask_id < 0:
+        raise DataError(
+            f"{store.path} was made with a tokenizer that has no [MASK]; masking {type(recipe.masking).__name__} hides "
+            "tokens behind it. Learn a tokenizer of another kind than bpe (wordpiece, byte-bpe, unigram), or train "
+            "with CausalLM() as gpt1-mini does."
+        )
     check_side_arrays(store, side_arrays_of(recipe.masking, recipe.word_unit))
     if checkpoint is None:
         return
@@ -118,6 +124,12 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
         raise CheckpointError(
             f"{checkpoint.folder} has {checkpoint.config.vocab_size:,} vocabulary rows, {store.path} was made with "
             f"{store.vocabulary.size:,} ids. Prepare the text with the tokenizer of the checkpoint."
+        )
+    num_types, given_types = getattr(recipe.format, "num_token_types", 1), checkpoint.config.num_token_types
+    if num_types > max(1, given_types):
+        raise CheckpointError(
+            f"{checkpoint.folder} has {given_types} token types and format {type(recipe.format).__name__} writes "
+            f"{num_types}; add --set format.num_token_types=1."
         )
     try:
         _check_encoder(recipe, shaped_like(recipe, checkpoint.config).encoder)

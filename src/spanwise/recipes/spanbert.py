@@ -11,14 +11,17 @@ from dataclasses import replace
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
-from spanwise.pretraining.recipe import InitialWeights, LearnedTokenizer, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import LearnedTokenizer, PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
+from spanwise.recipes.differences import ATTENTION_DROPOUT, POSITIONS, without
+from spanwise.recipes.one_machine import one_machine
 from spanwise.training.plan import TrainingOptions
 
 _PAPER = (
-    "Attention probabilities are not dropped out (the paper: 0.1): variable-length kernels have no such dropout.",
+    ATTENTION_DROPOUT,
     "Adam epsilon is 1e-6 (the paper prints 1e-8, which its doubly normalised gradients turned into about 6e-6).",
     "Weight decay is 0.01 and spares biases and LayerNorm (the paper prints 0.1; its code has 0.01 on everything).",
+    POSITIONS,
 )
 _ORIGINAL = (
     "As the released code: spans start at a token drawn alike and stop where the budget ends, also inside a word; "
@@ -67,17 +70,17 @@ def spanbert_base_original() -> PretrainingRecipe:
 
 def spanbert_small() -> PretrainingRecipe:
     """4 layers x 512 for one machine: a day of two cores, or minutes of a GPU."""
-    return _one_machine("spanbert-small", sizes.SMALL, vocab_size=16_000, learning_rate=2e-3)
+    return one_machine(spanbert_large(), "spanbert-small", sizes.SMALL, vocab_size=16_000, learning_rate=2e-3)
 
 
 def spanbert_mini() -> PretrainingRecipe:
     """4 layers x 256 for one machine."""
-    return _one_machine("spanbert-mini", sizes.MINI, vocab_size=16_000, learning_rate=4e-3)
+    return one_machine(spanbert_large(), "spanbert-mini", sizes.MINI, vocab_size=16_000, learning_rate=4e-3)
 
 
 def spanbert_tiny() -> PretrainingRecipe:
     """2 layers x 128: an hour of two cores is some hundred million tokens."""
-    return _one_machine("spanbert-tiny", sizes.TINY, vocab_size=8_000, learning_rate=6e-3)
+    return one_machine(spanbert_large(), "spanbert-tiny", sizes.TINY, vocab_size=8_000, learning_rate=6e-3)
 
 
 def spanbert_quickstart() -> PretrainingRecipe:
@@ -110,30 +113,5 @@ def _original(recipe: PretrainingRecipe) -> PretrainingRecipe:
             "mlm": MaskedLM(),
             "sbo": SpanBoundary(num_positions=15, edges="skip", beyond="skip"),
         },
-        differences=(*recipe.differences, *_ORIGINAL),
-    )
-
-
-def _one_machine(name: str, shape, vocab_size: int, learning_rate: float) -> PretrainingRecipe:
-    large = spanbert_large()
-    return replace(
-        large,
-        name=name,
-        tokenizer=replace(large.tokenizer, vocab_size=vocab_size),
-        encoder=shape,
-        batch=PackedBatch(tokens_per_step=8_192, max_tokens=8_192),
-        training=TrainingOptions(
-            learning_rate=learning_rate,
-            warmup_steps=0.06,
-            optimizer="muon",
-            adam_beta2=0.98,
-            max_tokens=100_000_000,
-            eval_every=500,
-        ),
-        initial=InitialWeights(positions="sinusoidal"),
-        differences=(
-            *_PAPER,
-            "Size, batch, rate and length are ours, for one machine.",
-            "Positions start as sinusoids and matrices learn by Muon: both leave the unigram plateau sooner.",
-        ),
+        differences=(*without(POSITIONS, recipe.differences), *_ORIGINAL),
     )

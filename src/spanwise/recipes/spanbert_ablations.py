@@ -13,6 +13,7 @@ from spanwise.pretraining.formats import SentencePair
 from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, TaggedPhrases, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, NextSentence
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.recipes.differences import POSITIONS, without
 from spanwise.recipes.spanbert import spanbert_large
 
 _TOKENS = Replacement(mask=0.8, random=0.1, keep=0.1, unit="token")
@@ -67,7 +68,8 @@ def spanbert_ablation_bert_single_sequence() -> PretrainingRecipe:
 def _shorter(name: str, **parts: Any) -> PretrainingRecipe:
     large = spanbert_large()
     training = replace(large.training, max_steps=1_200_000)
-    return replace(large, name=f"spanbert-ablation-{name}", training=training, **parts)
+    recipe = replace(large, name=f"spanbert-ablation-{name}", training=training, **parts)
+    return recipe if "sbo" in recipe.objectives else replace(recipe, differences=without(POSITIONS, large.differences))
 
 
 def _pairs(name: str, **parts: Any) -> PretrainingRecipe:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.recipes.differences import POSITIONS, without
 from spanwise.recipes.spanbert import (
     spanbert_base,
     spanbert_mini,
@@ -22,8 +23,9 @@ from spanwise.recipes.spanbert import (
 
 _KOREAN = (
     "Spans are made of morphemes, not of words between blanks; the paper is about English.",
-    "The vocabulary composes Unicode (NFC) and keeps every syllable of its text; its pieces end where morphemes do.",
-    "The position table has 32 rows, for morphemes of several pieces.",
+    "The vocabulary composes Unicode (NFC) and keeps every syllable of its text, where its size has room for all (a "
+    "warning says where not); its pieces end where morphemes do.",
+    "Boundary positions have 32 rows (the released code: 15), for morphemes of several pieces.",
 )
 
 
@@ -68,5 +70,5 @@ def _korean(recipe: PretrainingRecipe, name: str, vocab_size: int) -> Pretrainin
         tokenizer=replace(recipe.tokenizer, vocab_size=vocab_size, unicode_form="NFC", boundaries="morphemes"),
         objectives={"mlm": MaskedLM(), "sbo": SpanBoundary(num_positions=32)},
         word_unit="morpheme",
-        differences=(*recipe.differences, *_KOREAN),
+        differences=(*without(POSITIONS, recipe.differences), *_KOREAN),
     )

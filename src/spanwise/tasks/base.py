@@ -133,6 +133,14 @@ class LabelHead(Protocol):
 
 
 @runtime_checkable
+class NeedsPieces(Protocol):
+    """A task that gives a meaning of its own to free pieces `[unusedN]` of the vocabulary."""
+
+    @property
+    def num_pieces(self) -> int: ...
+
+
+@runtime_checkable
 class HasFacts(Protocol):
     """A task whose model card says more: sentences for a person."""
 

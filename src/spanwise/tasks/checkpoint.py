@@ -75,8 +75,8 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
             f"{checkpoint.folder} was fine-tuned for the task {record['part']!r}, not for {default.part_name!r}; its "
             "labels mean something else."
         )
-    head = checkpoint.heads[default.head_name]
-    return default.labelled(checkpoint.labels, *size_of(default.head_name, head))
+    size = size_of(default.head_name, checkpoint.heads[default.head_name])
+    return default.labelled(checkpoint.labels, size[0] if size else 1)
 
 
 def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | None) -> Tokenizer:

@@ -6,6 +6,7 @@ tokenizer's template, so that the classes of Hugging Face see here what their ow
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +46,7 @@ class Frame:
         )
 
 
+@functools.lru_cache(maxsize=8)  # a pipeline asks at every call, and the copy takes time with the vocabulary
 def frames_of(tokenizer: Tokenizer) -> tuple[Frame, Frame | None]:
     """The frame of one text and that of two; None for the second where the tokenizer has no token to part them."""
     backend = tokenizer.copy_backend()

@@ -17,6 +17,8 @@ from spanwise.tasks.recipe import FinetuningRecipe
 TASKS = {
     "qa": "spanwise.tasks.qa.recipe:RECIPES",
     "classification": "spanwise.tasks.classification.recipe:RECIPES",
+    "multiple-choice": "spanwise.tasks.multiple_choice.recipe:RECIPES",
+    "relation": "spanwise.tasks.relation.recipe:RECIPES",
     "tagging": "spanwise.tasks.tagging.recipe:RECIPES",
     "coref": "spanwise.tasks.coref.recipe:RECIPES",
 }

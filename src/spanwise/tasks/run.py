@@ -29,9 +29,10 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.device import Precision
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.base import Task, numbers_of
+from spanwise.tasks.base import NeedsPieces, Task, numbers_of
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model
+from spanwise.tasks.free_pieces import with_free_pieces
 from spanwise.tasks.heads import misfit, new_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
@@ -99,6 +100,10 @@ def finetune(
         if dev_data is not None:
             task.check_pair(train_data, dev_data)
         task = task.taught_by(train_data)
+        if isinstance(task, NeedsPieces):
+            checkpoint, words, added = with_free_pieces(checkpoint, words, task.num_pieces, plan.training.seed)
+            if added:
+                log.say(f"{added} pieces [unusedN] are added to the vocabulary, with fresh rows.")
         built, kept_heads = _build(checkpoint, plan, task, reset_weights, log)
         config = built.encoder.config
         features = built.task.featurize(train_data, words, config, training=True)

@@ -8,7 +8,8 @@ from spanwise.cli.main import main
 def test_class_shape_and_heads_are_shown(run, capsys):
     assert main(["show", "model", str(run / "final")]) == 0
     printed = capsys.readouterr().out
-    assert "BertForMaskedLM" in printed and "sbo" in printed and "2 layers x 16" in printed
+    assert "2 layers x 16" in printed and "sbo in heads.safetensors" in printed
+    assert "transformers.BertForMaskedLM, which leaves out sbo" in printed
 
 
 def test_a_program_gets_the_same_as_json(qa_run, capsys):

@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.qa.features import TARGET, make_windows, token_range
 from spanwise.tasks.qa.reader import Answer, Question, SquadData
+from spanwise.text.tokenizers import Tokenizer
 
 SIZES = {"max_length": 64, "doc_stride": 16, "max_question_tokens": 64}
 
@@ -129,3 +131,34 @@ def test_offsets_of_any_text_cut_out_the_answer(tokenizer, context, draw):
     else:
         touching = np.flatnonzero((offsets[:, 1] > start) & (offsets[:, 0] < end))
         assert (touching[0], touching[-1] + 1) == found
+
+
+def stock_tokenizer(kind, folder):
+    """A tokenizer of transformers and the same as ours."""
+    lines = ["Where is the old river of Seoul? It runs past a stone bridge, and into the quiet town."] * 5
+    blank = getattr(transformers, kind)()
+    theirs = blank.train_new_from_iterator(lines, vocab_size=330, show_progress=False)
+    theirs.save_pretrained(folder)
+    return theirs, Tokenizer.load(folder)
+
+
+@pytest.mark.parametrize("kind", ["BertTokenizer", "RobertaTokenizer", "AlbertTokenizer", "ElectraTokenizer"])
+def test_windows_are_what_the_familys_own_tokenizer_makes_of_a_pair(kind, tmp_path):
+    theirs, ours = stock_tokenizer(kind, tmp_path)
+    question, context = "Where is the river?", "The old river runs past a stone bridge into town."
+    answer = Answer("stone", context.index("stone"))
+    num_types = 1 if kind == "RobertaTokenizer" else 2
+
+    windows = make_windows(one_question(context, answer, question), ours, **SIZES, num_token_types=num_types)
+
+    batch, expected = windows.assemble(np.array([0])), theirs(question, context, return_token_type_ids=True)
+    assert batch.input_ids.tolist() == expected["input_ids"]
+    assert batch.token_type_ids.tolist() == [min(number, num_types - 1) for number in expected["token_type_ids"]]
+    first, last = int(batch.targets[TARGET].first_S), int(batch.targets[TARGET].last_S)
+    assert theirs.decode(expected["input_ids"][first : last + 1]).strip() == "stone"
+
+
+def test_a_tokenizer_that_parts_no_two_texts_is_refused(tmp_path):
+    _, ours = stock_tokenizer("OpenAIGPTTokenizer", tmp_path)
+    with pytest.raises(ConfigError, match="no special token between two texts"):
+        make_windows(one_question("Seoul is old."), ours, **SIZES)

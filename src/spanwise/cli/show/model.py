@@ -18,17 +18,24 @@ def show_model(model: str, /, *, json: bool = False) -> None:
     """
     from spanwise.interop.huggingface import read_folder
     from spanwise.interop.tables import BY_MODEL_TYPE
+    from spanwise.interop.tensor_files import HEADS
+    from spanwise.pretraining.corruption.folders import FOLDER as GENERATOR
+    from spanwise.pretraining.corruption.folders import has_generator
     from spanwise.text.tokenizers import Tokenizer
 
     checkpoint = read_folder(model)
     encoder = sum(tensor.numel() for tensor in checkpoint.tensors.values())
     heads = {name: sum(t.numel() for t in tensors.values()) for name, tensors in checkpoint.heads.items()}
     words = Tokenizer.load(checkpoint.tokenizer_folder) if checkpoint.tokenizer_folder else None
+    beside = sorted(name for name, file in checkpoint.record.get("heads", {}).items() if file == HEADS)
+    generator = GENERATOR if has_generator(checkpoint.folder) else None
     found: dict[str, Any] = {
         "path": str(checkpoint.folder),
         "architecture": checkpoint.source_class,
         "model_type": checkpoint.model_type,
         "config": asdict(checkpoint.config),
+        "beside": beside,
+        "generator": generator,
         "parameters": {"encoder": encoder, "heads": heads, "total": encoder + sum(heads.values())},
         "tokenizer": words and {"vocab_size": words.vocab_size, "cased": words.is_cased, "sha256": words.sha256},
         "missing": list(checkpoint.report.missing),
@@ -41,12 +48,14 @@ def show_model(model: str, /, *, json: bool = False) -> None:
         return
     config = checkpoint.config
     case = "" if words is None else f", {'cased' if words.is_cased else 'uncased'}"
+    others = [f"{name} in {HEADS}" for name in beside] + ([f"{generator}/"] if generator else [])
     print_pairs(
         [
             ("Model", found["path"]),
             ("Class", checkpoint.source_class or "not named"),
             ("Encoder", f"{config.num_layers} layers x {config.hidden_size}, {config.num_heads} heads, {encoder:,}"),
             ("Heads", ", ".join(f"{name} {count:,}" for name, count in heads.items()) or "none"),
+            ("Beside it", ", ".join(others) or None),
             ("Vocabulary", f"{config.vocab_size:,}" + (case or ", no tokenizer in the folder")),
             ("Longest text", f"{config.max_positions:,} tokens"),
             ("Recipe", found["recipe"]),
@@ -57,4 +66,5 @@ def show_model(model: str, /, *, json: bool = False) -> None:
     if not family.is_stock:
         say("Loads with spanwise.load alone: no class of Hugging Face computes this encoder.")
     elif checkpoint.source_class in family.architectures:
-        say(f"Loads with transformers.{checkpoint.source_class}, AutoModel and spanwise.load.")
+        without = f", which leaves out {', '.join(beside)}" if beside else ""
+        say(f"Loads with transformers.{checkpoint.source_class}{without}; with AutoModel; and with spanwise.load.")

@@ -1,4 +1,5 @@
-"""Questions and their passages as model inputs: [CLS] question [SEP] passage [SEP], in windows.
+"""Questions and their passages as model inputs, in windows: [CLS] question [SEP] passage [SEP] with BERT's tokenizers,
+<s> question </s></s> passage </s> with RoBERTa's, as the tokenizer's own template says.
 
 Everything is held once: the ids of a paragraph serve all its questions and windows, and a window is four integers
 until its pack is assembled. Offsets point into the original text, so an answer is cut out of it, never rebuilt.
@@ -18,13 +19,13 @@ import torch
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.sequences import Sequences
+from spanwise.tasks.frames import Frame, pair_frame
 from spanwise.tasks.qa.loss import SpanTargets
 from spanwise.tasks.qa.reader import SquadData
 from spanwise.tasks.windows import passage_windows, token_range
 from spanwise.text.tokenizers import Encoding, Tokenizer
 
 TARGET = "answer"  # the name of the one target of this task
-_NUM_SPECIALS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,7 @@ class QuestionWindows:
     question_ids: Sequence[np.ndarray]  # cut to the longest question allowed
     passages: Sequence[Encoding]  # one a paragraph that has a question
     paragraph_of: np.ndarray  # which of the passages each question is on
-    cls_id: int
-    sep_id: int
+    frame: Frame
     num_token_types: int
     num_cut_questions: int = 0
     num_unreachable_answers: int = 0  # answers of which the tokenizer keeps no character; left out of training
@@ -58,23 +58,21 @@ class QuestionWindows:
         return self.passages[self.paragraph_of[self.question_W[row]]]
 
     def passage_start(self, row: int) -> int:
-        """Where the passage begins in window `row`: behind [CLS], the question and [SEP]."""
-        return len(self.question_ids[self.question_W[row]]) + 2
+        """Where the passage begins in window `row`: behind [CLS], the question and what parts the two."""
+        return _passage_start(self.frame, len(self.question_ids[self.question_W[row]]))
 
     def assemble(self, rows: np.ndarray) -> Batch:
-        """Lay the windows `rows` end to end: token types 0 up to the first [SEP], 1 behind it."""
+        """Lay the windows `rows` end to end, with the token types of the frame (BERT's: 0 up to the first [SEP])."""
         pieces: list[np.ndarray] = []
-        cls, sep = np.array([self.cls_id]), np.array([self.sep_id])
+        types: list[np.ndarray] = []
         for row in rows:
             passage = np.asarray(self.passage(row).ids[self.first_W[row] : self.last_W[row]])
-            pieces += [cls, self.question_ids[self.question_W[row]], sep, passage, sep]
+            ids_n, types_n = self.frame.wrap(self.question_ids[self.question_W[row]], passage)
+            pieces.append(ids_n)
+            types.append(types_n)
         lengths_S = self.lengths_W[rows]
         starts_S = np.cumsum(lengths_S) - lengths_S
-        token_type_ids = np.zeros(int(lengths_S.sum()), dtype=np.int64)
-        if self.num_token_types > 1:
-            in_window = np.arange(len(token_type_ids)) - np.repeat(starts_S, lengths_S)
-            passage_starts_S = np.array([self.passage_start(row) for row in rows])
-            token_type_ids[in_window >= np.repeat(passage_starts_S, lengths_S)] = 1
+        token_type_ids = np.minimum(np.concatenate(types).astype(np.int64), max(0, self.num_token_types - 1))
         gold_S2 = self.gold_W2[rows] + starts_S[:, None]
         return Batch(
             input_ids=torch.from_numpy(np.concatenate(pieces).astype(np.int64)),
@@ -105,13 +103,20 @@ def make_windows(
     overlap that the windows of a long question can't hold is cut to half a window.
     A question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
     With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
-    Raises: ConfigError where `max_length` leaves no room; DataError where nothing is left.
+    Raises: ConfigError where `max_length` leaves no room, or for a tokenizer that frames no two texts; DataError where
+    nothing is left.
     """
     if (doc_stride is None) is (overlap is None):
         raise ConfigError("give the windows either a doc_stride or an overlap.")
     if max_length < 8:
         raise ConfigError(f"max_length {max_length} leaves no room for a question and a passage; use 8 or more.")
-    question_limit = min(max_question_tokens, max_length - _NUM_SPECIALS - max_length // 4)
+    frame = pair_frame(tokenizer)
+    if not len(frame.before):
+        raise ConfigError(
+            "this tokenizer puts no special token before a text, and 'no answer' is an answer at that token; add one "
+            "to its template."
+        )
+    question_limit = min(max_question_tokens, max_length - frame.num_specials - max_length // 4)
     if question_limit < 1:
         raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
     used = sorted({question.paragraph for question in data.questions})
@@ -132,8 +137,8 @@ def make_windows(
                 num_unreachable += 1
                 if skip_unreachable:
                     continue
-        start = len(question_ids[number]) + 2
-        capacity = max_length - start - 1
+        start = _passage_start(frame, len(question_ids[number]))
+        capacity = max_length - start - len(frame.after)
         stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
         windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
         numbers += [number] * len(windows)
@@ -148,17 +153,20 @@ def make_windows(
         question_W=question_W,
         first_W=ranges_W2[:, 0],
         last_W=ranges_W2[:, 1],
-        lengths_W=ranges_W2[:, 1] - ranges_W2[:, 0] + question_lengths[question_W] + _NUM_SPECIALS,
+        lengths_W=ranges_W2[:, 1] - ranges_W2[:, 0] + question_lengths[question_W] + frame.num_specials,
         gold_W2=np.concatenate(golds),
         question_ids=question_ids,
         passages=passages,
         paragraph_of=np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64),
-        cls_id=tokenizer.cls_id,
-        sep_id=tokenizer.sep_id,
+        frame=frame,
         num_token_types=num_token_types,
         num_cut_questions=sum(len(question.ids) > question_limit for question in questions),
         num_unreachable_answers=num_unreachable,
     )
+
+
+def _passage_start(frame: Frame, question_length: int) -> int:
+    return len(frame.before) + question_length + len(frame.between)
 
 
 def _gold_positions(windows: np.ndarray, gold: tuple[int, int] | None, passage_start: int) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Multiple choice: which of the endings, answers or causes fits best?"""

@@ -1,0 +1,83 @@
+"""Which choice is told for each question, and how it is written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spanwise.errors import DataError
+from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
+from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoicePredictions:
+    """Of each question the probability of every choice, and the tokens that were not seen."""
+
+    questions: tuple[Question, ...]
+    probabilities: tuple[np.ndarray, ...]  # [k] each
+    num_dropped: tuple[int, ...]
+
+    @property
+    def told(self) -> tuple[int, ...]:
+        """The number of the likeliest choice, from 0; of equal ones the first."""
+        return tuple(int(shares.argmax()) for shares in self.probabilities)
+
+    def record(self, number: int) -> dict[str, Any]:
+        """One prediction as plain values."""
+        shares, place = self.probabilities[number], self.told[number]
+        return {
+            "choice": place,
+            "answer": self.questions[number].choices[place],
+            "score": float(shares[place]),
+            "scores": [float(share) for share in shares],
+            "num_windows": 1,
+            "num_dropped_tokens": self.num_dropped[number],
+        }
+
+    def files(self) -> dict[str, Any]:
+        """`.json`: all that is known of each question, by id; `.tsv`: id and number of the choice."""
+        ids = [question.id for question in self.questions]
+        lines = ["index\tprediction", *(f"{id}\t{place}" for id, place in zip(ids, self.told, strict=True))]
+        return {
+            ".json": {id: self.record(number) for number, id in enumerate(ids)},
+            ".tsv": "".join(line + "\n" for line in lines),
+        }
+
+
+def decide(data: ChoiceData, outputs: Sequence[np.ndarray], num_dropped: np.ndarray) -> ChoicePredictions:
+    """The softmax over each question's own scores [k]."""
+    shares = []
+    for scores in outputs:
+        weights = np.exp(scores.astype(np.float64) - scores.max())
+        shares.append(weights / weights.sum())
+    return ChoicePredictions(
+        questions=data.questions, probabilities=tuple(shares), num_dropped=tuple(int(n) for n in num_dropped)
+    )
+
+
+def read_predictions(path: Path) -> dict[str, int]:
+    """Choices by id, counted from 0, from JSON (number, or a record as `predict` writes it) or a TSV of id and number.
+
+    Raises: DataError naming the place.
+    """
+    found: dict[str, Any]
+    if plain_suffix(path) in (".tsv", ".txt"):
+        rows = [line.split("\t") for line in read_lines(path) if line.strip()]
+        wrong = next((number for number, row in enumerate(rows, 1) if len(row) != 2), None)
+        if wrong is not None:
+            raise DataError(f"{path}, line {wrong}: an id and the number of a choice were expected.")
+        found = {id: place for id, place in rows if id not in ("index", "id")}
+    else:
+        record = read_json(path)
+        if not isinstance(record, Mapping):
+            raise DataError(f"{path}: expected an object of id to choice, got a {type(record).__name__}.")
+        found = {id: value.get("choice") if isinstance(value, Mapping) else value for id, value in record.items()}
+    for id, value in found.items():
+        if isinstance(value, bool) or not str(value).isdecimal():
+            raise DataError(f"{path}, question {id!r}: {value!r} came; the number of a choice from 0 was expected.")
+    return {id: int(value) for id, value in found.items()}

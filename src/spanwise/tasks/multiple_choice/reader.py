@@ -1,0 +1,231 @@
+"""Questions with choices, from the files of SWAG, CODAH, HellaSwag, RACE, DREAM, COPA and KoBEST, and plain objects.
+
+A choice is read together with what stands before it: a context (premise, passage, dialogue), a question, or both.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from spanwise.errors import DataError
+from spanwise.tasks.tables import Row, Table, read_table
+from spanwise.tasks.text_files import plain_suffix, read_json, read_text
+
+Purpose = Literal["train", "score", "predict"]
+COPA_QUESTIONS = {
+    "cause": "What was the cause of this?",
+    "effect": "What happened as a result?",
+    "원인": "원인은 무엇인가?",
+    "결과": "결과는 무엇인가?",
+}
+_KNOWN = ("ending0", "choice1", "choices", "sent1", "Answer", "premise", "context")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One example. `answer` counts the choices from 0; -1 where it was read for prediction."""
+
+    id: str
+    context: str
+    question: str
+    choices: tuple[str, ...]
+    answer: int
+    where: str
+
+    @property
+    def first(self) -> str:
+        """What all choices share and stand behind: the context, or the question where there is none."""
+        return self.context or self.question
+
+    def second(self, choice: str) -> str:
+        """A choice, behind the question where that is not what stands first."""
+        return f"{self.question} {choice}" if self.context and self.question else choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceData:
+    """The questions of one file, in file order; the number of choices may differ."""
+
+    source: str
+    questions: tuple[Question, ...]
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def read_choices(path: str | Path, *, purpose: Purpose, errors: str = "strict") -> ChoiceData:
+    """Read a file by its form.
+
+    Objects have `choices` (or `endings`, `options`) and `answer` (or `label`): a choice's text, its letter or its
+    number from 0; `context` (`article`, `passage`, `premise`, `ctx`) and `question` where there are such.
+
+    Raises: DataError naming file and question: fewer than two choices, empty ones, an answer that is none of them.
+    """
+    suffix = plain_suffix(path)
+    if suffix == ".xml":
+        questions = _copa(read_text(path), str(path), purpose)
+    elif suffix == ".json" and isinstance(record := read_json(path), list) and record and isinstance(record[0], list):
+        questions = _dream(record, str(path), purpose)
+    else:
+        table = read_table(path, known=_KNOWN, errors=errors)
+        questions = [question for row in table.rows for question in _from_row(row, table, purpose)]
+    if not questions:
+        raise DataError(f"{path}: no question in it.")
+    if len({question.id for question in questions}) < len(questions):
+        questions = [_numbered(question, number) for number, question in enumerate(questions)]
+    return ChoiceData(source=str(path), questions=tuple(questions))
+
+
+def _numbered(question: Question, number: int) -> Question:
+    return Question(str(number), question.context, question.question, question.choices, question.answer, question.where)
+
+
+def checked_question(
+    id: str, context: str, question: str, choices: Sequence[Any], answer: Any, where: str, *, first: int = 0
+) -> Question:
+    """A question whose parts are texts and whose answer is one of its choices.
+
+    answer: a choice's text, its letter, its number counted from `first`; None is not known. Raises: DataError.
+    """
+    if not isinstance(choices, list | tuple) or len(choices) < 2:
+        raise DataError(
+            f"{where}: {len(choices) if isinstance(choices, list | tuple) else 0} choices; a question needs two."
+        )
+    for number, choice in enumerate(choices):
+        if not isinstance(choice, str) or not choice.strip():
+            raise DataError(f"{where}: choice {number + 1} is {choice!r}; a text was expected.")
+    for name, text in (("context", context), ("question", question)):
+        if not isinstance(text, str):
+            raise DataError(f"{where}: the {name} is {text!r}; a text was expected.")
+    if not context.strip() and not question.strip():
+        raise DataError(f"{where}: there is neither a context nor a question to choose by.")
+    texts = [choice.strip() for choice in choices]
+    place = -1 if answer is None else _place_of(answer, texts, first)
+    if place is None:
+        raise DataError(f"{where}: the answer {answer!r} is none of its {len(texts)} choices.")
+    return Question(id, context.strip(), question.strip(), tuple(texts), place, where)
+
+
+def _place_of(answer: Any, choices: Sequence[str], first: int) -> int | None:
+    if isinstance(answer, str) and answer.strip() in choices:
+        return choices.index(answer.strip())
+    if isinstance(answer, str) and len(answer.strip()) == 1 and answer.strip().upper() in "ABCDEFGHIJ":
+        place = ord(answer.strip().upper()) - ord("A")
+    elif isinstance(answer, bool) or not str(answer).strip().lstrip("-").isdecimal():
+        return None
+    else:
+        place = int(answer) - first
+    return place if 0 <= place < len(choices) else None
+
+
+def _from_row(row: Row, table: Table, purpose: Purpose) -> list[Question]:
+    values = row.values
+    id = str(next((values[name] for name in ("id", "ID", "ind", "idx", "") if values.get(name) not in (None, "")), ""))
+    known = purpose != "predict"
+
+    def answer(*names: str) -> Any:
+        if not known:
+            return None
+        found = next((values[name] for name in names if name in values), None)
+        if found is None or found == "":
+            raise DataError(f"{row.where}: the answer ({' or '.join(names)}) is missing.")
+        return found
+
+    if "options" in values and isinstance(values.get("questions"), list):
+        return _race(row, known)
+    if "ending0" in values:  # SWAG
+        endings = [values[f"ending{number}"] for number in range(10) if f"ending{number}" in values]
+        start, lead = str(values.get("sent1") or ""), str(values.get("sent2") or "")
+        return [checked_question(id, start or lead, lead if start else "", endings, answer("label"), row.where)]
+    if "choice1" in values:  # COPA of SuperGLUE, HellaSwag of KoBEST
+        choices = [values[f"choice{number}"] for number in range(1, 11) if f"choice{number}" in values]
+        question = str(values.get("question") or "")
+        context = values.get("premise", values.get("context", ""))
+        asked = COPA_QUESTIONS.get(question, question)
+        return [checked_question(id, context, asked, choices, answer("label", "answer"), row.where)]
+    if {"sentence", "1", "2", "Answer"} <= set(values):  # COPA of KoBEST
+        question = str(values.get("question") or "")
+        asked = COPA_QUESTIONS.get(question, question)
+        choices = [values["1"], values["2"]]
+        return [checked_question(id, values["sentence"], asked, choices, answer("Answer"), row.where, first=1)]
+    listed = next((values[name] for name in ("choices", "endings", "options") if name in values), None)
+    if listed is not None:
+        context = next((values[n] for n in ("context", "article", "passage", "premise", "ctx") if values.get(n)), "")
+        question = values.get("question") or ""
+        return [checked_question(id, context, question, listed, answer("answer", "label"), row.where)]
+    if not table.columns and len(values) == 7 and "0" in values:  # CODAH
+        gold = values["6"] if known else None
+        return [checked_question("", values["1"], "", [values[str(n)] for n in range(2, 6)], gold, row.where)]
+    raise DataError(
+        f"{row.where}: its form is not known; it has {', '.join(values)}. Read are SWAG (sent1, sent2, ending0, ...), "
+        "CODAH, RACE, DREAM, COPA, and objects of context, question, choices and answer."
+    )
+
+
+def _race(row: Row, known: bool) -> list[Question]:
+    values = row.values
+    questions, options = values["questions"], values["options"]
+    answers = values.get("answers") if known else [None] * len(questions)
+    if (
+        not isinstance(options, list)
+        or not isinstance(answers, list)
+        or not len(questions) == len(options) == len(answers)
+    ):
+        raise DataError(f"{row.where}: 'questions', 'options' and 'answers' must be lists of one length.")
+    id = str(values.get("id", row.where))
+    return [
+        checked_question(f"{id}-{number}", values.get("article", ""), *parts, f"{row.where}, question {number + 1}")
+        for number, parts in enumerate(zip(questions, options, answers, strict=True))
+    ]
+
+
+def _dream(record: list[Any], source: str, purpose: Purpose) -> list[Question]:
+    """A list of dialogues: turns, questions with choices, id."""
+    found = []
+    for number, dialogue in enumerate(record):
+        where = f"{source}, dialogue {number + 1}"
+        if not (
+            isinstance(dialogue, list) and len(dialogue) >= 2 and all(isinstance(part, list) for part in dialogue[:2])
+        ):
+            raise DataError(f"{where}: expected a list of turns, a list of questions and an id (DREAM).")
+        turns, questions = dialogue[:2]
+        if not all(isinstance(turn, str) for turn in turns) or not all(
+            isinstance(entry, Mapping) for entry in questions
+        ):
+            raise DataError(f"{where}: turns must be texts and questions objects.")
+        id = str(dialogue[2]) if len(dialogue) > 2 else str(number)
+        for place, entry in enumerate(questions):
+            at = f"{where}, question {place + 1}"
+            answer = entry.get("answer") if purpose != "predict" else None
+            if purpose != "predict" and answer is None:
+                raise DataError(f"{at}: the answer is missing.")
+            question = checked_question(
+                f"{id}-{place}", " ".join(turns), entry.get("question", ""), entry.get("choice", ()), answer, at
+            )
+            found.append(question)
+    return found
+
+
+def _copa(text: str, source: str, purpose: Purpose) -> list[Question]:
+    """`<item asks-for="cause" most-plausible-alternative="1"><p>..</p><a1>..</a1><a2>..</a2></item>`"""
+    if "<!ENTITY" in text:
+        raise DataError(f"{source}: declares entities, which are not read; write the texts out.")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise DataError(f"{source}: not XML ({error}).") from error
+    found = []
+    for number, item in enumerate(root.iter("item")):
+        where = f"{source}, item {item.get('id', number + 1)}"
+        parts = [(item.findtext(name) or "") for name in ("p", "a1", "a2")]
+        asked = COPA_QUESTIONS.get(item.get("asks-for", ""), "")
+        answer = item.get("most-plausible-alternative") if purpose != "predict" else None
+        if purpose != "predict" and answer is None:
+            raise DataError(f"{where}: 'most-plausible-alternative' is missing.")
+        id = item.get("id", str(number))
+        found.append(checked_question(id, parts[0], asked, parts[1:], answer, where, first=1))
+    return found

@@ -1,0 +1,140 @@
+"""Multiple choice as a task: one score a choice, softmax over the choices of a question.
+
+Letters: T tokens in the pack, D hidden size, S sequences, W questions.
+Source: Devlin et al. 2019 (BERT), section 4.4; FAMILY section 6.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor, nn
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.errors import DataError
+from spanwise.nn.config import EncoderConfig
+from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, encode_choices
+from spanwise.tasks.multiple_choice.loss import ChoiceLoss, choice_loss
+from spanwise.tasks.multiple_choice.predictions import ChoicePredictions, decide, read_predictions
+from spanwise.tasks.multiple_choice.reader import ChoiceData, Purpose, read_choices
+from spanwise.text.tokenizers import Tokenizer
+
+
+@part("multiple_choice")
+class MultipleChoice:
+    """Choose the ending, answer or cause that fits best."""
+
+    max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
+    max_question_tokens: Annotated[int, Field(ge=1)] = 128  # of question and choice together
+    on_overflow: Literal["truncate", "error"] = "truncate"  # the passage is cut at its end and counted, or refused
+
+    part_name: ClassVar[str]
+    head_name: ClassVar[str] = "multiple_choice"
+    target_name: ClassVar[str] = TARGET
+    main_score: ClassVar[str] = "accuracy"
+    score_options: ClassVar[tuple[str, ...]] = ()
+    head_size: ClassVar[tuple[int, ...]] = ()
+    label_names: ClassVar[tuple[str, ...]] = ()
+
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> MultipleChoice:
+        return self
+
+    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> ChoiceData:
+        return read_choices(path, purpose=purpose, errors=errors)
+
+    def check_pair(self, train: ChoiceData, dev: ChoiceData) -> None:
+        """Any two files go together: the number of choices may differ."""
+
+    def taught_by(self, train: ChoiceData) -> MultipleChoice:
+        """The same task. Raises: DataError where the right choice always stands in the same place."""
+        places = {question.answer for question in train.questions}
+        if len(train) > 1 and len(places) == 1:
+            raise DataError(
+                f"{train.source}: the answer of all {len(train):,} questions is choice {places.pop() + 1}; a model "
+                "would learn the place and nothing else. Shuffle the choices."
+            )
+        return self
+
+    def featurize(self, data: ChoiceData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> ChoiceRows:
+        return encode_choices(
+            data,
+            tokenizer,
+            max_length=min(self.max_length, config.max_positions),
+            max_question_tokens=self.max_question_tokens,
+            num_token_types=config.num_token_types,
+            on_overflow=self.on_overflow,
+            with_gold=training,
+        )
+
+    def describe(self, data: ChoiceData, features: ChoiceRows) -> list[str]:
+        """What a person should know about the data before training on it."""
+        counts = Counter(len(question.choices) for question in data.questions)
+        shown = ", ".join(f"{number:,} of {k} choices" for k, number in sorted(counts.items()))
+        lines = [f"{len(data):,} questions ({shown}; {int(features.lengths_W.sum()):,} tokens)"]
+        num_cut = int((features.num_dropped_W > 0).sum())
+        if num_cut:
+            lines.append(f"{num_cut:,} have a passage that is cut to {self.max_length} tokens with question and choice")
+        return lines
+
+    def facts(self) -> list[str]:
+        """What the model card says of the task."""
+        return [
+            "Task: chooses among any number of choices by one score each, read as passage and question with choice, at "
+            f"most {self.max_length} tokens; a longer passage is "
+            f"{'cut at its end, and what is dropped is counted' if self.on_overflow == 'truncate' else 'refused'}."
+        ]
+
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, ChoiceLoss]:
+        return {TARGET: choice_loss(head(hidden_TD, batch.sequences)[:, 0], batch.targets[TARGET])}
+
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
+        """The scores [k] of each question's choices, fp32."""
+        questions = batch.targets[TARGET].questions
+        scores_S = head(hidden_TD, batch.sequences)[: questions.num_sequences, 0].float().cpu().numpy()
+        return np.split(scores_S, questions.borders[1:-1].cpu().numpy())
+
+    def decode(self, data: ChoiceData, features: ChoiceRows, outputs: Sequence[np.ndarray]) -> ChoicePredictions:
+        return decide(data, outputs, features.num_dropped_W)
+
+    def tune(self, data: ChoiceData, predictions: ChoicePredictions) -> MultipleChoice:
+        return self
+
+    def score(self, data: ChoiceData, predictions: ChoicePredictions) -> dict[str, float]:
+        """`accuracy`, and `chance`: what guessing would give."""
+        return _scores(
+            data, {question.id: place for question, place in zip(data.questions, predictions.told, strict=True)}
+        )
+
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+        rows = tuple((name, f"{value:.2f}") for name, value in scores.items())
+        return ScoreTable(columns=("metric", "score"), rows=rows)
+
+    def prediction_files(self, predictions: ChoicePredictions) -> Mapping[str, Any]:
+        return predictions.files()
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+        """Score a JSON object of id to choice, or a TSV of id and choice; a missing one counts as wrong."""
+        gold = self.read(data, purpose="score")
+        told = read_predictions(predictions)
+        foreign = sorted(told.keys() - {question.id for question in gold.questions})
+        if foreign:
+            raise DataError(
+                f"{predictions}: {len(foreign):,} predictions are for questions that {data} does not have, such as "
+                f"{foreign[0]!r}."
+            )
+        missing = len(gold) - len(told)
+        note = f"{missing:,} of {len(gold):,} questions have no prediction and count as wrong."
+        return FileScores(scores=_scores(gold, told), notes=(note,) if missing else ())
+
+
+def _scores(data: ChoiceData, told: Mapping[str, int]) -> dict[str, float]:
+    right = sum(told.get(question.id) == question.answer for question in data.questions)
+    chance = sum(1 / len(question.choices) for question in data.questions)
+    return {"accuracy": 100 * right / len(data), "chance": 100 * chance / len(data)}

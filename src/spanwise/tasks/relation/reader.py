@@ -1,0 +1,222 @@
+"""Relations between two mentions, from the files of TACRED, SemEval-2010 Task 8, SciERC and ChemProt, KLUE-RE, and
+plain objects with character spans.
+
+A mention is half-open characters of the text. The subject is `subj` of TACRED, e1 of SemEval, [[ ]] of SciERC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from spanwise.errors import DataError
+from spanwise.tasks.tables import Row, read_table, text_of
+from spanwise.tasks.text_files import plain_suffix, read_lines
+
+Purpose = Literal["train", "score", "predict"]
+Format = Literal["tacred", "semeval", "marked", "klue", "spans"]
+BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
+_SEMEVAL = re.compile(r"(\d+)\t\"?(.*?)\"?\s*")
+_MARKS = (re.compile(r"\[\[ (.+?) \]\]"), re.compile(r"<< (.+?) >>"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Characters `[start, end)` of a text, and the type of what they name; "" where it is not known."""
+
+    start: int
+    end: int
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One example: how is the subject related to the object? No label where it was read for prediction."""
+
+    id: str
+    text: str
+    subject: Mention
+    object: Mention
+    label: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationData:
+    """The examples of one file, in file order."""
+
+    source: str
+    pairs: tuple[Pair, ...]
+    format: Format
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+def read_relations(path: str | Path, *, purpose: Purpose) -> RelationData:
+    """Read a file by its form. Raises: DataError naming file and example: mentions that are missing, empty or outside
+    their text, missing labels, ids that stand twice."""
+    if plain_suffix(path) in (".txt", ""):
+        pairs, found = _semeval(read_lines(path), str(path), purpose), "semeval"
+    else:
+        table = read_table(path)
+        found = _format_of(table.rows[0])
+        readers = {"tacred": _tacred, "klue": _klue, "marked": _marked, "spans": _spans}
+        pairs = [readers[found](row, number, purpose) for number, row in enumerate(table.rows)]
+    if not pairs:
+        raise DataError(f"{path}: no example in it.")
+    seen: set[str] = set()
+    for pair in pairs:
+        if pair.id in seen:
+            raise DataError(f"{pair.where}: the id {pair.id!r} stands twice; every example needs its own.")
+        seen.add(pair.id)
+    return RelationData(source=str(path), pairs=tuple(pairs), format=found)  # type: ignore[arg-type]
+
+
+def _format_of(row: Row) -> Format:
+    names = row.values
+    if "token" in names or "tokens" in names:
+        return "tacred"
+    if "subject_entity" in names:
+        return "klue"
+    if "subject" in names and "object" in names:
+        return "spans"
+    if "text" in names:
+        return "marked"
+    raise DataError(
+        f"{row.where}: its form is not known; it has {', '.join(names)}. Read are TACRED (token, subj_start, ...), "
+        "KLUE-RE (subject_entity, ...), SciERC (text with [[ ]] and << >>), or objects of text, subject, object, label."
+    )
+
+
+def checked_pair(id: str, text: str, subject: Mention, object: Mention, label: str, where: str) -> Pair:
+    """A pair whose mentions stand in the text. Raises: DataError."""
+    for name, mention in (("subject", subject), ("object", object)):
+        if not 0 <= mention.start < mention.end <= len(text):
+            raise DataError(
+                f"{where}: the {name} {mention.start}:{mention.end} is empty or outside the text of {len(text)} "
+                "characters."
+            )
+        if not text[mention.start : mention.end].strip():
+            raise DataError(f"{where}: the {name} {mention.start}:{mention.end} holds blanks alone.")
+    return Pair(id, text, subject, object, label, where)
+
+
+def _label(values: Mapping[str, Any], names: Sequence[str], purpose: Purpose, where: str) -> str:
+    if purpose == "predict":
+        return ""
+    label = next((values[name] for name in names if name in values), None)
+    if not isinstance(label, str) or not label.strip():
+        raise DataError(f"{where}: {names[0]!r} is {label!r}; the name of a relation was expected.")
+    return label.strip()
+
+
+def _tacred(row: Row, number: int, purpose: Purpose) -> Pair:
+    values = row.values
+    tokens: Any = values.get("token", values.get("tokens"))
+    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) and token for token in tokens):
+        raise DataError(f"{row.where}: 'token' is no list of words.")
+    words = [str(BRACKETS.get(token.upper(), token)) for token in tokens]
+    starts: list[int] = []
+    text = ""
+    for word in words:
+        starts.append(len(text))
+        text += word + " "
+    text = text[:-1]
+    mentions = []
+    for name, kind in (("subject", "subj"), ("object", "obj")):
+        first: Any = values.get(f"{kind}_start")
+        last: Any = values.get(f"{kind}_end")
+        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(words)):
+            raise DataError(
+                f"{row.where}: the {name} is words {first} to {last} of {len(words)}; both count from 0, and the last "
+                "is included."
+            )
+        mentions.append(Mention(starts[first], starts[last] + len(words[last]), str(values.get(f"{kind}_type") or "")))
+    label = _label(values, ("relation", "label"), purpose, row.where)
+    return checked_pair(str(values.get("id", number)), text, mentions[0], mentions[1], label, row.where)
+
+
+def _klue(row: Row, number: int, purpose: Purpose) -> Pair:
+    text = text_of(row, "sentence")
+    mentions = []
+    for name in ("subject_entity", "object_entity"):
+        entry = row.values.get(name)
+        values = entry if isinstance(entry, Mapping) else {}
+        places: list[Any] = [values.get(key) for key in ("start_idx", "end_idx")]
+        if [type(place) for place in places] != [int, int]:
+            raise DataError(f"{row.where}: {name!r} needs 'start_idx' and 'end_idx', got {str(entry)[:60]}.")
+        mentions.append(Mention(places[0], places[1] + 1, str(values.get("type") or "")))
+    label = _label(row.values, ("label",), purpose, row.where)
+    return checked_pair(str(row.values.get("guid", number)), text, mentions[0], mentions[1], label, row.where)
+
+
+def _spans(row: Row, number: int, purpose: Purpose) -> Pair:
+    text = text_of(row, "text")
+    mentions = [mention_of(row.values[name], f"{row.where}: {name!r}") for name in ("subject", "object")]
+    label = _label(row.values, ("label", "relation"), purpose, row.where)
+    return checked_pair(str(row.values.get("id", number)), text, mentions[0], mentions[1], label, row.where)
+
+
+def mention_of(value: Any, where: str) -> Mention:
+    """A mention from `{"start", "end", "type"}` or `[start, end]`. Raises: DataError."""
+    places: list[Any]
+    if isinstance(value, Mapping):
+        places, kind = [value.get("start"), value.get("end")], value.get("type") or ""
+    else:
+        places, kind = (list(value) if isinstance(value, list | tuple) else []), ""
+    if [type(place) for place in places] != [int, int] or not isinstance(kind, str):
+        raise DataError(f"{where} needs 'start' and 'end' as numbers of characters, got {str(value)[:60]}.")
+    return Mention(places[0], places[1], kind)
+
+
+def _marked(row: Row, number: int, purpose: Purpose) -> Pair:
+    """SciERC and ChemProt: `[[ subject ]]` and `<< object >>`, blanks included; the marks are taken out."""
+    text = text_of(row, "text")
+    found = [list(mark.finditer(text)) for mark in _MARKS]
+    if [len(matches) for matches in found] != [1, 1]:
+        counts = " and ".join(str(len(matches)) for matches in found)
+        raise DataError(f"{row.where}: one [[ mention ]] and one << mention >> were expected, found {counts}.")
+    (subject,), (object,) = found
+    first, second = sorted((subject, object), key=lambda match: match.start())
+    if second.start() < first.end():
+        raise DataError(f"{row.where}: the marks [[ ]] and << >> lie in one another; give character spans instead.")
+    places: dict[int, Mention] = {}
+    plain, end = "", 0
+    for match in (first, second):
+        plain += text[end : match.start()]
+        places[match.start()] = Mention(len(plain), len(plain) + len(match[1]))
+        plain += match[1]
+        end = match.end()
+    plain += text[end:]
+    label = _label(row.values, ("label",), purpose, row.where)
+    id = str(row.values.get("id", number))
+    return checked_pair(id, plain, places[subject.start()], places[object.start()], label, row.where)
+
+
+def _semeval(lines: Sequence[str], source: str, purpose: Purpose) -> list[Pair]:
+    """`8001 <TAB> "a sentence with <e1>marks</e1>"`, the relation below it, perhaps a comment."""
+    pairs = []
+    for number, line in enumerate(lines, 1):
+        match = _SEMEVAL.fullmatch(line)
+        if match is None:
+            continue
+        where = f"{source}, line {number}"
+        below = lines[number].strip() if number < len(lines) else ""
+        if purpose != "predict" and not below:
+            raise DataError(f"{where}: no relation stands on the line below the sentence.")
+        text, mentions = match[2], []
+        marks = re.compile(r"</?e([12])>")
+        for digit in ("1", "2"):
+            if [found[0] for found in marks.finditer(text) if found[1] == digit] != [f"<e{digit}>", f"</e{digit}>"]:
+                raise DataError(f"{where}: one <e{digit}>mention</e{digit}> was expected.")
+        plain = marks.sub("", text)
+        for digit in ("1", "2"):
+            start, end = (len(marks.sub("", text[: text.index(mark)])) for mark in (f"<e{digit}>", f"</e{digit}>"))
+            mentions.append(Mention(start, end))
+        label = below if purpose != "predict" else ""
+        pairs.append(checked_pair(match[1], plain, mentions[0], mentions[1], label, where))
+    return pairs

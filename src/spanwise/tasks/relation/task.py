@@ -1,0 +1,225 @@
+"""Relation extraction as a task: how are two mentions of a text related?
+
+Letters: T tokens in the pack, D hidden size, K relations.
+Source: Joshi et al. 2020 (SpanBERT), section 4.2; FAMILY section 5.3.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor, nn
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.nn.config import EncoderConfig
+from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.classification.features import TARGET, LabelledRows
+from spanwise.tasks.classification.loss import ClassLoss, class_loss
+from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
+from spanwise.tasks.classification.score import label_scores
+from spanwise.tasks.relation.features import encode_pairs
+from spanwise.tasks.relation.markers import Markers, marker_names
+from spanwise.tasks.relation.reader import Purpose, RelationData, read_relations
+from spanwise.tasks.relation.score import NEGATIVE, OTHER, micro_scores, semeval_scores
+from spanwise.text.tokenizers import Tokenizer
+
+NEGATIVES = (NEGATIVE, OTHER, "None", "NONE", "false")
+Metric = Literal["tacred", "semeval", "labels"]
+
+
+@part("relation")
+class RelationExtraction:
+    """Tell the relation between two mentions, or that there is none."""
+
+    markers: Markers = "ner"  # how the mentions are shown; relation/markers.py draws each way
+    metric: Metric | None = (
+        None  # None: SemEval's for its files, TACRED's where a negative label is, else micro and macro F1
+    )
+    labels: tuple[
+        str, ...
+    ] = ()  # in the order of the scores: the negative one first, then by number in the training file
+    marker_names: tuple[str, ...] = ()  # the k-th one is the k-th piece [unusedN] of the vocabulary
+    max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
+    on_overflow: Literal["truncate", "error"] = "truncate"  # words far from both mentions are dropped and counted
+
+    part_name: ClassVar[str]
+    head_name: ClassVar[str] = "classification"
+    target_name: ClassVar[str] = TARGET
+    score_options: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def main_score(self) -> str:
+        return {"semeval": "macro_f1", "labels": "micro_f1"}.get(self.metric or "", "f1")
+
+    @property
+    def head_size(self) -> tuple[int, ...]:
+        return (len(self.labels),)
+
+    @property
+    def num_pieces(self) -> int:
+        return len(self.marker_names)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return self.labels
+
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> RelationExtraction:
+        """Raises: CheckpointError: a folder without a record says nothing of its markers (7C-8)."""
+        raise CheckpointError(
+            "this folder has a classifier and no record of a relation task: how mentions were marked is not known. "
+            "Fine-tune it: spanwise finetune relation --model FOLDER --train FILE --out RUN"
+        )
+
+    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> RelationData:
+        return read_relations(path, purpose=purpose)
+
+    def check_pair(self, train: RelationData, dev: RelationData) -> None:
+        """Raises: DataError where the two files are scored in different ways."""
+        if (train.format == "semeval") is not (dev.format == "semeval"):
+            raise DataError(
+                f"{train.source} is a {train.format} file and {dev.source} a {dev.format} one; take two of one kind."
+            )
+
+    def taught_by(self, train: RelationData) -> RelationExtraction:
+        """With labels, markers and metric of the training file.
+
+        Raises: DataError where there is one relation alone; ConfigError for a way of marking by types that the file
+        does not have.
+        """
+        counts = Counter(pair.label for pair in train.pairs)
+        negative = next((name for name in NEGATIVES if name in counts), None)
+        found = sorted(counts, key=lambda name: (name != negative, -counts[name], name))
+        labels = self.labels or tuple(found)
+        unknown = sorted(set(found) - set(labels))
+        if unknown:
+            raise DataError(f"{train.source} has the relation {unknown[0]!r}, which is not among task.labels.")
+        if len(labels) < 2:
+            raise DataError(
+                f"{train.source}: all examples have the relation {labels[0]!r}; there is nothing to tell apart."
+            )
+        has_types = any(pair.subject.type or pair.object.type for pair in train.pairs)
+        if not has_types and self.markers in ("ner", "text_ner", "ner_text", "typed"):
+            raise ConfigError(
+                f"task.markers={self.markers} shows the types of mentions, and {train.source} has none; take "
+                "task.markers=text."
+            )
+        metric = self.metric or ("semeval" if train.format == "semeval" else "tacred" if negative else "labels")
+        names = marker_names(self.markers, train.pairs)
+        return dataclasses.replace(self, labels=labels, marker_names=names, metric=metric)
+
+    def featurize(
+        self, data: RelationData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
+    ) -> LabelledRows:
+        gold = None
+        if training:
+            number_of = {name: number for number, name in enumerate(self.labels)}
+            gold = np.array([number_of[pair.label] for pair in data.pairs], dtype=np.int64)
+        return encode_pairs(
+            data,
+            tokenizer,
+            markers=self.markers,
+            names=self.marker_names,
+            max_length=min(self.max_length, config.max_positions),
+            num_token_types=config.num_token_types,
+            on_overflow=self.on_overflow,
+            gold=gold,
+        )
+
+    def describe(self, data: RelationData, features: LabelledRows) -> list[str]:
+        """What a person should know about the data before training on it."""
+        counts = Counter(pair.label for pair in data.pairs)
+        shown = ", ".join(f"{name} ({number:,})" for name, number in counts.most_common(6))
+        more = f" and {len(counts) - 6} more" if len(counts) > 6 else ""
+        lines = [f"{len(data):,} pairs of mentions ({int(features.lengths_W.sum()):,} tokens), {shown}{more}"]
+        if self.marker_names:
+            lines.append(
+                f"mentions are shown as {self.markers!r} with {len(self.marker_names)} markers ([unusedN] pieces)"
+            )
+        num_cut = int((features.num_dropped_W > 0).sum())
+        if num_cut:
+            lines.append(
+                f"{num_cut:,} are cut to {self.max_length} tokens around their mentions "
+                f"({int(features.num_dropped_W.sum()):,} tokens dropped)"
+            )
+        overlaps = sum(p.subject.start < p.object.end and p.object.start < p.subject.end for p in data.pairs)
+        if overlaps:
+            lines.append(f"{overlaps:,} have mentions that overlap")
+        return lines
+
+    def facts(self) -> list[str]:
+        """What the model card says of the task."""
+        shown = ", ".join(self.labels[:12]) + (f" and {len(self.labels) - 12} more" if len(self.labels) > 12 else "")
+        return [
+            f"Task: tells the relation between two mentions, one of {shown}. Mentions are shown as {self.markers!r}; "
+            "the map of markers is in spanwise.json, and other code has to lay out its input in the same way."
+        ]
+
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, ClassLoss]:
+        return {TARGET: class_loss(head(hidden_TD, batch.sequences), batch.targets[TARGET], "single_label")}
+
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
+        """The scores [K] of each example, fp32."""
+        scores_WK = batch.targets[TARGET].examples.mean(head(hidden_TD, batch.sequences).float())
+        return list(scores_WK.cpu().numpy())
+
+    def decode(self, data: RelationData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:
+        return decide(
+            outputs,
+            ids=tuple(pair.id for pair in data.pairs),
+            kind="single_label",
+            labels=self.labels,
+            threshold=0.5,
+            num_windows=features.num_sequences_W,
+            num_dropped=features.num_dropped_W,
+        )
+
+    def tune(self, data: RelationData, predictions: ClassPredictions) -> RelationExtraction:
+        return self
+
+    def score(self, data: RelationData, predictions: ClassPredictions) -> dict[str, float]:
+        """The official metric: TACRED's micro F1 without the negative label, SemEval's macro F1 with direction, or
+        micro and macro F1 over all labels (ChemProt and SciERC)."""
+        return self._scores(data, dict(zip(predictions.ids, map(str, predictions.told), strict=True)))
+
+    def _scores(self, data: RelationData, told: Mapping[str, str]) -> dict[str, float]:
+        gold = {pair.id: pair.label for pair in data.pairs}
+        negative = next((name for name in NEGATIVES if name in {*gold.values(), *self.labels[:1]}), None)
+        metric = self.metric or ("semeval" if data.format == "semeval" else "tacred" if negative else "labels")
+        if metric == "semeval":
+            return semeval_scores(gold, told)
+        named = [told.get(id, negative or "") for id in gold]
+        if metric == "tacred":
+            return micro_scores(list(gold.values()), named, negative=negative)
+        found = micro_scores(list(gold.values()), named, negative=None)
+        return {"micro_f1": found["f1"], "macro_f1": label_scores(list(gold.values()), named)["macro_f1"]}
+
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+        rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in scores.items())
+        return ScoreTable(columns=("metric", "score"), rows=rows)
+
+    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, Any]:
+        """`.json`: all that is known of each example, by id; `.txt`: id and relation, as SemEval's scorer wants it."""
+        lines = [f"{id}\t{told}\n" for id, told in zip(predictions.ids, predictions.told, strict=True)]
+        return {".json": predictions.files()[".json"], ".txt": "".join(lines)}
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+        """Score a JSON object of id to relation, or lines of id and relation."""
+        gold = self.read(data, purpose="score")
+        told = {id: str(label) for id, label in read_predictions(predictions, "single_label").items()}
+        foreign = [id for id in told if id not in {pair.id for pair in gold.pairs}]
+        if foreign:
+            raise DataError(
+                f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
+                f"{foreign[0]!r}."
+            )
+        missing = len(gold) - len(told)
+        note = f"{missing:,} of {len(gold):,} examples have no prediction; nothing counts as found for them."
+        return FileScores(scores=self._scores(gold, told), notes=(note,) if missing else ())

@@ -1,0 +1,81 @@
+"""Sequences that always show both mentions and their marks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.relation.features import encode_pairs
+from spanwise.tasks.relation.markers import marker_names
+from spanwise.tasks.relation.reader import Mention, Pair, RelationData
+
+
+def data_of(*pairs):
+    return RelationData(source="x", pairs=pairs, format="spans")
+
+
+def tokens_of(data, tokenizer, way, *, max_length=64, **options):
+    names = marker_names(way, data.pairs)
+    rows = encode_pairs(data, tokenizer, markers=way, names=names, max_length=max_length, num_token_types=2, **options)
+    batch = rows.assemble(np.array([0]))
+    return tokenizer.tokens(batch.input_ids.numpy()), rows, batch
+
+
+def letters(subject, object, length=26):
+    text = " ".join(chr(ord("a") + n) for n in range(length))
+    mention = [Mention(2 * a, 2 * b - 1, "A") for a, b in (subject, object)]
+    return Pair("1", text, mention[0], mention[1], "x", "here")
+
+
+def test_a_mention_is_one_marker_or_stands_between_two(marked_tokenizer):
+    pair = Pair("1", "The Han [SEP] is", Mention(4, 7, "R"), Mention(14, 16, "V"), "x", "here")
+    tokens, _, batch = tokens_of(data_of(pair), marked_tokenizer, "ner")
+    assert tokens == ["[CLS]", "The", "[unused2]", "[", "S", "##E", "##P", "]", "[unused4]", "[SEP]"]
+    assert batch.token_type_ids.max() == 0
+    tokens, _, _ = tokens_of(data_of(pair), marked_tokenizer, "ner_text")
+    assert tokens[-5:] == ["[SEP]", "Han", "[SEP]", "is", "[SEP]"]
+    tokens, _, _ = tokens_of(data_of(pair), marked_tokenizer, "text")
+    assert tokens[1:5] == ["The", "[unused1]", "Han", "[unused2]"]
+
+
+def test_what_is_farthest_from_both_mentions_goes_first(marked_tokenizer):
+    tokens, rows, _ = tokens_of(data_of(letters((5, 6), (17, 18))), marked_tokenizer, "text", max_length=16)
+    shown = "".join(token for token in tokens if len(token) == 1)
+    assert shown == "defgpqrstu"[: len(shown)] or set("fr") <= set(shown)
+    assert len(tokens) == 16 and rows.num_dropped_W.tolist() == [26 + 4 + 2 - 16]
+    assert shown == "".join(sorted(shown)) and {"e", "g", "q", "s"} <= set(shown)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    a=st.integers(0, 24), b=st.integers(1, 5), c=st.integers(0, 24), d=st.integers(1, 5), room=st.integers(12, 40),
+    way=st.sampled_from(["ner", "text", "text_ner", "ner_text", "typed", "punct"]),
+)  # fmt: skip
+def test_both_mentions_stay_however_short_the_sequence(marked_tokenizer, a, b, c, d, room, way):
+    pair = letters((a, min(26, a + b)), (c, min(26, c + d)))
+    tokens, rows, _ = tokens_of(data_of(pair), marked_tokenizer, way, max_length=room)
+    assert len(tokens) <= room
+    if way in ("ner", "text", "text_ner", "typed"):
+        names = marker_names(way, [pair])
+        used = {token for token in tokens if token.startswith("[unused")}
+        needed = {"ner": 2, "text": 4, "text_ner": 6, "typed": 4}[way]
+        assert len(used) == needed <= len(names)
+    if way != "ner":
+        assert pair.text[pair.subject.start] in tokens and pair.text[pair.object.start] in tokens
+    whole, _, _ = tokens_of(data_of(pair), marked_tokenizer, way, max_length=90)
+    assert rows.num_dropped_W.tolist() == [len(whole) - len(tokens)]
+
+
+def test_mentions_that_are_too_long_lose_their_last_words(marked_tokenizer):
+    tokens, _, _ = tokens_of(data_of(letters((0, 13), (13, 26))), marked_tokenizer, "text", max_length=12)
+    shown = [token for token in tokens if len(token) == 1]
+    assert shown[0] == "a" and "n" in shown and len(tokens) == 12
+
+
+def test_too_long_is_refused_by_word_and_by_length(marked_tokenizer):
+    data = data_of(letters((5, 6), (17, 18)))
+    with pytest.raises(DataError, match="here: 32 tokens, and at most 16 fit"):
+        tokens_of(data, marked_tokenizer, "text", max_length=16, on_overflow="error")
+    with pytest.raises(ConfigError, match="leaves no room for two mentions"):
+        tokens_of(data, marked_tokenizer, "text_ner", max_length=10)
