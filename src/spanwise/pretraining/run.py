@@ -38,6 +38,7 @@ from spanwise.pretraining.system import (
     build_model,
     check,
     check_inputs,
+    check_weights,
     continue_model,
     shaped_like,
     training_source,
@@ -196,6 +197,7 @@ def make_ready(
             shaped = shaped_generator(recipe.corruption, generator, checkpoint.config)
             recipe = replace(recipe, corruption=shaped)
         checkpoint, words = grown(checkpoint, words, growth, log=log, **more)
+        check_weights(recipe, checkpoint, words.vocab_size)
         recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
     tags = side_arrays_of(recipe.masking, recipe.word_unit)
     try:
