@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 SIGNATURES = "architecture.md"  # its blocks are contracts, not programs
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").glob("*.md"))]
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
-training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=512 batch.tokens_per_step=512"""
+training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -46,8 +46,11 @@ def at_tiny_size(arguments: list[str]) -> list[str]:
 
 
 @pytest.fixture
-def person(tmp_path, monkeypatch) -> Path:
-    """A folder as a reader of the README has it: my-text/, train.json, dev.json; they stand in it."""
+def person(tmp_path, monkeypatch, request) -> Path:
+    """A folder as a reader of the README has it: my-text/, train.json, dev.json; they stand in it.
+
+    A reader of the page about Hugging Face has my-bert/ and my-tokens.txt too.
+    """
     (tmp_path / "my-text").mkdir()
     with open_bundle() as bundle:
         documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(4), strict=False)]
@@ -57,8 +60,22 @@ def person(tmp_path, monkeypatch) -> Path:
         qas = [{"id": name, "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}]}]
         record = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    if "huggingface.md" in request.node.name:
+        make_bert(tmp_path / "my-bert", documents)
+        (tmp_path / "my-tokens.txt").write_text("Yangpyeong\nmarket square\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def make_bert(folder: Path, lines: list[str]) -> None:
+    """A small BERT of transformers with random weights, and its tokenizer."""
+    from transformers import BertConfig, BertForPreTraining, BertTokenizer
+
+    tokenizer = BertTokenizer().train_new_from_iterator(lines, vocab_size=500, show_progress=False)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    config = BertConfig(vocab_size=len(tokenizer), max_position_embeddings=512, **sizes)
+    BertForPreTraining(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

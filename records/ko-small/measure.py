@@ -46,6 +46,10 @@ def character_scores(predicted: str, gold: str) -> tuple[float, float]:
 
 
 def language_measures(out: Path) -> dict:
+    """Made once and kept in OUT/held_out.json."""
+    kept = out / "held_out.json"
+    if kept.exists():
+        return json.loads(kept.read_text(encoding="utf-8"))
     store, valid = TokenStore.open(out / "store"), TokenStore.open(out / "valid")
     source = validation_source(ko_small(), valid)
     packs = [masked for index in range(min(PACKS, source.num_packs(0))) for masked in source.masked_step(index)]
@@ -55,16 +59,18 @@ def language_measures(out: Path) -> dict:
         "trained": score_hidden(continue_model(ko_small(), read_folder(out / "pretrain" / "final"))[0], packs),
     }
     compared = compare(facts, baseline_scores(NeighbourBaseline.from_store(store), facts), models)
-    return {
+    found = {
         "hidden_tokens": len(facts.original_ids),
         "measures": compared.measures,
         "by_distance": compared.by_distance,
         "store": {
             "documents": store.num_documents,
             "tokens": store.num_tokens,
-            "unknown_share": float(store.vocabulary.counts[store.vocabulary.unk_id] / store.num_tokens),
+            "unknown_share": float(store.vocabulary.unigram_counts[store.vocabulary.unk_id] / store.num_tokens),
         },
     }
+    kept.write_text(json.dumps(found), encoding="utf-8")
+    return found
 
 
 def borders(data: SquadData, tokenizer) -> dict:
@@ -84,6 +90,8 @@ def question_measures(out: Path) -> dict:
     articles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
     names = ("exact", "character_f1", "word_f1")
     seeds = [seed for seed in range(10) if all((out / f"qa-{arm}-{seed}" / "dev-nfd.json").exists() for arm in ARMS)]
+    if not seeds:
+        return {}
     values: dict = {arm: {name: [] for name in names} for arm in ARMS}
     same = []
     for arm in ARMS:
@@ -134,7 +142,7 @@ def main() -> None:
         },
         "held_out": language_measures(out),
         "korquad": {
-            "borders": borders(read_squad(out / "korquad-dev.json", purpose="score"), tokenizer),
+            "borders": borders(read_squad(out / "korquad-dev.json"), tokenizer),
             **question_measures(out),
         },
     }

@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+
 from spanwise.cli.main import main
 from spanwise.data.token_store import TokenStore
 
@@ -35,7 +37,7 @@ def test_phrases_of_a_file_are_stored_and_masked(world, tiny, tmp_path, capsys):
     call = ["prepare", str(text), "--tokenizer", str(world.folder / "tokenizer"), "--out", store]
     assert main([*call, "--tag", "entities", "--tags", str(spans)]) == 0
     told = capsys.readouterr().out
-    assert "Tagged entities: file spans.jsonl" in told and "1 sentences of" in told
+    assert "Tagged entities: file spans.jsonl" in told and "1 records of" in told
     opened = TokenStore.open(store)
     tags = opened.gather_side("entities", opened.sentence_offsets[:1], opened.sentence_lengths[:1])
     assert tags[0] == 1 and tags.max() <= 2 and opened.side_arrays["entities"].startswith("file spans.jsonl")
@@ -57,6 +59,21 @@ def test_phrases_of_a_file_are_stored_and_masked(world, tiny, tmp_path, capsys):
     assert main([*train, "--data", store, "--out", str(tmp_path / "run")]) == 0
     assert main([*train, "--data", str(world.folder / "store"), "--out", str(tmp_path / "other")]) == 3
     assert "spanwise prepare --tag entities" in capsys.readouterr().err
+
+
+def test_spans_of_paragraphs_find_their_sentences_and_those_across_two_are_counted(world, tmp_path, capsys):
+    text, spans, store = tmp_path / "text.txt", tmp_path / "spans.jsonl", str(tmp_path / "store")
+    paragraph = "Denver won the game. The team of Carolina lost."
+    text.write_text(paragraph)
+    spans.write_text(json.dumps({"text": paragraph, "spans": [[0, 6], [33, 41], [11, 29]]}))
+    call = ["prepare", str(text), "--tokenizer", str(world.folder / "tokenizer"), "--out", store]
+    assert main([*call, "--tag", "entities", "--tags", str(spans)]) == 0
+    told = capsys.readouterr().out
+    assert "were not met" not in told and "1 spans of" in told and "cross the border of two sentences" in told
+    opened = TokenStore.open(store)
+    assert opened.num_sentences == 2
+    tags = opened.gather_side("entities", opened.sentence_offsets[:2], opened.sentence_lengths)
+    assert tags[0] == 1 and np.count_nonzero(tags == 1) == 2
 
 
 def test_how_to_tag_without_what_is_refused(world, tmp_path, capsys):

@@ -1,11 +1,13 @@
 """A store gives back exactly what was written, however it is cut, and never anything else."""
 
+import json
 import random
 import shutil
 import threading
 
 import numpy as np
 import pytest
+import tokenizers
 
 from spanwise.data import token_store
 from spanwise.data.store_writer import TokenStoreWriter
@@ -14,6 +16,7 @@ from spanwise.errors import DataError
 from spanwise.runtime.files import atomic_folder
 from spanwise.text.corpus import Document
 from spanwise.text.learn import learn_tokenizer
+from spanwise.text.tokenizers import Tokenizer
 
 
 def flat(documents):
@@ -114,11 +117,25 @@ def test_the_vocabulary_knows_specials_words_and_counts(store, tokenizer, docume
     assert np.array_equal(vocabulary.unigram_counts, np.bincount(flat(documents), minlength=vocabulary.size))
 
 
-def test_another_tokenizer_is_refused_and_both_hashes_named(store_folder, tokenizer):
-    other = learn_tokenizer([Document("here", 1, ["other text"] * 5)], vocab_size=100)
+def test_another_tokenizer_is_refused_and_both_are_told(store_folder, tokenizer, tmp_path):
+    documents = [Document("here", 1, ["other text"] * 5)]
+    other = learn_tokenizer(documents, vocab_size=400, kind="byte-bpe", cased=False, out=tmp_path / "other")
     assert TokenStore.open(store_folder, tokenizer).tokenizer().sha256 == tokenizer.sha256
-    with pytest.raises(DataError, match=f"(?s){tokenizer.sha256}.*{other.sha256}"):
+    own = f"wordpiece of {tokenizer.vocab_size:,}, cased"
+    given = f"byte-bpe of {other.vocab_size}, uncased"
+    with pytest.raises(DataError, match=f"another tokenizer: {own}, and the one given is {given}. Use the one in"):
         TokenStore.open(store_folder, other)
+    with pytest.raises(DataError, match=f"the one given in {tmp_path / 'other'} is {given}"):
+        TokenStore.open(store_folder, Tokenizer.load(tmp_path / "other"))
+
+
+def test_a_tokenizer_of_the_same_kind_and_size_is_told_by_a_few_digits(store_folder, tokenizer):
+    backend = json.loads(tokenizer.copy_backend().to_str())
+    backend["normalizer"]["handle_chinese_chars"] = not backend["normalizer"]["handle_chinese_chars"]
+    other = Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(backend)))
+    with pytest.raises(DataError, match=f"hash {tokenizer.sha256[:8]}, .*hash {other.sha256[:8]}. ") as refused:
+        TokenStore.open(store_folder, other)
+    assert tokenizer.sha256[:9] not in str(refused.value)
 
 
 def test_another_folder_of_ours_is_not_taken_for_a_damaged_store(tokenizer, tmp_path):

@@ -234,6 +234,16 @@ def test_a_model_without_the_head_is_refused_and_says_what_to_do(masked_lm_folde
         spanwise.pipeline("fill-mask", model=masked_lm_folder, head="sbo")
 
 
+def test_the_head_of_an_electra_is_said_to_lie_in_its_generator(
+    masked_lm_folder, classic_folder, vocabulary_folder, tmp_path
+):
+    shutil.copytree(classic_folder, tmp_path / "electra")
+    shutil.copytree(masked_lm_folder, tmp_path / "electra" / "generator")
+    with pytest.raises(CheckpointError, match=rf"name {tmp_path / 'electra' / 'generator'} as the model\.") as refused:
+        spanwise.pipeline("fill-mask", model=tmp_path / "electra", tokenizer=vocabulary_folder)
+    assert "spanwise pretrain" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "inputs, options, error, message",
     [

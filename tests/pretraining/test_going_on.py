@@ -172,10 +172,17 @@ def test_every_kind_of_vocabulary_and_of_positions_grows(folder_of, text, tmp_pa
     [
         ("gpt1", "boundary", "encoder.causal=true a token sees what stands before it alone"),
         ("bert", "causal", "encoder.causal=false every token would see the one it must guess"),
-        ("roberta", "next", "num_token_types 2 is more than encoder.num_token_types 1"),
+        ("roberta", "next", "1 token types and format SentencePair writes 2; add --set format.num_token_types=1"),
     ],
 )
 def test_what_the_encoder_does_not_allow_is_refused_before_training(folder_of, text, tmp_path, system, way, words):
-    with pytest.raises(CheckpointError, match=f"does not fit the recipe.*{words}"):
+    with pytest.raises(CheckpointError, match=words):
         pretrain(recipe_of(way), text=text, init=folder_of(system), out=tmp_path / "run")
-    assert not (tmp_path / "run" / "final").exists()
+    assert not (tmp_path / "run" / "store").exists()  # no text was prepared in vain
+
+
+def test_a_tokenizer_with_more_ids_than_rows_is_refused_before_text_is_prepared(folder_of, text, tmp_path):
+    other, source = folder_of("roberta"), folder_of("bert")
+    with pytest.raises(CheckpointError, match="vocabulary rows and the tokenizer 330 ids; they do not belong together"):
+        pretrain(recipe_of("boundary"), text=text, init=source, tokenizer=other, out=tmp_path / "run")
+    assert not (tmp_path / "run" / "store").exists()

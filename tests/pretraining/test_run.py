@@ -1,5 +1,6 @@
 """Pre-training as one call: from text, resumed after a hard kill, continued from a folder."""
 
+import io
 import json
 import random
 import shutil
@@ -69,6 +70,19 @@ def test_text_alone_gives_a_run_folder_whose_model_loads(tiny_text, tmp_path):
         assert (tmp_path / "run" / name).is_file()
     hidden = load(tmp_path / "run" / "final").encode(["The old river."])
     assert hidden[0].shape[1] == 32
+
+
+def test_a_store_whose_tokenizer_is_not_the_recipes_is_told_and_used(tiny_store, tmp_path):
+    def said(cased, kind, out):
+        recipe, stream = tiny_recipe(max_steps=1), io.StringIO()
+        recipe = replace(recipe, tokenizer=replace(recipe.tokenizer, cased=cased, kind=kind))
+        pretrain(recipe, data=tiny_store.path, out=tmp_path / out, log=RunLog(tmp_path / out, stream=stream))
+        return stream.getvalue()
+
+    store = tiny_store.path.name
+    told = f"spanbert-tiny asks for bpe, uncased; {store} was made with wordpiece, cased: the store's is used."
+    assert told in said(False, "bpe", "other")
+    assert "asks for" not in said(True, "wordpiece", "same")
 
 
 def test_the_folder_loads_in_transformers_with_nothing_missing_and_equal_hidden_states(tiny_store, tmp_path):

@@ -76,6 +76,7 @@ CHANGES = {
     "initial.positions": ["normal"],
     "training.learning_rate": ["0.003"],
     "training.head_learning_rate": ["0.01"],
+    "training.layer_decay": ["0.5"],
     "training.warmup_steps": ["3"],
     "training.schedule": ["cosine"],
     "training.optimizer": ["adamw"],

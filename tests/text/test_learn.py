@@ -117,3 +117,12 @@ def test_options_that_cannot_work_are_refused():
         learn(min_frequency=0)
     with pytest.raises(ConfigError, match="alphabet_size"):
         learn(alphabet_size=0)
+
+
+def test_a_vocabulary_of_the_size_that_a_warning_names_knows_every_syllable():
+    text = [Document("here", 1, [" ".join(chr(0xAC00 + 7 * number) * 2 for number in range(200))] * 2)]
+    with pytest.warns(UserWarning, match="no room for 53 of the 200 syllables") as warned:
+        small = learn_tokenizer(text, vocab_size=300)
+    needed = int(str(warned[0].message).partition("takes vocab_size=")[2].partition(",")[0])
+    assert warned[0].filename == __file__ and unknown_share(small, text) > 0.1
+    assert unknown_share(learn_tokenizer(text, vocab_size=needed), text) == 0

@@ -1,6 +1,7 @@
 """The sample is the beginning of the text, and its alphabet is what the text is made of."""
 
 import unicodedata
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -59,7 +60,8 @@ def test_rare_characters_are_left_out_and_rare_syllables_of_a_korean_text_are_no
 def test_the_alphabet_fits_the_room_and_its_size_can_be_set():
     syllables = "".join(chr(0xAC00 + number) * (100 - number) for number in range(60))
     with sample_of(syllables, most=10_000) as sample:
-        assert len(alphabet(sample)) == 50 and alphabet(sample)[0] == "가"
+        with pytest.warns(UserWarning, match="no room for 10 of the 60 syllables"):
+            assert len(found := alphabet(sample)) == 50 and found[0] == "가"
         assert len(alphabet(sample, pieces_each=1)) == 60
         assert alphabet(sample, alphabet_size=3) == ["가", "각", "갂"]
         with pytest.raises(ConfigError, match="alphabet_size=51 needs 102 pieces, and vocab_size=200 leaves 100"):
@@ -69,3 +71,12 @@ def test_the_alphabet_fits_the_room_and_its_size_can_be_set():
 def test_text_of_nothing_but_white_space_for_the_normaliser_is_refused():
     with sample_of("\x07\x07") as sample, pytest.raises(DataError, match="control characters only"):
         sample.alphabet(lambda text: "", WANTED, room=100, pieces_each=2)
+
+
+def test_syllables_without_room_are_told_with_the_size_that_holds_them():
+    syllables = "".join(chr(0xAC00 + number) for number in range(60))
+    with sample_of("a" * 300 + syllables * 5, most=10_000) as sample:
+        with pytest.warns(UserWarning, match=r"no room for 11 of the 60 syllables.*takes vocab_size=222,"):
+            assert len(alphabet(sample)) == 50
+        with warnings.catch_warnings(action="error"):
+            assert len(alphabet(sample, room=122)) == 61

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from spanwise.errors import DataError
+from spanwise.text.corpus import CorpusOptions
 from spanwise.text.span_file_tagger import SpanFileTagger
 
 
@@ -75,3 +76,45 @@ def test_a_file_that_is_missing_or_empty_is_refused(tmp_path):
     (tmp_path / "s.jsonl").write_text("\n")
     with pytest.raises(DataError, match="holds no sentence"):
         SpanFileTagger("entities", tmp_path / "s.jsonl")
+
+
+def test_a_record_of_a_paragraph_tags_each_of_its_sentences(tokenizer, tmp_path):
+    text = " Denver won. It was the US Mint.\nDenver is old. "
+    spans = [[1, 7], [text.index("the"), text.index("Mint") + 4], [text.rindex("Denver"), text.rindex("Denver") + 6]]
+    tagger = SpanFileTagger("entities", write(tmp_path / "s.jsonl", {"text": text, "spans": spans}))
+    sentences = ["Denver won.", "It was the US Mint.", "Denver is old."]
+    alone = SpanFileTagger(
+        "entities",
+        write(tmp_path / "alone.jsonl", *[
+            {"text": sentence, "spans": [[start, end]]}
+            for sentence, (start, end) in zip(sentences, [(0, 6), (7, 18), (0, 6)], strict=True)
+        ]),
+    )  # fmt: skip
+    assert tags(tagger, tokenizer, *sentences[:2]) == tags(alone, tokenizer, *sentences[:2])
+    assert tagger.num_unmet == 1  # a sentence of it is still to come
+    assert tags(tagger, tokenizer, sentences[2]) == tags(alone, tokenizer, sentences[2])
+    assert tagger.num_unmet == tagger.num_crossing == 0
+
+
+def test_a_span_across_two_sentences_is_left_out_and_counted_where_they_were_met_apart(tokenizer, tmp_path):
+    text = "We saw Denver. Won it was. Old it is."
+    record = {"text": text, "spans": [[7, 18], [27, 30]]}
+    apart, whole = (SpanFileTagger("entities", write(tmp_path / "s.jsonl", record)) for _ in range(2))
+    found = tags(apart, tokenizer, "We saw Denver.", "Won it was.", "Old it is.")
+    assert [max(one) > 0 for one in found] == [False, False, True]
+    assert (apart.num_crossing, apart.num_unmet) == (1, 0)
+    (found,) = tags(whole, tokenizer, text)
+    assert found.count(1) == 2 and (whole.num_crossing, whole.num_unmet) == (0, 0)
+
+
+def test_a_record_of_the_very_sentence_goes_before_one_that_holds_it(tokenizer, tmp_path):
+    exact, holder = {"text": "Denver won.", "spans": [[0, 6]]}, {"text": "Denver won. It was old.", "spans": []}
+    for number, records in enumerate([(exact, holder), (holder, exact)]):
+        tagger = SpanFileTagger("entities", write(tmp_path / f"{number}.jsonl", *records))
+        assert tags(tagger, tokenizer, "Denver won.")[0][0] == 1
+
+
+def test_records_are_split_as_the_corpus_is(tokenizer, tmp_path):
+    record = {"text": "Denver won. It was old.\nDenver is.", "spans": [[0, 6]]}
+    tagger = SpanFileTagger("entities", write(tmp_path / "s.jsonl", record), CorpusOptions(lines="sentences"))
+    assert [max(one) for one in tags(tagger, tokenizer, "Denver won. It was old.", "Denver won.")] == [1, 0]

@@ -21,6 +21,12 @@ def test_a_file_of_spans_serves_any_name(spans):
         assert isinstance(tagger, SpanFileTagger) and tagger.name == name
 
 
+def test_a_name_that_looks_like_a_slip_is_warned_of_and_kept(spans):
+    with pytest.warns(UserWarning, match="'nounphrases', only one of your own. Did you mean 'noun-phrases'") as warned:
+        assert find_tagger("nounphrases", spans=spans).name == "nounphrases"
+    assert warned[0].filename == __file__
+
+
 @pytest.mark.parametrize("name", PHRASES)
 def test_phrases_without_a_way_to_tag_them_tell_the_command(name):
     with pytest.raises(ConfigError, match=rf"spanwise prepare TEXT .*--tag {name} --tagger .*--data STORE"):

@@ -326,3 +326,28 @@ def test_the_real_encoder_resumes_bit_for_bit(tmp_path):
 
     assert same_tensors(whole, model) and again.losses == result.losses
     assert log_of(tmp_path / "whole") == log_of(tmp_path / "run")
+
+
+def test_a_run_that_is_asked_to_stop_early_ends_there_and_its_plan_says_why(tmp_path):
+    model, asked = ToyModel(), []
+
+    def stop_early():
+        asked.append(1)
+        return "no better score" if len(asked) == 3 else None
+
+    def go(**options):
+        return train(
+            model,
+            ToySource(),
+            TrainingOptions(**OPTIONS, eval_every=2),
+            tmp_path / "run",
+            save_model=toy_saver(model),
+            evaluate=lambda: {"score": 1.0},
+            stop_early=stop_early,
+            **options,
+        )
+
+    assert go().steps == 6
+    last = read_plan(tmp_path / "run" / "plan.jsonl")[-1]
+    assert (last.step, last.total_steps, last.reason) == (6, 6, "no better score")
+    assert go(resume=True).steps == 6

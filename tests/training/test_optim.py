@@ -59,3 +59,21 @@ def test_gradients_are_scaled_to_the_global_norm(limit, norm):
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e38])
 def test_one_bad_element_makes_the_norm_not_finite(bad):
     assert not torch.isfinite(gradient_norm([torch.ones(5), torch.tensor([1.0, bad])]))
+
+
+def test_layers_learn_the_slower_the_further_they_stand_from_the_head():
+    layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+    encoder = nn.ModuleDict({"embeddings": nn.Linear(2, 2), "layers": layers, "pooler": nn.Linear(2, 2)})
+    model = nn.ModuleDict({"encoder": encoder, "head": nn.Linear(2, 2)})
+    options = TrainingOptions(learning_rate=1e-3, head_learning_rate=2e-3, layer_decay=0.5)
+
+    groups = build_optimizer(model, options).param_groups
+
+    scale = {parameter: group["rate_scale"] for group in groups for parameter in group["params"]}
+    rates = [scale[part.weight] for part in (encoder["embeddings"], *layers, encoder["pooler"], model["head"])]
+    assert rates == [0.0625, 0.125, 0.25, 0.5, 1.0, 2.0]
+    assert scale[layers[0].bias] == 0.125 and len(scale) == 12
+    layers[0].requires_grad_(False)
+    groups = build_optimizer(model, options).param_groups
+    scale = {parameter: group["rate_scale"] for group in groups for parameter in group["params"]}
+    assert scale[layers[2].weight] == 0.5 and layers[0].weight not in scale

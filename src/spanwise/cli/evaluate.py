@@ -17,6 +17,7 @@ def evaluate(
     tokenizer: Path | None = None,
     device: str | None = None,
     precision: Literal["auto", "fp32", "bf16"] = "auto",
+    on_overflow: str | None = None,
     json: bool = False,
 ) -> None:
     """Score a fine-tuned checkpoint, with the thresholds that are stored in it.
@@ -37,13 +38,23 @@ def evaluate(
         cpu, cuda or cuda:1. Default: a GPU where there is one.
     precision
         Of the computation; auto is bf16 where the machine has it.
+    on_overflow
+        What is done with texts longer than the model reads, where the task has a choice: truncate, windows, error.
+        Default: as it was fine-tuned.
     json
         Print one JSON object with the official script's keys, at full precision.
     """
     from spanwise.tasks.run import evaluate as run_evaluation
 
     result = run_evaluation(
-        task, model=model, data=data, out=out, tokenizer=tokenizer, device=device, precision=precision
+        task,
+        model=model,
+        data=data,
+        out=out,
+        tokenizer=tokenizer,
+        device=device,
+        precision=precision,
+        on_overflow=on_overflow,
     )
     if json:
         print_json(result.scores)

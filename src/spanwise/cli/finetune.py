@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from spanwise.cli.changes import read_changes, resume_command
-from spanwise.cli.console import print_json, say
+from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.pretrain import training_record
 from spanwise.cli.score import print_scores
 
@@ -23,6 +23,7 @@ def finetune(
     dev: Path | None = None,
     tokenizer: Path | None = None,
     recipe: str | None = None,
+    seeds: int | None = None,
     reset_weights: bool = False,
     resume: bool = False,
     config: Path | None = None,
@@ -52,6 +53,8 @@ def finetune(
         Folder of the tokenizer. Default: the checkpoint's.
     recipe
         Which of the task's recipes; a wrong name is answered with those there are. Default: its first.
+    seeds
+        Run so many times, with the seeds 0, 1, ..., into OUT/seed-0, ...; mean and deviation of each score are told.
     reset_weights
         Start from random weights of the same shape: the control that says what pre-training is worth.
     resume
@@ -77,7 +80,41 @@ def finetune(
     from spanwise.tasks.run import finetune as run_finetuning
 
     changes = read_changes(config, overrides, save_every=save_every, keep=keep)
-    log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
+
+    def make_log(folder: Path) -> RunLog:
+        stream = sys.stderr if json else sys.stdout
+        return RunLog(folder, stream=stream, tensorboard="on" if tensorboard else "off")
+
+    if seeds is not None:
+        from spanwise.tasks.seeds import finetune_seeds
+
+        several = finetune_seeds(
+            task,
+            seeds,
+            model=model,
+            train=train,
+            dev=dev,
+            out=out,
+            tokenizer=tokenizer,
+            recipe=recipe,
+            reset_weights=reset_weights,
+            resume=resume,
+            overrides=changes,
+            errors=errors,
+            device=device,
+            resume_command=resume_command(),
+            make_log=make_log,
+        )
+        if json:
+            print_json({"scores": several.scores, "best": str(several.best)})
+            return
+        rows = [
+            (name.replace("_", " "), f"{found['mean']:.2f}", f"{found['deviation']:.2f}")
+            for name, found in several.scores.items()
+        ]
+        print_table(("score", f"mean of {seeds}", "deviation"), rows)
+        say(f"Best model: {several.best}")
+        return
     result = run_finetuning(
         task,
         model=model,
@@ -91,7 +128,7 @@ def finetune(
         overrides=changes,
         errors=errors,
         device=device,
-        log=log,
+        log=make_log(out),
         resume_command=resume_command(),
     )
     if json:

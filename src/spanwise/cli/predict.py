@@ -16,6 +16,7 @@ def predict(
     tokenizer: Path | None = None,
     device: str | None = None,
     precision: Literal["auto", "fp32", "bf16"] = "auto",
+    on_overflow: str | None = None,
     json: bool = False,
 ) -> None:
     """Write a fine-tuned checkpoint's predictions; labels in the input are not looked at.
@@ -36,13 +37,23 @@ def predict(
         cpu, cuda or cuda:1. Default: a GPU where there is one.
     precision
         Of the computation; auto is bf16 where the machine has it.
+    on_overflow
+        What is done with texts longer than the model reads, where the task has a choice: truncate, windows, error.
+        Default: as it was fine-tuned.
     json
         Print the names of the written files as one JSON object.
     """
     from spanwise.tasks.run import predict as run_prediction
 
     written = run_prediction(
-        task, model=model, input=input, output=output, tokenizer=tokenizer, device=device, precision=precision
+        task,
+        model=model,
+        input=input,
+        output=output,
+        tokenizer=tokenizer,
+        device=device,
+        precision=precision,
+        on_overflow=on_overflow,
     )
     if json:
         print_json({"written": [str(path) for path in written]})

@@ -56,7 +56,7 @@ def prepare(
     tag_labels
         Types of entities to keep. Default: all but numerical ones (dates, amounts, ordinals, ...).
     tags
-        JSON lines of "text" and "spans" to take the phrases from, instead of a pipeline.
+        JSON lines of "text" (sentences or paragraphs) and "spans" to take the phrases from, instead of a pipeline.
     processes
         Cores to encode on. Default: all.
     json
@@ -74,7 +74,7 @@ def prepare(
     options = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
     if (tagger or tag_labels or tags) and not tag:
         raise ConfigError("--tagger, --tag-labels and --tags say how to tag; say what: --tag entities, for example.")
-    taggers = [find_tagger(name, pipeline=tagger, spans=tags, labels=tag_labels) for name in tag or ()]
+    taggers = [find_tagger(name, pipeline=tagger, spans=tags, labels=tag_labels, options=options) for name in tag or ()]
     words = Tokenizer.load(tokenizer)
     if add_tokens is not None:
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
@@ -90,6 +90,8 @@ def prepare(
     for found in taggers:
         say(f"Tagged {found.name}: {found.source}")
         if isinstance(found, SpanFileTagger) and found.num_unmet:
-            say(f"{found.num_unmet:,} sentences of {tags} were not met: other borders, or another Unicode form?")
+            say(f"{found.num_unmet:,} records of {tags} were not met: other borders, or another Unicode form?")
+        if isinstance(found, SpanFileTagger) and found.num_crossing:
+            say(f"{found.num_crossing:,} spans of {tags} cross the border of two sentences; they are left out.")
     question = ": is this the right tokenizer for the text?" if report.unknown_share > 0.01 else "."
     say(f"[UNK] is {report.unknown_share:.3%} of the tokens{question}")

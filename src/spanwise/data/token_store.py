@@ -99,7 +99,7 @@ class TokenStore:
         """Open a store, or a foreign Megatron-LM folder or prefix (then `tokenizer` is needed: ids alone say nothing).
 
         Raises: DataError where files are missing or damaged, ids lie outside the vocabulary, or `tokenizer` is not the
-        one that made the store (both hashes are named).
+        one that made the store (the message says what each is).
         """
         path = Path(folder)
         if (path / STORE_NAME).is_file() or (path / MANIFEST_NAME).is_file():
@@ -346,10 +346,19 @@ def _vocabulary_from_record(record: dict[str, Any]) -> Vocabulary:
 
 
 def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:
+    own = Tokenizer.load(path / TOKENIZER_FOLDER)
+    made, given = _told(own), _told(tokenizer)
+    if made == given:
+        made, given = f"{made}, hash {expected[:8]}", f"{given}, hash {tokenizer.sha256[:8]}"
+    where = f" in {tokenizer.folder}" if tokenizer.folder is not None else ""
     return (
-        f"{path} was made with tokenizer {expected}, but the tokenizer given is {tokenizer.sha256}. "
+        f"{path} was made with another tokenizer: {made}, and the one given{where} is {given}. "
         f"Use the one in {path / TOKENIZER_FOLDER}, or prepare the text again."
     )
+
+
+def _told(tokenizer: Tokenizer) -> str:
+    return f"{tokenizer.kind} of {tokenizer.vocab_size:,}, {'cased' if tokenizer.is_cased else 'uncased'}"
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
+from spanwise.interop.convert import GENERATOR
 from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
@@ -53,8 +54,7 @@ class MaskModel(nn.Module):
         if lacking:
             raise CheckpointError(
                 f"{checkpoint.folder} ({checkpoint.source_class}) has no {_TITLES[lacking[0]]} head, and guesses of a "
-                "fresh one would be noise. Name a folder that kept it, or train it: spanwise pretrain RECIPE --init "
-                f"{checkpoint.folder} --text FILES --out RUN" + _what_there_is(checkpoint)
+                f"fresh one would be noise. {_cure(checkpoint, head)}{_what_there_is(checkpoint)}"
             )
         self.encoder = build_encoder(checkpoint)
         heads = {name: build_head(checkpoint, name, self.encoder) for name in HEADS[head]}
@@ -107,6 +107,16 @@ def _packs(questions: Sequence[Question]) -> list[list[Question]]:
     ends = np.cumsum([len(question.ids) for question in questions]) // PACK_TOKENS
     groups = itertools.groupby(zip(questions, ends, strict=True), lambda pair: pair[1])
     return [[question for question, _ in group] for _, group in groups]
+
+
+def _cure(checkpoint: Checkpoint, head: HeadName) -> str:
+    generator = checkpoint.folder / GENERATOR
+    if head == "mlm" and (generator / "config.json").exists():
+        return f"ELECTRA's is its generator's: name {generator} as the model"
+    return (
+        "Name a folder that kept it, or train it: spanwise pretrain RECIPE --init "
+        f"{checkpoint.folder} --text FILES --out RUN"
+    )
 
 
 def _what_there_is(checkpoint: Checkpoint) -> str:

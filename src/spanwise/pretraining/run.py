@@ -38,6 +38,7 @@ from spanwise.pretraining.system import (
     build_model,
     check,
     check_inputs,
+    check_weights,
     continue_model,
     shaped_like,
     training_source,
@@ -196,6 +197,7 @@ def make_ready(
             shaped = shaped_generator(recipe.corruption, generator, checkpoint.config)
             recipe = replace(recipe, corruption=shaped)
         checkpoint, words = grown(checkpoint, words, growth, log=log, **more)
+        check_weights(recipe, checkpoint, words.vocab_size)
         recipe = shaped_like(recipe, checkpoint.config)  # what is recorded is what is trained
     tags = side_arrays_of(recipe.masking, recipe.word_unit)
     try:
@@ -214,6 +216,8 @@ def make_ready(
         log.say(f"Reading {mixture} of the tokens.")
     for part in mixture.parts:
         check_inputs(recipe, part.store, checkpoint)
+    if data is not None and checkpoint is None:
+        _tell_other_tokenizer(recipe, mixture, words, log)
     if checkpoint is None:
         model, fresh, kept = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives), {}
     else:
@@ -339,6 +343,18 @@ def _tokenizer(
             out=own,
         )
     return Tokenizer.load(own)
+
+
+def _tell_other_tokenizer(recipe: PretrainingRecipe, mixture: Mixture, words: Tokenizer, log: RunLog) -> None:
+    """Say it where the store's tokenizer is not of the recipe's kind: the model carries the recipe's name."""
+    wanted = recipe.tokenizer
+    asked, used = (
+        f"{kind}, {'cased' if cased else 'uncased'}"
+        for kind, cased in ((wanted.kind, wanted.cased), (words.kind, words.is_cased))
+    )
+    if asked != used:
+        names = " and ".join(part.name for part in mixture.parts)
+        log.say(f"{recipe.name} asks for {asked}; {names} was made with {used}: the store's is used.")
 
 
 def _store(

@@ -125,6 +125,19 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
             f"{checkpoint.folder} has {checkpoint.config.vocab_size:,} vocabulary rows, {store.path} was made with "
             f"{store.vocabulary.size:,} ids. Prepare the text with the tokenizer of the checkpoint."
         )
+    check_weights(recipe, checkpoint)
+
+
+def check_weights(recipe: PretrainingRecipe, checkpoint: Checkpoint, num_ids: int = 0) -> None:
+    """Refuse weights that can't go on by this recipe, before any text is prepared. num_ids: of the tokenizer in use.
+
+    Raises: CheckpointError.
+    """
+    if num_ids > checkpoint.config.vocab_size:
+        raise CheckpointError(
+            f"{checkpoint.folder} has {checkpoint.config.vocab_size:,} vocabulary rows and the tokenizer {num_ids:,} "
+            "ids; they do not belong together. Use the tokenizer of the checkpoint."
+        )
     num_types, given_types = getattr(recipe.format, "num_token_types", 1), checkpoint.config.num_token_types
     if num_types > max(1, given_types):
         raise CheckpointError(

@@ -23,7 +23,8 @@ from spanwise.recipes.spanbert import (
 
 _KOREAN = (
     "Spans are made of morphemes, not of words between blanks; the paper is about English.",
-    "The vocabulary composes Unicode (NFC) and keeps every syllable of its text; its pieces end where morphemes do.",
+    "The vocabulary composes Unicode (NFC) and keeps every syllable of its text, where its size has room for all (a "
+    "warning says where not); its pieces end where morphemes do.",
     "Boundary positions have 32 rows (the released code: 15), for morphemes of several pieces.",
 )
 

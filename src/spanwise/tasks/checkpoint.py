@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from spanwise.config import from_record, to_record
-from spanwise.errors import CheckpointError
+from spanwise.config.parts import field_names, make_part
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
 from spanwise.interop.heads import size_of
 from spanwise.interop.huggingface import read_folder, write_folder
@@ -77,6 +79,23 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
         )
     size = size_of(default.head_name, checkpoint.heads[default.head_name])
     return default.labelled(checkpoint.labels, size[0] if size else 1)
+
+
+def with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
+    """The same model with another answer to texts that are too long.
+
+    Raises: ConfigError where the task has no such choice, or not this one.
+    """
+    if on_overflow is None:
+        return loaded
+    if not hasattr(loaded.task, "on_overflow"):
+        raise ConfigError(
+            f"task {loaded.task.part_name!r} reads texts of any length in windows; leave on_overflow out."
+        )
+    values = {name: getattr(loaded.task, name) for name in field_names(type(loaded.task))}
+    task = make_part(type(loaded.task), {**values, "on_overflow": on_overflow}, "task")
+    loaded.model.task = task
+    return dataclasses.replace(loaded, task=task)
 
 
 def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | None) -> Tokenizer:

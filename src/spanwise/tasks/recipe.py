@@ -20,4 +20,7 @@ class FinetuningRecipe:
     pack_tokens: Annotated[int, Field(ge=8)] = 8_192  # T, of one forward; changes speed and memory only
     hidden_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None  # None: the encoder's own
     attention_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    frozen_layers: Annotated[int, Field(ge=0)] = 0  # n: the embeddings and the lowest n layers stay as they are
+    select: Literal["last", "best"] = "last"  # which weights are kept: at the end, or of the best dev evaluation
+    patience: Annotated[int, Field(ge=1)] | None = None  # stop after so many dev evaluations without a better one
     second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros

@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,20 @@ from torch import Tensor
 
 from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, fill, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.token_types import second_token_type
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.init import initialize
 from spanwise.runtime.device import Precision
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import atomic_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.base import NeedsPieces, Task, numbers_of
+from spanwise.tasks.base import NeedsPieces, Task
 from spanwise.tasks.batches import EpochBatches
-from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model
+from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task, with_overflow
+from spanwise.tasks.dev_scores import BEST, DevScorer, check_dev_options, put_best_in_place
 from spanwise.tasks.free_pieces import with_free_pieces
 from spanwise.tasks.heads import misfit, new_head, with_pooler
 from spanwise.tasks.model import TaskModel
@@ -92,6 +94,7 @@ def finetune(
     named = task_recipe(task_name, recipe) if recipe is None or isinstance(recipe, str) else recipe
     plan: FinetuningRecipe = override(named, with_one_length(overrides))
     task = plan.task
+    check_dev_options(plan, has_dev=dev is not None)
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
         checkpoint = read_folder(model)
         words = open_tokenizer(checkpoint, tokenizer)
@@ -109,7 +112,9 @@ def finetune(
         features = built.task.featurize(train_data, words, config, training=True)
         for line in built.task.describe(train_data, features):
             log.say(line)
-        dev_scorer = None if dev_data is None else _DevScorer(built, dev_data, words, plan.training.precision)
+        dev_scorer = None
+        if dev_data is not None:
+            dev_scorer = DevScorer(built, dev_data, words, plan.training.precision, folder.metrics, plan)
         source = EpochBatches(
             features, batch_size=plan.batch_size, pack_tokens=plan.pack_tokens, seed=plan.training.seed
         )
@@ -137,6 +142,12 @@ def finetune(
                 extra=_provenance(asked, dev_scorer),
             )
 
+        def save_best() -> None:
+            with atomic_folder(folder.path / BEST, existing="replace") as temporary:
+                save_model(temporary)
+
+        if dev_scorer is not None:
+            dev_scorer.save_best = save_best
         training = run_training(
             built,
             source,
@@ -150,7 +161,15 @@ def finetune(
             device=device,
             flops_per_token=_flops_per_token(config, getattr(features, "sequence_lengths", features.lengths_W)),
             resume_command=resume_command,
+            stop_early=None if dev_scorer is None else dev_scorer.stop_early,
         )
+        if dev_scorer is not None and plan.select == "best":
+            moved = put_best_in_place(folder.path, training.final)
+            if moved:
+                log.say("The best weights on dev data are kept, not the last.")
+            if moved or training.resumed_from is not None:
+                _take_weights(built, training.final)
+                dev_scorer.predictions = None
         scores: dict[str, Any] = {}
         if dev_scorer is not None:
             dev_scorer.ensure()
@@ -169,12 +188,16 @@ def evaluate(
     tokenizer: str | Path | Tokenizer | None = None,
     device: str | None = None,
     precision: Precision = "auto",
+    on_overflow: str | None = None,
 ) -> EvaluationResult:
     """Score a fine-tuned model on labelled data, with the threshold stored in it; `out` receives the scores as JSON.
 
+    on_overflow: what is done with examples longer than the model reads, where the task has a choice ("error" refuses
+    them); None: as it was fine-tuned.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
     loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
+    loaded = with_overflow(loaded, on_overflow)
     labelled = loaded.task.read(data, purpose="score")
     predictions = _predict(loaded.model, labelled, loaded.tokenizer, precision)
     scores = loaded.task.score(labelled, predictions)
@@ -193,6 +216,7 @@ def predict(
     tokenizer: str | Path | Tokenizer | None = None,
     device: str | None = None,
     precision: Precision = "auto",
+    on_overflow: str | None = None,
 ) -> list[Path]:
     """Answer unlabelled data; returns the files written: `output`, and what else the task gives beside it.
 
@@ -200,6 +224,7 @@ def predict(
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
     loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
+    loaded = with_overflow(loaded, on_overflow)
     unlabelled = loaded.task.read(input, purpose="predict")
     predictions = _predict(loaded.model, unlabelled, loaded.tokenizer, precision)
     return _write_predictions(Path(output), loaded.task, predictions)
@@ -231,37 +256,25 @@ def _build(
         log.say(f"The head {task.head_name!r} starts fresh{f': {why_not}' if why_not else ''}.")
     else:
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
+    _freeze(encoder, recipe.frozen_layers)
     kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
     return TaskModel(task, encoder, head), kept
 
 
-@dataclass
-class _DevScorer:
-    """Scores the model on dev data whenever asked and remembers the last answers, with what was tuned on them."""
+def _freeze(encoder: Encoder, num_layers: int) -> None:
+    """Keep the embeddings and the lowest layers as they are. Raises: ConfigError where there are fewer layers."""
+    if num_layers > len(encoder.layers):
+        raise ConfigError(f"frozen_layers {num_layers} is more than the encoder's {len(encoder.layers)} layers.")
+    for part in [encoder.embeddings, *encoder.layers[:num_layers]] if num_layers else []:
+        part.requires_grad_(False)
 
-    model: TaskModel
-    data: Any
-    tokenizer: Tokenizer
-    precision: Precision
-    scores: dict[str, Any] = field(default_factory=dict)
-    predictions: Any = None
 
-    def __post_init__(self) -> None:
-        config = self.model.encoder.config
-        self.features = self.model.task.featurize(self.data, self.tokenizer, config, training=False)
-
-    def __call__(self) -> dict[str, float]:
-        model = self.model
-        outputs = model.outputs(self.features, precision=self.precision)
-        self.predictions = model.task.decode(self.data, self.features, outputs)
-        model.task = model.task.tune(self.data, self.predictions)
-        self.scores = model.task.score(self.data, self.predictions)
-        return {f"dev_{name}": value for name, value in numbers_of(self.scores).items()}
-
-    def ensure(self) -> None:
-        """Score now, unless a score is there: a run that is resumed at its end has none yet."""
-        if self.predictions is None:
-            self()
+def _take_weights(model: TaskModel, folder: Path) -> None:
+    """Give the model the weights and the task of a folder that it was saved to."""
+    kept = read_folder(folder)
+    fill(model.encoder, kept.tensors, f"the encoder of {folder}")
+    fill(model.head, kept.heads[model.task.head_name], f"the head of {folder}")
+    model.task = stored_task(kept, model.task)
 
 
 def _predict(model: TaskModel, data: Any, tokenizer: Tokenizer, precision: Precision) -> Any:
@@ -290,7 +303,7 @@ def _beside(output: Path, name: str) -> Path:
     return output.with_name(f"{output.stem}.{name}{output.suffix}") if name else output
 
 
-def _provenance(asked: Mapping[str, Any], dev_scorer: _DevScorer | None) -> dict[str, Any]:
+def _provenance(asked: Mapping[str, Any], dev_scorer: DevScorer | None) -> dict[str, Any]:
     """What spanwise.json says about where the model comes from."""
     scores = {} if dev_scorer is None else dev_scorer.scores
     return {"finetuned": {name: value for name, value in asked.items() if value is not None}, "dev_scores": scores}

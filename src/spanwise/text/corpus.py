@@ -140,9 +140,14 @@ def _read_file(file: Path, options: CorpusOptions) -> Iterator[Document]:
         yield from _documents_of_lines(str(file), read_lines(file, options.errors), options)
         return
     for number, text in rows:
-        sentences = [sentence for line in text.split("\n") for sentence in _sentences(line, options)]
+        sentences = split_text(text, options)
         if sentences:
             yield Document(str(file), number, sentences)
+
+
+def split_text(text: str, options: CorpusOptions) -> list[str]:
+    """The sentences of a text of any number of lines, as a corpus has them; none is empty."""
+    return [sentence for line in text.split("\n") for sentence in _sentences(line, options)]
 
 
 def _documents_of_lines(source: str, lines: Iterable[Line], options: CorpusOptions) -> Iterator[Document]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -81,6 +82,7 @@ class Sample(AbstractContextManager):
 
         These are `wanted.alphabet_size`, else what covers nearly all of the text in a third of `room` pieces, and all
         Hangul syllables of a Korean text in as many as there are. A character takes `pieces_each` pieces.
+        Warns where not all of those syllables fit, with the vocabulary that holds them.
         Raises: ConfigError where the size asked for does not fit; DataError for text without any character.
         """
         counts: Counter[str] = Counter()
@@ -103,7 +105,17 @@ class Sample(AbstractContextManager):
         syllables = [character for character in ordered if ord(character) in _SYLLABLES]
         if sum(counts[syllable] for syllable in syllables) >= HANGUL_SHARE * counts.total():
             kept.update(syllables)
-        return [character for character in ordered if character in kept][:most]
+        found = [character for character in ordered if character in kept]
+        lost = sum(ord(character) in _SYLLABLES for character in found[most:])
+        if lost:
+            smallest = wanted.vocab_size - room + len(found) * pieces_each
+            warnings.warn(
+                f"vocab_size={wanted.vocab_size} has no room for {lost:,} of the {len(syllables):,} syllables of this "
+                f"text: every word with one of them is [UNK]. To keep them all takes vocab_size={smallest}, before "
+                "there is any piece of several syllables.",
+                stacklevel=4,  # whoever asked for a tokenizer
+            )
+        return found[:most]
 
 
 def _covering(ordered: list[str], counts: Counter[str], largest: int) -> list[str]:

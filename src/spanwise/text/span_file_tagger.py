@@ -1,8 +1,9 @@
-"""Phrases from a file: JSON lines of a sentence's text and its spans, as Prodigy and doccano write them.
+"""Phrases from a file: JSON lines of a text and its spans, as Prodigy and doccano write them.
 
 `{"text": "Denver won.", "spans": [{"start": 0, "end": 6, "label": "ORG"}]}`, or spans as lists, `[0, 6]` or
-`[0, 6, "ORG"]`; ranges are half-open, in characters. A sentence that the file does not have has no phrase. Memory grows
-with the file, by some 100 bytes a line.
+`[0, 6, "ORG"]`; ranges are half-open, in characters. A text may be a sentence or whole paragraphs, which are split
+into sentences as the corpus is. A sentence that the file does not have has no phrase. Memory grows with the file, by
+some 100 bytes a sentence.
 """
 
 from __future__ import annotations
@@ -10,27 +11,45 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spanwise.errors import DataError
+from spanwise.text.corpus import CorpusOptions, split_text
 from spanwise.text.phrases import phrase_tags
 from spanwise.text.tokenizers import Encoding
 
+Spans = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class _Split:
+    """What became of a record of several sentences."""
+
+    sentences: tuple[bytes, ...]  # their keys
+    num_crossing: int  # spans that lie in no single one
+
 
 class SpanFileTagger:
-    """A `Tagger` that looks each sentence up in a file. Sentences are compared as they are stored, blanks aside."""
+    """A `Tagger` that looks each sentence up in a file. Sentences are compared as they are stored, blanks aside.
 
-    def __init__(self, name: str, path: str | Path) -> None:
-        """Read the file; `name` is that of the side array.
+    A record of the very sentence goes before one that merely holds it; of equals, the last in the file.
+    """
+
+    def __init__(self, name: str, path: str | Path, options: CorpusOptions | None = None) -> None:
+        """Read the file; `name` is that of the side array, `options` are those of the corpus.
 
         Raises: DataError naming the line of a record that is not as above.
         """
         self.name = name
         self.path = Path(path)
-        self._spans: dict[bytes, tuple[tuple[int, int], ...]] = {}
+        self._options = replace(options or CorpusOptions(), unicode_form="as_is")  # or the spans would lie elsewhere
+        self._spans: dict[bytes, Spans] = {}  # of records as they are
+        self._inner: dict[bytes, Spans] = {}  # of sentences of longer ones
+        self._split: dict[bytes, _Split] = {}
         self._met: set[bytes] = set()
         digest = hashlib.sha256()
         try:
@@ -47,8 +66,18 @@ class SpanFileTagger:
 
     @property
     def num_unmet(self) -> int:
-        """Sentences of the file that no text had: other sentence borders, or another Unicode form."""
-        return len(self._spans) - len(self._met)
+        """Records that no text had, or not all of their sentences: other sentence borders, or another Unicode form."""
+        return sum(not self._is_met(key) for key in self._spans)
+
+    @property
+    def num_crossing(self) -> int:
+        """Spans left out because they cross the border of two sentences that were met."""
+        whole = self._met
+        return sum(found.num_crossing for key, found in self._split.items() if key not in whole and self._is_met(key))
+
+    def _is_met(self, key: bytes) -> bool:
+        split = self._split.get(key)
+        return key in self._met or (split is not None and self._met.issuperset(split.sentences))
 
     def tag(self, texts: Sequence[str], encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """The tags of k sentences, see `phrases.py`."""
@@ -56,8 +85,8 @@ class SpanFileTagger:
 
     def _tag_one(self, text: str, encoding: Encoding) -> np.ndarray:
         key = _key(text)
-        spans = self._spans.get(key, ())
-        if key in self._spans:
+        spans = self._spans[key] if key in self._spans else self._inner.get(key, ())
+        if key in self._spans or key in self._inner:
             self._met.add(key)
         shift = len(text) - len(text.lstrip())
         return phrase_tags(text, encoding.offsets, [(start + shift, end + shift) for start, end in spans])
@@ -77,7 +106,26 @@ class SpanFileTagger:
                 raise DataError(
                     f"{where}: the span [{start}, {end}) does not lie in its text of {len(text)} characters."
                 )
-        self._spans[_key(text)] = tuple((start - shift, end - shift) for start, end in ranges)
+        key = _key(text)
+        self._spans[key] = tuple((start - shift, end - shift) for start, end in ranges)
+        self._split_up(key, text, ranges)
+
+    def _split_up(self, key: bytes, text: str, ranges: list[tuple[int, int]]) -> None:
+        """Keep the spans of each sentence too, where `text` has several."""
+        self._split.pop(key, None)
+        sentences = split_text(text, self._options)
+        if len(sentences) < 2:
+            return
+        keys, num_inside, first = [], 0, 0
+        for sentence in sentences:
+            first = text.index(sentence, first)  # nothing but white space lies between two
+            last = first + len(sentence)
+            spans = tuple((start - first, end - first) for start, end in ranges if first <= start and end <= last)
+            keys.append(_key(sentence))
+            self._inner[keys[-1]] = spans
+            num_inside += len(spans)
+            first = last
+        self._split[key] = _Split(tuple(keys), len(ranges) - num_inside)
 
 
 def _range(span: Any, where: str) -> tuple[int, int]:

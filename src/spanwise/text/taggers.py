@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.text.corpus import CorpusOptions
 from spanwise.text.morphemes import MorphemeTagger
 from spanwise.text.spacy_tagger import PhraseKind, SpacyTagger
 from spanwise.text.span_file_tagger import SpanFileTagger
@@ -24,17 +26,24 @@ def find_tagger(
     pipeline: str | Any = None,
     spans: str | Path | None = None,
     labels: Collection[str] | None = None,
+    options: CorpusOptions | None = None,
 ) -> Tagger:
     """Make the tagger of a name.
 
     `pipeline` is a spaCy pipeline, by name or loaded; `spans` a file of spans, for any name; other taggers have a
-    library of their own. `labels` are the types of entities to keep, of those that the pipeline finds.
+    library of their own. `labels` are the types of entities to keep, of those that the pipeline finds. `options` are
+    those of the corpus: paragraphs of the file are split as it is. Warns of a name that looks like a slip.
     Raises: ConfigError where the name is unknown, or the way to tag is missing, not installed or one too many.
     """
     if spans is not None:
         if pipeline is not None or labels is not None:
             raise ConfigError(f"tags of '{name}' come from {spans}: leave the pipeline and its labels out.")
-        return SpanFileTagger(name, spans)
+        known = [*PHRASES, *_TAGGERS]
+        if name not in known and (meant := did_you_mean(name, known)):
+            warnings.warn(
+                f"no masking of spanwise reads tags named '{name}', only one of your own.{meant}", stacklevel=2
+            )
+        return SpanFileTagger(name, spans, options)
     if name in PHRASES:
         if pipeline is None:
             raise ConfigError(

@@ -45,7 +45,7 @@ class Tokenizer:
     """Turn text into ids and back. Make one with `Tokenizer.load` or `learn_tokenizer`.
 
     `pad_id`, `unk_id`, `cls_id`, `sep_id`, `mask_id` are the ids of the special tokens, -1 where the tokenizer has none
-    (GPT-1's has <unk> alone); `vocab_size` is V.
+    (GPT-1's has <unk> alone); `vocab_size` is V; `folder` is where it was loaded from.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer, *, specials: dict[str, str] | None = None, max_length: int = 512):
@@ -60,6 +60,7 @@ class Tokenizer:
         self._backend = backend
         self._record = json.loads(backend.to_str())
         self.max_length = max_length
+        self.folder: Path | None = None
         by_piece = backend.get_vocab(with_added_tokens=True)
         self.vocab_size: int = max(by_piece.values(), default=-1) + 1
         self._pieces = [""] * self.vocab_size
@@ -95,13 +96,20 @@ class Tokenizer:
         """
         found = read_backend(Path(folder))
         try:
-            return cls(found.backend, specials=found.specials, max_length=found.max_length)
+            loaded = cls(found.backend, specials=found.specials, max_length=found.max_length)
         except CheckpointError as cause:
             raise CheckpointError(f"{folder}: {cause}") from cause
+        loaded.folder = Path(folder)
+        return loaded
 
     def save(self, folder: str | Path) -> None:
         """Write `tokenizer.json`, `tokenizer_config.json` and, for older tools, `vocab.txt` or `vocab.json` with
-        `merges.txt`; `AutoTokenizer` reads them."""
+        `merges.txt`; `AutoTokenizer` reads them and gives the same ids.
+
+        Differs: of text that spells a special token (`<pad>`), where `AutoTokenizer` finds that token; of a unigram
+        model even with `split_special_tokens=True`. Here it is always plain pieces. Where the tokenizer composes (NFC)
+        and text is in parts (NFD), its offsets end before the last parts of a syllable, ours after them.
+        """
         write_tokenizer(self._backend, Path(folder), self.specials, self.max_length)
 
     def copy_backend(self) -> tokenizers.Tokenizer:
@@ -172,6 +180,14 @@ class Tokenizer:
     def ends_word_table(self) -> np.ndarray:
         """Whether what follows each id starts a word whatever it is, [V] bool. Read-only use."""
         return self._ends_word
+
+    @property
+    def kind(self) -> str:
+        """How words are cut, as `learn_tokenizer` names it: "wordpiece", "byte-bpe", "bpe" or "unigram"; other models
+        have the library's name in small letters."""
+        model = self._record["model"]["type"]
+        in_bytes = any(step["type"] == "ByteLevel" for step in pipeline_steps(self._record["pre_tokenizer"]))
+        return "byte-bpe" if model == "BPE" and in_bytes else model.lower()
 
     @property
     def is_cased(self) -> bool:

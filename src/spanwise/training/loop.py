@@ -101,6 +101,7 @@ def train(
     flops_per_token: float | None = None,
     resume_command: str = "",
     prefetch_depth: int = 2,
+    stop_early: Callable[[], str | None] | None = None,
 ) -> TrainingResult:
     """Train `model` in place to the end of the plan and commit `run_folder/final`.
 
@@ -108,7 +109,8 @@ def train(
     checkpoints. `evaluate()` returns finite numbers and must be constant; it runs before the first step, every
     `eval_every` steps and at the end. `identity` is what a resumed run must share (recipe record, store and tokenizer
     hash); the options are added to it. `flops_per_token` are the model's own operations for one token, forward and
-    backward. With `resume` the newest whole checkpoint is taken, or the run starts where there is none yet.
+    backward. `stop_early()` is asked after each evaluation between the steps: a reason ends the run there, and the plan
+    records it. With `resume` the newest whole checkpoint is taken, or the run starts where there is none yet.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole
     checkpoint), NumericsError (numbers that are not finite; nothing bad is saved), SpanwiseError (disk),
@@ -116,7 +118,7 @@ def train(
     """
     with claim_run_folder(run_folder, resume=resume) as folder, StopRequested() as stop:
         loop = _Loop(model, source, options, folder, log or RunLog(run_folder))
-        loop.save_model, loop.evaluate_now = save_model, evaluate
+        loop.save_model, loop.evaluate_now, loop.stop_early = save_model, evaluate, stop_early
         loop.prepare(dict(identity or {}), device, flops_per_token)
         resumed_from = loop.restore() if resume else None
         loop.plan = Plan.open(folder.plan, options, source)
@@ -132,6 +134,7 @@ class _Loop:
     plan: Plan
     save_model: Callable[[Path], None]
     evaluate_now: Callable[[], Mapping[str, float]] | None
+    stop_early: Callable[[], str | None] | None
 
     def __init__(
         self, model: nn.Module, source: BatchSource, options: TrainingOptions, folder: RunFolder, log: RunLog
@@ -210,6 +213,7 @@ class _Loop:
                 self._one_step(packs)
                 if self._evaluation_is_due() and not stop:
                     self._evaluate()
+                    self._end_if_asked()
                 if self._saving_is_due() and not stop:
                     self._save()
                 if stop:
@@ -316,6 +320,14 @@ class _Loop:
         self.log.write({"step": now.step, "evaluation": now.evaluation, "seconds": now.seconds})
         said = "  ".join(f"{name} {value:.4g}" for name, value in now.evaluation.items())
         self.log.say(f"evaluation at step {now.step:,}  {said}")
+
+    def _end_if_asked(self) -> None:
+        """Make this step the last one, durably, where the evaluation says that more would be in vain."""
+        now = self.progress
+        reason = self.stop_early() if self.stop_early is not None else None
+        if reason and now.step < self.plan.total_after(now.step):
+            self.plan.add(now.step, now.step, reason)
+            self.log.say(f"Step {now.step:,} is the last: {reason}.")
 
     def _save(self) -> None:
         now = self.progress

@@ -33,6 +33,7 @@ class TrainingOptions:
 
     learning_rate: Annotated[float, Field(gt=0)] = 1e-4  # the highest, after warm-up
     head_learning_rate: Annotated[float, Field(gt=0)] | None = None  # of all but the encoder; None: learning_rate
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0  # of the rate, for each layer further from the head
     warmup_steps: Annotated[int | float, Field(ge=0)] = 0.06  # steps, or below 1 a share of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
     optimizer: Literal["adamw", "muon", "lamb"] = "adamw"  # muon: for matrices of linear layers; AdamW for the rest

@@ -17,6 +17,19 @@ def test_a_recipe_draws_whole_words_without_any_model(capsys):
     assert len(set(lines[:5])) > 1  # each drawing is another
 
 
+def test_the_recipe_is_named_as_for_the_other_commands(capsys):
+    drawn = []
+    for recipe in (["albert-mini"], ["--recipe", "albert-mini"], []):
+        assert main(["show", "masks", *recipe, "--text", TEXT, "--json"]) == 0
+        drawn.append(json.loads(capsys.readouterr().out))
+    assert drawn[0] == drawn[1] and [one["recipe"] for one in drawn[1:]] == ["albert-mini", "spanbert-base"]
+
+
+def test_a_recipe_without_masks_says_so(capsys):
+    assert main(["show", "masks", "gpt1-mini", "--text", TEXT]) == 0
+    assert "gpt1-mini hides no tokens; it learns from all of them (clm)." in capsys.readouterr().out
+
+
 def test_the_budget_holds_and_the_same_seed_draws_the_same(capsys):
     drawn = []
     for _ in range(2):

@@ -47,6 +47,23 @@ def test_a_run_of_one_sentence_has_one_segment_and_no_label(write_store):
     assert table.num_special.tolist() == [2, 2, 3]
 
 
+def test_a_crumb_of_a_cut_sentence_is_no_segment_alone(write_store):
+    """Its full stop says nothing of the order; a short sentence does, and so does a longer rest."""
+    crumb = [[5] * 61, [6] * 10]
+    three = [[5] * 61, [6] * 10, [7] * 10]
+    rest = [[5] * 64, [6] * 10]
+    short = [[5], [6] * 10]
+    store = write_store([crumb, rest, short, *[three] * 40])
+
+    table = OrderedPair(max_length=63, swapped_share=0.0).blocks(store, 0, 0)
+
+    assert table.lengths[:5].tolist() == [60, 11, 60, 4, 1]
+    assert table.second_lengths[:5].tolist() == [0, 0, 0, 10, 10]
+    assert table.pair_labels[:5].tolist() == [NO_LABEL, NO_LABEL, NO_LABEL, 0, 0]
+    pairs = set(zip(table.lengths[6::2].tolist(), table.pair_labels[6::2].tolist(), strict=True))
+    assert pairs == {(21, NO_LABEL), (11, 0)}  # a crumb goes with the sentence behind it
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_the_share_of_swapped_pairs_is_the_one_that_is_asked_for(share, many_documents):
     table = OrderedPair(max_length=64, swapped_share=share).blocks(many_documents, 0, 0)

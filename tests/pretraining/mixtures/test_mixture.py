@@ -80,5 +80,5 @@ def test_the_counts_of_a_mixture_follow_its_shares_and_not_the_sizes(two):
 def test_stores_of_different_tokenizers_are_refused(two, tiny_text, tmp_path):
     prepare(tiny_text, learn_tokenizer(tiny_text, vocab_size=200), tmp_path / "other")
 
-    with pytest.raises(DataError, match="was made with tokenizer"):
+    with pytest.raises(DataError, match="was made with another tokenizer"):
         open_mixture([f"{two[0].path}:0.5", f"{tmp_path / 'other'}:0.5"])

@@ -49,6 +49,16 @@ def test_fine_tuning_learns_its_texts_and_the_folder_predicts_the_same(finetuned
     assert scored.scores["accuracy"] == 100.0 and scored.notes == ()
 
 
+def test_too_long_texts_may_be_refused_at_prediction(finetuned, texts, tmp_path):
+    long = tmp_path / "long.tsv"
+    long.write_text("sentence\tlabel\n" + "km " * 200 + "\t1\n")
+    assert evaluate("classification", model=finetuned.final, data=long).scores["accuracy"] in (0.0, 100.0)
+    with pytest.raises(DataError, match=r"long\.tsv, line 2: 202 tokens, and at most 128 fit"):
+        evaluate("classification", model=finetuned.final, data=long, on_overflow="error")
+    with pytest.raises(ConfigError, match=r"task\.on_overflow cannot be 'cut'"):
+        predict("classification", model=finetuned.final, input=long, output=tmp_path / "p.json", on_overflow="cut")
+
+
 def test_the_class_of_hugging_face_loads_the_folder_and_gives_the_same_scores(finetuned, texts):
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

@@ -201,3 +201,31 @@ def test_every_kind_is_shown_as_bert_writes_it(tokenizer):
     assert joined.lower().split() == text.lower().split() and len(shown) > 4  # a blank that is a piece alone is shown
     if tokenizer.mask_id >= 0:
         assert tokenizer.readable([tokenizer.mask_id]) == [tokenizer.specials["mask"]]
+
+
+def test_offsets_of_transformers_are_ours_in_composed_text_and_the_ids_in_text_in_parts_too(kind, learned, tmp_path):
+    """The library ends a token at the first part of its last syllable; README, Korean."""
+    from transformers import AutoTokenizer
+
+    tokenizer = learned(kind, "NFC")
+    tokenizer.save(tmp_path)
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    parted = unicodedata.normalize("NFD", "한국어 문장은 짧다")
+    whole = unicodedata.normalize("NFC", parted)
+    given = theirs([parted, whole], add_special_tokens=False, return_offsets_mapping=True)
+    assert given["input_ids"][0] == given["input_ids"][1] == tokenizer.encode(parted).ids.tolist()
+    assert [list(pair) for pair in given["offset_mapping"][1]] == tokenizer.encode(whole).offsets.tolist()
+    assert given["offset_mapping"][0][-1][1] < len(parted) == tokenizer.encode(parted).offsets[-1, 1]
+
+
+def test_text_that_spells_special_pieces_is_pieces_here_and_only_for_unigram_not_there(kind, learned, tmp_path):
+    from transformers import AutoTokenizer
+
+    tokenizer = learned(kind, "as_is")
+    tokenizer.save(tmp_path)
+    text = "won <pad> [SEP] </s> Banan"
+    ours = tokenizer.encode(text).ids.tolist()
+    theirs = AutoTokenizer.from_pretrained(tmp_path)(text, add_special_tokens=False, split_special_tokens=True)
+    specials = tokenizer.special_ids - {tokenizer.unk_id}
+    assert not specials & set(ours)
+    assert bool(specials & set(theirs["input_ids"])) is (kind == "unigram") is (theirs["input_ids"] != ours)

@@ -12,11 +12,11 @@ from spanwise.errors import ConfigError
 
 
 def show_masks(
+    recipe: str = "spanbert-base",
     *,
     text: str,
     span: Annotated[list[str] | None, Parameter(name="--span")] = None,
     model: str | None = None,
-    recipe: str = "spanbert-base",
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     tokenizer: Path | None = None,
     times: int = 3,
@@ -30,14 +30,14 @@ def show_masks(
 
     Parameters
     ----------
+    recipe
+        The recipe whose masks are drawn, where no --span is given.
     text
         One sentence or paragraph.
     span
         Words to hide, FIRST:END, the end not included; [CLS] is number 0 and the first word 1. May be repeated.
     model
         Checkpoint folder or hub id; with --span its losses are shown.
-    recipe
-        The recipe whose masks are drawn, where no --span is given.
     overrides
         Change a value of the recipe first: path=value. May be repeated.
     tokenizer
@@ -146,6 +146,9 @@ def _draw(
         print_json({"recipe": recipe.name, "text": text, "drawings": drawings})
     else:
         num_hidden = sum(end - start for start, end in drawings[0]["spans"]) if drawings else 0
+        if recipe.masking.ratio == 0:
+            say(f"{recipe.name} hides no tokens; it learns from all of them ({', '.join(recipe.objectives)}).")
+            return
         say(f"{recipe.name}: {num_hidden} of {len(originals) - 2} tokens are hidden in the first drawing.")
 
 

@@ -14,9 +14,11 @@ from spanwise.config import part
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.formats.base import NO_LABEL, BlockTable
 from spanwise.pretraining.formats.pairs import TwoSegments, check_share
-from spanwise.pretraining.formats.sentences import require_sentences, run_of_units, shorter_target, units_of
+from spanwise.pretraining.formats.sentences import Units, require_sentences, run_of_units, shorter_target, units_of
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, child_key, derive_key, uniform
+
+CRUMB_TOKENS = 4  # the rest of a cut sentence that is shorter tells nothing of the order
 
 
 @part("ordered_pair")
@@ -27,10 +29,11 @@ class OrderedPair(TwoSegments):
     Every token of the store is in exactly one block, and no text of another document is ever in it. A run of a single
     sentence (a document's last, or one that leaves no room for another) has no order: it becomes [CLS] A [SEP] without
     label, and only the other objectives learn from it. A sentence longer than a block is cut, before a word where that
-    is possible. `short_sequence_share`: so many documents aim at a length drawn from 2 to the longest (ALBERT: 0.1).
+    is possible; where fewer than `CRUMB_TOKENS` are left of it, often a full stop, they are no segment alone either.
+    `short_sequence_share`: so many documents aim at a length drawn from 2 to the longest (ALBERT: 0.1).
 
     Differs: the released code gives a single sentence a random document as partner and labels it "swapped", and cuts
-    runs that grew too long from both ends.
+    runs that grew too long from both ends: what is cut off is in no block, so it has no such rests.
     """
 
     gives: ClassVar[frozenset[str]] = frozenset({"pair_label", "swapped_order"})
@@ -48,7 +51,13 @@ class OrderedPair(TwoSegments):
         units = units_of(store, self.room)
         keys = (np.uint64(derive_key(seed, purpose, epoch)) for purpose in ("ordered pairs", "short sequences"))
         starts_n, lengths_n, second_starts_n, second_lengths_n, labels_n = _pairs(
-            units.lengths, units.document_ends, self.room, self.short_sequence_share, self.swapped_share, *keys
+            units.lengths,
+            _crumbs(units, store),
+            units.document_ends,
+            self.room,
+            self.short_sequence_share,
+            self.swapped_share,
+            *keys,
         )
         return BlockTable(
             starts=starts_n,
@@ -60,8 +69,16 @@ class OrderedPair(TwoSegments):
         )
 
 
+def _crumbs(units: Units, store: TokenStore) -> np.ndarray:
+    """Whether each unit is the short rest of a cut sentence, bool [u]. It opens its block: it did not fit the last."""
+    is_crumb_u = units.lengths < CRUMB_TOKENS
+    starts = units.starts[is_crumb_u]
+    is_crumb_u[is_crumb_u] = store.sentence_offsets[np.searchsorted(store.sentence_offsets, starts)] != starts
+    return is_crumb_u
+
+
 @njit
-def _pairs(lengths_u, document_ends, room, short_share, swapped_share, key, short_key):
+def _pairs(lengths_u, is_crumb_u, document_ends, room, short_share, swapped_share, key, short_key):
     columns = np.zeros((5, len(lengths_u)), dtype=np.int64)
     starts, lengths, second_starts, second_lengths, labels = columns
     n, u, place = 0, 0, np.int64(0)
@@ -71,10 +88,10 @@ def _pairs(lengths_u, document_ends, room, short_share, swapped_share, key, shor
         while u < last:
             end, size = run_of_units(lengths_u, u, last, target)
             block_key = child_key(key, n)
-            if end - u == 1:
+            cut = u + 1 + below(block_key, 0, end - u - 1) if end - u > 1 else end
+            if cut == end or (cut == u + 1 and is_crumb_u[u]):
                 starts[n], lengths[n], labels[n] = place, size, NO_LABEL
             else:
-                cut = u + 1 + below(block_key, 0, end - u - 1)
                 first_size = np.int64(0)
                 for v in range(u, cut):
                     first_size += lengths_u[v]

@@ -1,0 +1,114 @@
+"""The best evaluation is kept, and a run without a better one ends."""
+
+import json
+
+import pytest
+
+from spanwise.errors import ConfigError
+from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.progress import read_metrics
+from spanwise.tasks.dev_scores import DevScorer, check_dev_options
+from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.run import evaluate, finetune
+from spanwise.training.plan import read_plan
+
+ROWS = "text\tlabel\nThe Han\ta\nkm km\tb\nIn Seoul\ta\nand and\tb\n"
+FAST = ["training.learning_rate=3e-3", "training.precision=fp32", "training.threads=1", "training.max_steps=24"]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    path = tmp_path_factory.mktemp("texts") / "train.tsv"
+    path.write_text(ROWS)
+    return path
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Evaluations with given scores, whatever the model says; the weights are the run's own."""
+
+    def script(values):
+        left = list(values)
+
+        def score(self):
+            self.predictions = ()
+            self.scores = {"accuracy": left.pop(0) if left else 0.0}
+
+        monkeypatch.setattr(DevScorer, "_score", score)
+
+    return script
+
+
+def test_the_best_weights_on_dev_data_take_the_place_of_the_last(pretrained_folder, texts, tmp_path):
+    changes = [*FAST, "select=best", "training.eval_every=4", "training.learning_rate=2e-2"]
+    run = finetune(
+        "classification", model=pretrained_folder, train=texts, dev=texts, out=tmp_path / "r", overrides=changes
+    )
+    records = [r["evaluation"] for r in read_metrics(tmp_path / "r" / "metrics.jsonl") if "evaluation" in r]
+    best = max(record["dev_accuracy"] for record in records)
+    assert run.scores["accuracy"] == best
+    assert evaluate("classification", model=run.final, data=texts, precision="fp32").scores == run.scores
+    again = finetune(
+        "classification",
+        model=pretrained_folder,
+        train=texts,
+        dev=texts,
+        out=tmp_path / "r",
+        overrides=changes,
+        resume=True,
+    )
+    assert again.scores == run.scores  # also where the last weights are worse
+    assert json.loads((run.final / "spanwise.json").read_text())["dev_scores"]["accuracy"] == best
+
+
+def test_of_the_evaluations_the_best_is_saved_and_of_equal_ones_the_later(pretrained_folder, texts, tmp_path, scripted):
+    scripted([10.0, 50.0, 90.0, 90.0, 20.0, 30.0, 40.0])
+    changes = [*FAST, "select=best", "training.eval_every=4", "training.save_every=4", "training.keep=9"]
+    out = tmp_path / "run"
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr("spanwise.tasks.run._write_predictions", lambda *given: [])
+    run = finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=out, overrides=changes)
+    monkey.undo()
+    at_best = read_folder(out / "checkpoints" / "step-000000012").tensors
+    kept, last = read_folder(run.final).tensors, read_folder(out / "checkpoints" / "step-000000024").tensors
+    name = "embeddings.word.weight"
+    assert (kept[name] == at_best[name]).all() and not (kept[name] == last[name]).all()
+
+
+def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tmp_path, scripted, monkeypatch):
+    monkeypatch.setattr("spanwise.tasks.run._write_predictions", lambda *given: [])
+    scripted([10.0, 50.0, 40.0, 30.0, 20.0, 90.0])
+    changes = [*FAST, "patience=2", "training.eval_every=4"]
+    out = tmp_path / "run"
+    run = finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=out, overrides=changes)
+    assert run.training.steps == 12
+    assert read_plan(out / "plan.jsonl")[-1].reason == "2 evaluations without a better accuracy"
+
+
+def test_what_needs_dev_data_or_evaluations_says_so():
+    from spanwise.config import override
+
+    recipe = task_recipe("classification")
+    check_dev_options(recipe, has_dev=False)
+    with pytest.raises(ConfigError, match="give --dev FILE"):
+        check_dev_options(override(recipe, ["select=best"]), has_dev=False)
+    with pytest.raises(ConfigError, match=r"patience needs .*training\.eval_every"):
+        check_dev_options(override(recipe, ["patience=2"]), has_dev=True)
+    check_dev_options(override(recipe, ["patience=2", "training.eval_every=5"]), has_dev=True)
+
+
+def test_frozen_layers_and_embeddings_stay_as_they_are(pretrained_folder, texts, tmp_path):
+    changes = [*FAST, "training.max_steps=2", "frozen_layers=1"]
+    run = finetune("classification", model=pretrained_folder, train=texts, out=tmp_path / "r", overrides=changes)
+    before, after = read_folder(pretrained_folder).tensors, read_folder(run.final).tensors
+    same = {name: bool((before[name] == after[name]).all()) for name in before}
+    assert all(same[name] for name in same if name.startswith(("embeddings.", "layers.0.")))
+    assert not any(same[name] for name in same if name.startswith("layers.1.") and name.endswith("weight"))
+    with pytest.raises(ConfigError, match="more than the encoder's 2 layers"):
+        finetune(
+            "classification",
+            model=pretrained_folder,
+            train=texts,
+            out=tmp_path / "s",
+            overrides=[*changes, "frozen_layers=3"],
+        )
