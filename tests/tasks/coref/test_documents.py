@@ -31,4 +31,12 @@ def test_clusters_of_one_mention_are_counted():
         clusters=(((0, 1),), ((0, 2), (1, 2))),
     )
     data = CoreferenceData(source="s", documents=(words, TextDocument(name="b", text="x")))
-    assert data.num_singletons == 1 and not data.has_words
+    assert (data.num_clusters, data.num_singletons, data.has_singletons) == (2, 1, True) and not data.has_words
+
+
+def test_a_handful_of_lone_mentions_among_many_clusters_are_no_annotation():
+    pairs = [((2 * k, 2 * k + 1), (2 * k + 1, 2 * k + 2)) for k in range(10)]
+    values = {"name": "a", "words": ("x",) * 21, "sentence_borders": (0, 21), "speakers": ("",) * 21}
+    document = CoreferenceDocument(**values, clusters=(*pairs, ((20, 21),)))
+    assert not CoreferenceData(source="s", documents=(document,)).has_singletons
+    assert not CoreferenceData(source="s", documents=()).has_singletons

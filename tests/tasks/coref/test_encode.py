@@ -1,6 +1,9 @@
 """Documents encoded segment by segment, whatever shares their packs."""
 
 import dataclasses
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -57,8 +60,19 @@ def test_a_pack_is_never_larger_than_asked_for(features, encode):
 
 
 def test_whoever_takes_the_states_has_the_only_reference(features, encode):
-    import sys
-
     for states in document_states(encode, features, 64):
         taken = states.pop()
         assert sys.getrefcount(taken) == 2 and states == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_document_ten_times_as_long_takes_less_than_twice_the_memory(depth):
+    program = Path(__file__).with_name("long_document.py")
+
+    def peak(num_words):
+        command = [sys.executable, str(program), str(num_words), str(depth)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=True)
+        return float(done.stdout.split()[0])
+
+    assert peak(20_000) <= 2 * peak(2_000)

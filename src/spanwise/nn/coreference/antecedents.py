@@ -100,7 +100,6 @@ class AntecedentScorer(nn.Module):
         k = len(spans.mention_k)
         c = min(num_antecedents, k)
         device = spans.mention_k.device
-        source_kG = dropout(self.source(spans.vectors_kG), self.dropout, self.training)
         target_kG = dropout(spans.vectors_kG, self.dropout, self.training)
         buckets = dropout(self.coarse_distance.weight, self.dropout, self.training)
         place_k = torch.arange(k, device=device)
@@ -110,9 +109,10 @@ class AntecedentScorer(nn.Module):
             end = min(begin + self.chunk_rows, k)
             num_columns = max(end, c)  # later spans are no antecedents
             apart = place_k[begin:end, None] - place_k[None, :num_columns]
-            scores = source_kG[begin:end] @ target_kG[:num_columns].T
-            scores = scores + spans.mention_k[begin:end, None] + spans.mention_k[None, :num_columns]
-            scores = scores + by_distance_k[apart.clamp(min=0)]
+            source_rG = dropout(self.source(spans.vectors_kG[begin:end]), self.dropout, self.training)
+            scores = source_rG @ target_kG[:num_columns].T
+            scores += spans.mention_k[begin:end, None] + spans.mention_k[None, :num_columns]
+            scores += by_distance_k[apart.clamp(min=0)]
             scores = scores.masked_fill(apart <= 0, -torch.inf)
             index = scores.detach().topk(c, dim=1).indices
             # by position, so that equal scores are decided the same way everywhere; what is no antecedent comes last
@@ -146,8 +146,9 @@ class AntecedentScorer(nn.Module):
             own_rG, other_rcG = vectors_kG[rows], vectors_kG[index_rc]
             features = self._features(spans, place_k[rows], index_rc)
             before_relu = F.linear(own_rG[:, None] * other_rcG, of_product)
-            before_relu = before_relu + F.linear(own_rG, of_span, self.pair.hidden.bias)[:, None]
-            before_relu = before_relu + antecedent_kF[index_rc] + F.linear(features, of_features)
+            before_relu += F.linear(own_rG, of_span, self.pair.hidden.bias)[:, None]
+            before_relu += antecedent_kF[index_rc]
+            before_relu += F.linear(features, of_features)
             scores_rc = coarse_kc[rows] + self.pair.score(before_relu)
             scores_rc = scores_rc.masked_fill(~valid_kc[rows], -torch.inf)
             scores.append(scores_rc)

@@ -42,8 +42,8 @@ class TwoLayers(nn.Module):
         return self.score(self.hidden(rows))
 
     def score(self, before_relu: Tensor) -> Tensor:
-        """What `forward` does behind its first layer. [..., F] -> [...]"""
-        return self.out(dropout(F.relu(before_relu), self.dropout, self.training)).squeeze(-1)
+        """What `forward` does behind its first layer. [..., F] -> [...]; what is given is used up."""
+        return self.out(dropout(before_relu.relu_(), self.dropout, self.training)).squeeze(-1)
 
 
 class SpanScorer(nn.Module):
@@ -129,7 +129,8 @@ class SpanScorer(nn.Module):
 
     def mention_scores(self, vectors_NG: Tensor, start_N: Tensor, end_N: Tensor) -> Tensor:
         """Mention scores [N] of spans that have a vector, with gradient and dropout."""
-        return self.mention(vectors_NG) + self.prior(self.prior_width.weight)[end_N - start_N - 1]
+        scores = [self.mention(rows) for rows in vectors_NG.split(self.chunk_spans)]  # of none: one empty chunk
+        return torch.cat(scores) + self.prior(self.prior_width.weight)[end_N - start_N - 1]
 
 
 def attention_weights(logit_t: Tensor, start_n: Tensor, end_n: Tensor) -> Tensor:

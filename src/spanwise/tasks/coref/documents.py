@@ -37,6 +37,10 @@ class CoreferenceData:
         return all(isinstance(document, CoreferenceDocument) for document in self.documents)
 
     @property
+    def num_clusters(self) -> int:
+        return sum(len(d.clusters) for d in self.documents if isinstance(d, CoreferenceDocument))
+
+    @property
     def num_singletons(self) -> int:
         """Gold clusters of one mention."""
         return sum(
@@ -45,6 +49,11 @@ class CoreferenceData:
             if isinstance(document, CoreferenceDocument)
             for cluster in document.clusters
         )
+
+    @property
+    def has_singletons(self) -> bool:
+        """Whether lone mentions were annotated: a tenth of the clusters. (OntoGUM has a handful by mistake.)"""
+        return self.num_singletons > 0 and 10 * self.num_singletons >= self.num_clusters
 
 
 def genre_of(document: Document) -> str:

@@ -59,7 +59,7 @@ class Coreference:
     feature_size: int = 20
     dropout: float = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
-    mention_loss_weight: float | None = None  # None: 1 where the training data has clusters of one mention, else 0
+    mention_loss_weight: float | None = None  # None: 1 where lone mentions are annotated, else 0
 
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "coref"
@@ -98,7 +98,7 @@ class Coreference:
         genres = tuple(sorted({genre_of(document) for document in train.documents} - {NO_GENRE}))
         weight = self.mention_loss_weight
         if weight is None:
-            weight = 1.0 if train.num_singletons else 0.0
+            weight = 1.0 if train.has_singletons else 0.0
         return dataclasses.replace(self, genres=(NO_GENRE, *genres), mention_loss_weight=weight)
 
     def featurize(
