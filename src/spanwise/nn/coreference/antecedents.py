@@ -18,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanwise.nn.coreference.rows import Rows
 from spanwise.nn.coreference.spans import TwoLayers
 from spanwise.nn.dropout import dropout
 
@@ -81,7 +82,7 @@ class AntecedentScorer(nn.Module):
         self.segments_apart = nn.Embedding(num_segments, feature_size)
         self.pair = TwoLayers(3 * vector_size + 4 * feature_size, ffn_size, dropout)
         self.gate = nn.Linear(2 * vector_size, vector_size) if gated else None
-        self.chunk_rows, self.chunk_pairs = 256, 1024
+        self.chunk_rows, self.chunk_pairs = 128, 1024
 
     def forward(self, spans: Spans, *, num_antecedents: int, depth: int) -> Antecedents:
         """depth: how often the pairs are scored; before each but the first, vectors move to their antecedents'.
@@ -100,11 +101,14 @@ class AntecedentScorer(nn.Module):
         k = len(spans.mention_k)
         c = min(num_antecedents, k)
         device = spans.mention_k.device
+        if not k:
+            none = torch.zeros((0, 0), device=device)
+            return none.long(), none.bool(), none
         target_kG = dropout(spans.vectors_kG, self.dropout, self.training)
         buckets = dropout(self.coarse_distance.weight, self.dropout, self.training)
         place_k = torch.arange(k, device=device)
         by_distance_k = self.coarse_distance_out(buckets).squeeze(-1)[distance_bucket(place_k)]
-        found: list[tuple[Tensor, Tensor, Tensor]] = []
+        all_rows = Rows(k), Rows(k), Rows(k)
         for begin in range(0, k, self.chunk_rows):
             end = min(begin + self.chunk_rows, k)
             num_columns = max(end, c)  # later spans are no antecedents
@@ -119,12 +123,11 @@ class AntecedentScorer(nn.Module):
             index = torch.where(apart.gather(1, index) > 0, index, k).sort(dim=1).values
             valid = index < k
             index = index.masked_fill(~valid, 0)
-            found.append((index, valid, scores.gather(1, index).masked_fill(~valid, -torch.inf)))
-        if not found:
-            none = torch.zeros((0, 0), device=device)
-            return none.long(), none.bool(), none
-        index_kc, valid_kc, coarse_kc = (torch.cat(parts) for parts in zip(*found, strict=True))
-        return index_kc, valid_kc, coarse_kc
+            chosen = scores.gather(1, index).masked_fill(~valid, -torch.inf)
+            for rows, part in zip(all_rows, (index, valid, chosen), strict=True):
+                rows.add(part)
+        index_rows, valid_rows, score_rows = all_rows
+        return index_rows.joined(), valid_rows.joined(), score_rows.joined()
 
     def _fine(
         self, spans: Spans, vectors_kG: Tensor, index_kc: Tensor, valid_kc: Tensor, coarse_kc: Tensor, *, refine: bool
@@ -138,7 +141,7 @@ class AntecedentScorer(nn.Module):
         of_span, of_antecedent, of_product, of_features = weight.split([G, G, G, 4 * P], dim=1)
         antecedent_kF = F.linear(vectors_kG, of_antecedent)
         place_k = torch.arange(k, device=index_kc.device)
-        scores, moved = [], []
+        scores, moved = Rows(k), Rows(k)
         num_rows = max(1, self.chunk_pairs // c)
         for begin in range(0, k, num_rows):
             rows = slice(begin, begin + num_rows)
@@ -151,10 +154,10 @@ class AntecedentScorer(nn.Module):
             before_relu += F.linear(features, of_features)
             scores_rc = coarse_kc[rows] + self.pair.score(before_relu)
             scores_rc = scores_rc.masked_fill(~valid_kc[rows], -torch.inf)
-            scores.append(scores_rc)
+            scores.add(scores_rc)
             if refine:
-                moved.append(self._moved(own_rG, other_rcG, scores_rc))
-        return torch.cat(scores), torch.cat(moved) if refine else vectors_kG
+                moved.add(self._moved(own_rG, other_rcG, scores_rc))
+        return scores.joined(), moved.joined() if refine else vectors_kG
 
     def _features(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> Tensor:
         """Embedded features of pairs, [r, c, 4P]."""

@@ -25,6 +25,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanwise.nn.coreference.rows import Rows
 from spanwise.nn.dropout import dropout
 
 
@@ -116,21 +117,20 @@ class SpanScorer(nn.Module):
     def vectors(self, hidden_TD: Tensor, start_N: Tensor, end_N: Tensor) -> Tensor:
         """Vectors of spans in order of position, [N, G], with gradient and dropout."""
         logit_T = self.attention(hidden_TD).squeeze(-1)
-        host_start, host_end = start_N.cpu(), end_N.cpu()
-        means = []
-        for place in range(0, len(start_N), self.chunk_spans):
-            chunk = slice(place, place + self.chunk_spans)
-            here, beyond = int(host_start[chunk].min()), int(host_end[chunk].max())
-            weights_nt = attention_weights(logit_T[here:beyond], start_N[chunk] - here, end_N[chunk] - here)
-            means.append(weights_nt @ hidden_TD[here:beyond])
-        width_NP = dropout(self.width(end_N - start_N - 1), self.dropout, self.training)
-        mean_ND = torch.cat(means) if means else hidden_TD[:0]
-        return torch.cat([hidden_TD[start_N], hidden_TD[end_N - 1], width_NP, mean_ND], dim=1)
+        rows = Rows(len(start_N))
+        for start_n, end_n in zip(start_N.split(self.chunk_spans), end_N.split(self.chunk_spans), strict=True):
+            here, beyond = (int(start_n.min()), int(end_n.max())) if len(start_n) else (0, 0)
+            mean_nD = attention_weights(logit_T[here:beyond], start_n - here, end_n - here) @ hidden_TD[here:beyond]
+            width_nP = dropout(self.width(end_n - start_n - 1), self.dropout, self.training)
+            rows.add(torch.cat([hidden_TD[start_n], hidden_TD[end_n - 1], width_nP, mean_nD], dim=1))
+        return rows.joined()
 
     def mention_scores(self, vectors_NG: Tensor, start_N: Tensor, end_N: Tensor) -> Tensor:
         """Mention scores [N] of spans that have a vector, with gradient and dropout."""
-        scores = [self.mention(rows) for rows in vectors_NG.split(self.chunk_spans)]  # of none: one empty chunk
-        return torch.cat(scores) + self.prior(self.prior_width.weight)[end_N - start_N - 1]
+        scores = Rows(len(start_N))
+        for vectors_nG in vectors_NG.split(self.chunk_spans):  # of none: one empty chunk
+            scores.add(self.mention(vectors_nG))
+        return scores.joined() + self.prior(self.prior_width.weight)[end_N - start_N - 1]
 
 
 def attention_weights(logit_t: Tensor, start_n: Tensor, end_n: Tensor) -> Tensor:

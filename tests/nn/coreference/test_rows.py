@@ -1,0 +1,21 @@
+"""Chunks of rows come back below one another, with gradients and without."""
+
+import pytest
+import torch
+
+from spanwise.nn.coreference.rows import Rows
+
+
+@pytest.mark.parametrize("with_gradient", [True, False])
+@pytest.mark.parametrize("sizes", [[0], [3], [2, 2, 1]])
+def test_chunks_come_back_below_one_another(sizes, with_gradient):
+    given = torch.randn(sum(sizes), 4, requires_grad=True)
+    with torch.set_grad_enabled(with_gradient):
+        rows = Rows(len(given))
+        for part in given.split(sizes):
+            rows.add(part * 2)
+        found = rows.joined()
+    assert torch.equal(found, given.detach() * 2) and found.requires_grad is with_gradient
+    if with_gradient:
+        found.sum().backward()
+        assert torch.equal(given.grad, torch.full_like(given, 2.0))
