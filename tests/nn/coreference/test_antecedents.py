@@ -76,13 +76,15 @@ def test_scores_are_those_of_the_formulas_pair_by_pair(depth):
         assert (found.scores_kc[i][~valid] == -math.inf).all()
 
 
-@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("depth", [1, 2, 3])
 def test_chunks_change_no_score(depth):
     scorer, given = small_head(gated=True).antecedents, spans(50)
     with torch.no_grad():
         whole = scorer(given, num_antecedents=9, depth=depth)
         scorer.chunk_rows, scorer.chunk_pairs = 3, 10
         parts = scorer(given, num_antecedents=9, depth=depth)
+        over = scorer(given, num_antecedents=9, depth=depth, overwrite=True)
+    assert torch.equal(over.scores_kc, parts.scores_kc)
     assert torch.equal(whole.index_kc, parts.index_kc) and torch.equal(whole.valid_kc, parts.valid_kc)
     torch.testing.assert_close(whole.scores_kc, parts.scores_kc, rtol=1e-5, atol=1e-5)
 

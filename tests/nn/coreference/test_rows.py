@@ -6,13 +6,14 @@ import torch
 from spanwise.nn.coreference.rows import Rows
 
 
+@pytest.mark.parametrize("backwards", [True, False])
 @pytest.mark.parametrize("with_gradient", [True, False])
 @pytest.mark.parametrize("sizes", [[0], [3], [2, 2, 1]])
-def test_chunks_come_back_below_one_another(sizes, with_gradient):
+def test_chunks_come_back_below_one_another(sizes, with_gradient, backwards):
     given = torch.randn(sum(sizes), 4, requires_grad=True)
     with torch.set_grad_enabled(with_gradient):
-        rows = Rows(len(given))
-        for part in given.split(sizes):
+        rows = Rows(len(given), backwards=backwards)
+        for part in given.split(sizes)[:: -1 if backwards else 1]:
             rows.add(part * 2)
         found = rows.joined()
     assert torch.equal(found, given.detach() * 2) and found.requires_grad is with_gradient

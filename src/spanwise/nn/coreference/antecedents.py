@@ -84,8 +84,9 @@ class AntecedentScorer(nn.Module):
         self.gate = nn.Linear(2 * vector_size, vector_size) if gated else None
         self.chunk_rows, self.chunk_pairs = 128, 1024
 
-    def forward(self, spans: Spans, *, num_antecedents: int, depth: int) -> Antecedents:
+    def forward(self, spans: Spans, *, num_antecedents: int, depth: int, overwrite: bool = False) -> Antecedents:
         """depth: how often the pairs are scored; before each but the first, vectors move to their antecedents'.
+        overwrite: the moved vectors may take the place of those given (where no gradient is asked for).
 
         Source: Lee et al. 2018, section 3 (higher order). The coarse scores are not computed again.
         """
@@ -93,7 +94,9 @@ class AntecedentScorer(nn.Module):
         vectors_kG = spans.vectors_kG
         for turn in range(depth):
             refine = self.gate is not None and turn + 1 < depth
-            scores_kc, vectors_kG = self._fine(spans, vectors_kG, index_kc, valid_kc, coarse_kc, refine=refine)
+            in_place = overwrite and not torch.is_grad_enabled()
+            pairs = index_kc, valid_kc, coarse_kc
+            scores_kc, vectors_kG = self._fine(spans, vectors_kG, *pairs, refine=refine, in_place=in_place)
         return Antecedents(index_kc, valid_kc, scores_kc)
 
     def coarse(self, spans: Spans, num_antecedents: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -130,9 +133,20 @@ class AntecedentScorer(nn.Module):
         return index_rows.joined(), valid_rows.joined(), score_rows.joined()
 
     def _fine(
-        self, spans: Spans, vectors_kG: Tensor, index_kc: Tensor, valid_kc: Tensor, coarse_kc: Tensor, *, refine: bool
+        self,
+        spans: Spans,
+        vectors_kG: Tensor,
+        index_kc: Tensor,
+        valid_kc: Tensor,
+        coarse_kc: Tensor,
+        *,
+        refine: bool,
+        in_place: bool,
     ) -> tuple[Tensor, Tensor]:
-        """Scores of all pairs [k, c], and with `refine` the spans' next vectors [k, G]."""
+        """Scores of all pairs [k, c], and with `refine` the spans' next vectors [k, G].
+
+        From the last span to the first: no span before it asks for its vector, so the next one can take its place.
+        """
         k, c = index_kc.shape
         if not c:
             return coarse_kc, vectors_kG
@@ -141,9 +155,9 @@ class AntecedentScorer(nn.Module):
         of_span, of_antecedent, of_product, of_features = weight.split([G, G, G, 4 * P], dim=1)
         antecedent_kF = F.linear(vectors_kG, of_antecedent)
         place_k = torch.arange(k, device=index_kc.device)
-        scores, moved = Rows(k), Rows(k)
+        scores, moved = Rows(k, backwards=True), Rows(k, backwards=True)
         num_rows = max(1, self.chunk_pairs // c)
-        for begin in range(0, k, num_rows):
+        for begin in reversed(range(0, k, num_rows)):
             rows = slice(begin, begin + num_rows)
             index_rc = index_kc[rows]
             own_rG, other_rcG = vectors_kG[rows], vectors_kG[index_rc]
@@ -155,9 +169,11 @@ class AntecedentScorer(nn.Module):
             scores_rc = coarse_kc[rows] + self.pair.score(before_relu)
             scores_rc = scores_rc.masked_fill(~valid_kc[rows], -torch.inf)
             scores.add(scores_rc)
-            if refine:
+            if refine and in_place:
+                vectors_kG[rows] = self._moved(own_rG, other_rcG, scores_rc)
+            elif refine:
                 moved.add(self._moved(own_rG, other_rcG, scores_rc))
-        return scores.joined(), moved.joined() if refine else vectors_kG
+        return scores.joined(), moved.joined() if refine and not in_place else vectors_kG
 
     def _features(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> Tensor:
         """Embedded features of pairs, [r, c, 4P]."""

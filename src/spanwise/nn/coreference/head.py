@@ -144,8 +144,10 @@ class CoreferenceHead(nn.Module):
         speaker_k, segment_k = document.speaker_T[start_k], document.segment_T[start_k]
         return Chosen(start_k, end_k, Spans(vectors_kG, mention_k, speaker_k, segment_k, document.genre))
 
-    def link(self, chosen: Chosen, *, num_antecedents: int = 50, depth: int = 1) -> Linked:
-        """Score the antecedents of chosen spans."""
+    def link(self, chosen: Chosen, *, num_antecedents: int = 50, depth: int = 1, overwrite: bool = False) -> Linked:
+        """Score the antecedents of chosen spans. overwrite: their vectors are not needed afterwards."""
         with torch.autocast(chosen.start_k.device.type, enabled=False):
-            antecedents = self.antecedents(chosen.spans, num_antecedents=num_antecedents, depth=depth)
+            antecedents = self.antecedents(
+                chosen.spans, num_antecedents=num_antecedents, depth=depth, overwrite=overwrite
+            )
         return Linked(chosen.start_k, chosen.end_k, chosen.spans.mention_k, antecedents)

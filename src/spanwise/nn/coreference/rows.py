@@ -1,4 +1,4 @@
-"""Rows that are made chunk by chunk, below one another."""
+"""Rows that are made chunk by chunk, from the last chunk to the first or the other way."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from torch import Tensor
 
 
 class Rows:
-    """Takes chunks of rows in order; `joined` gives them all.
+    """Takes chunks of rows in order (`backwards`: the last first); `joined` gives them all from first to last.
 
     Without gradients they go straight into their place: no second copy is ever held, and no small tensor that is kept
     stands between large ones that are freed.
     """
 
-    def __init__(self, num_rows: int) -> None:
-        self._num_rows, self._filled = num_rows, 0
+    def __init__(self, num_rows: int, *, backwards: bool = False) -> None:
+        self._num_rows, self._filled, self._backwards = num_rows, 0, backwards
         self._parts: list[Tensor] = []
 
     def add(self, part: Tensor) -> None:
@@ -23,9 +23,12 @@ class Rows:
             return
         if not self._parts:
             self._parts.append(part.new_empty((self._num_rows, *part.shape[1:])))
-        self._parts[0][self._filled : self._filled + len(part)] = part
+        begin = self._num_rows - self._filled - len(part) if self._backwards else self._filled
+        self._parts[0][begin : begin + len(part)] = part
         self._filled += len(part)
 
     def joined(self) -> Tensor:
         """At least one chunk was added."""
-        return torch.cat(self._parts) if torch.is_grad_enabled() else self._parts[0]
+        if not torch.is_grad_enabled():
+            return self._parts[0]
+        return torch.cat(self._parts[::-1] if self._backwards else self._parts)

@@ -223,7 +223,7 @@ class Coreference:
                 continue
             chosen = head.choose(hidden_TD, to_device(features.tensors(row), hidden_TD.device))
             del hidden_TD
-            linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth)
+            linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth, overwrite=True)
             yield best_links(linked, num_segments)
 
     def _links(self, head: CoreferenceHead, hidden_TD: Tensor, document: Any) -> Links:
