@@ -1,6 +1,10 @@
 """Memory is counted as the system counts it."""
 
-from spanwise.runtime.memory import peak_resident_bytes, resident_bytes
+import platform
+
+import numpy as np
+
+from spanwise.runtime.memory import peak_resident_bytes, resident_bytes, return_freed_memory
 
 
 def test_memory_that_is_used_is_seen():
@@ -11,3 +15,14 @@ def test_memory_that_is_used_is_seen():
     assert len(held) == 50_000_000
     assert after - before > 40_000_000
     assert peak >= after - 1_000_000 > 0
+
+
+def test_freed_memory_goes_back_to_the_system_where_the_c_library_can():
+    blocks = [np.ones(100_000, dtype=np.uint8) for _ in range(1000)]
+    kept = blocks[-1]  # what is in use above the freed blocks would hold them
+    held = resident_bytes()
+    blocks.clear()
+    return_freed_memory()
+    assert kept[0] == 1
+    given_back = held - resident_bytes()
+    assert given_back > 50_000_000 or platform.libc_ver()[0] != "glibc"

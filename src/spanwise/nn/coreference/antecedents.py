@@ -153,7 +153,9 @@ class AntecedentScorer(nn.Module):
         G, P = vectors_kG.shape[1], self.distance.embedding_dim
         weight = self.pair.hidden.weight
         of_span, of_antecedent, of_product, of_features = weight.split([G, G, G, 4 * P], dim=1)
-        antecedent_kF = F.linear(vectors_kG, of_antecedent)
+        # Many spans: the few that a chunk goes back to are projected there, so that no second table of all is held.
+        all_at_once = torch.is_grad_enabled() or k <= self.chunk_pairs
+        antecedent_kF = F.linear(vectors_kG, of_antecedent) if all_at_once else None
         place_k = torch.arange(k, device=index_kc.device)
         scores, moved = Rows(k, backwards=True), Rows(k, backwards=True)
         num_rows = max(1, self.chunk_pairs // c)
@@ -164,7 +166,11 @@ class AntecedentScorer(nn.Module):
             features = self._features(spans, place_k[rows], index_rc)
             before_relu = F.linear(own_rG[:, None] * other_rcG, of_product)
             before_relu += F.linear(own_rG, of_span, self.pair.hidden.bias)[:, None]
-            before_relu += antecedent_kF[index_rc]
+            if antecedent_kF is not None:
+                before_relu += antecedent_kF[index_rc]
+            else:
+                asked, place_rc = torch.unique(index_rc, return_inverse=True)
+                before_relu += F.linear(vectors_kG[asked], of_antecedent)[place_rc]
             before_relu += F.linear(features, of_features)
             scores_rc = coarse_kc[rows] + self.pair.score(before_relu)
             scores_rc = scores_rc.masked_fill(~valid_kc[rows], -torch.inf)

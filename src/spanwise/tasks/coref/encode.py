@@ -13,6 +13,7 @@ from torch import Tensor
 
 from spanwise.data.batch import Batch
 from spanwise.nn.sequences import Sequences
+from spanwise.runtime.memory import return_freed_memory
 from spanwise.tasks.batches import MIN_PACK_TOKENS, filled
 from spanwise.tasks.coref.features import CoreferenceFeatures
 
@@ -46,6 +47,8 @@ def document_states(
             written[row] = at + num_pieces
             place += len(ids)
         del hidden_TD, states
+        if len(ready) == 1 and len(next(iter(ready.values()))[0]) > MAX_PACK_TOKENS:
+            return_freed_memory()  # a long document is under way: let its packs leave nothing behind
         while next_row < len(features):
             begin, end = features.range_of(next_row)
             if written.get(next_row, 0) < end - begin:

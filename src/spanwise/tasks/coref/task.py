@@ -23,10 +23,11 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.coreference.loss import CoreferenceLoss, antecedent_loss, mention_loss
+from spanwise.runtime.memory import return_freed_memory
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
 from spanwise.tasks.coref.documents import NO_GENRE, CoreferenceData, genre_of
-from spanwise.tasks.coref.encode import document_states
+from spanwise.tasks.coref.encode import MAX_PACK_TOKENS, document_states
 from spanwise.tasks.coref.features import (
     MENTIONS,
     TARGET,
@@ -221,8 +222,13 @@ class Coreference:
             if not len(hidden_TD):
                 yield no_links(num_segments)
                 continue
+            is_long = len(hidden_TD) > MAX_PACK_TOKENS
+            if is_long:
+                return_freed_memory()  # of the packs
             chosen = head.choose(hidden_TD, to_device(features.tensors(row), hidden_TD.device))
             del hidden_TD
+            if is_long:
+                return_freed_memory()
             linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth, overwrite=True)
             yield best_links(linked, num_segments)
 
