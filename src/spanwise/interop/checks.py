@@ -18,6 +18,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.lm_head import TiedDecoder
 from spanwise.nn.sequence_head import SequenceForm
+from spanwise.runtime.outline import outline
 
 Shape = tuple[int, ...]
 MOST_LAYERS = 1000
@@ -78,16 +79,16 @@ def check_shapes(
     forms: Mapping[str, SequenceForm],
 ) -> None:
     """Shapes are those that the configuration asks for, vocabulary rows included. forms: of heads, where recorded."""
-    with torch.device("meta"):
+    with outline():
         encoder = Encoder(config)
     shapes = _shapes(encoder, config.vocab_size)
     _compare(translated.encoder, shapes, (*key_map.encoder, *key_map.pooler), translated, key_map, stored)
     for head, tensors in translated.heads.items():
         form = forms.get(head) or form_of(family, head, config)
         if form == "pooled" and encoder.pooler is None:
-            with torch.device("meta"):  # the pooler may start fresh; the head's own shape doesn't depend on it
+            with outline():  # the pooler may start fresh; the head's own shape doesn't depend on it
                 encoder = Encoder(replace(config, pooler=True))
-        with torch.device("meta"):
+        with outline():
             expected = _shapes(make_head(head, encoder, size_of(head, tensors), form), config.vocab_size)
         absent = sorted(expected.keys() - tensors.keys())
         if absent:

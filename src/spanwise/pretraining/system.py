@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, overload
 
-import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
 from spanwise.config.parts import field_names
 from spanwise.data.token_store import TokenStore
@@ -28,6 +25,7 @@ from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_t
 from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
 from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
+from spanwise.runtime.outline import outline
 from spanwise.text.tokenizers import Tokenizer
 
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
@@ -176,21 +174,8 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
 
 def outline_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
     """The model in shapes alone, without memory for a weight: to be counted, not run."""
-    with torch.device("meta"), _Unfilled():
+    with outline():
         return _assemble(recipe, Encoder(recipe.encoder.config(vocab_size)))
-
-
-class _Unfilled(TorchFunctionMode):
-    """Leaves weights as they come. Torch draws initial values for shapes without memory, too, and imports its compiler
-    for that: seconds for nothing."""
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if getattr(func, "__module__", None) == torch.nn.init.__name__:
-            return kwargs["tensor"] if "tensor" in kwargs else args[0]
-        return func(*args, **kwargs)
 
 
 def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:

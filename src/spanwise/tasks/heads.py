@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-import torch
 from torch import nn
 
 from spanwise.errors import ConfigError
@@ -18,6 +17,7 @@ from spanwise.interop.heads import READ_SEQUENCES, make_head
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
+from spanwise.runtime.outline import outline
 from spanwise.tasks.base import LabelHead, OwnHead, Task
 
 
@@ -45,7 +45,7 @@ def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
     record = checkpoint.record.get("task")
     if isinstance(record, Mapping) and record.get("part") not in (None, task.part_name):
         return f"the one that the model has is of the task {record['part']!r}"
-    with torch.device("meta"):
+    with outline():
         shapes = {name: parameter.shape for name, parameter in _head(checkpoint, task, encoder).named_parameters()}
     if {name: tensor.shape for name, tensor in stored.items()} != shapes:
         return "the one that the model has is of another shape"

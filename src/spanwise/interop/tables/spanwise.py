@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-import torch
-
 from spanwise.interop.family import Architecture, Family
 from spanwise.interop.key_map import KeyMap, Line
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.runtime.outline import outline
 
 CHOSEN = ("activation", "pooler", "sharing", "causal", "embedding_norm", "embedding_size")
 NUMBERS = {field.name: field.name for field in fields(EncoderConfig) if field.name not in CHOSEN}
@@ -30,7 +29,7 @@ def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
 
 def key_map(config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
     """Our names behind `encoder.`; a tensor that layers share stands once, under the name of its first visit."""
-    with torch.device("meta"):
+    with outline():
         names = [name for name, _ in Encoder(config).named_parameters()]
     return KeyMap(
         encoder=tuple(Line(name, f"encoder.{name}") for name in names if not name.startswith("pooler.")),
