@@ -55,3 +55,13 @@ def test_scores_are_float32_under_autocast():
     head = SequenceHead(toy_config(), 2, "gelu")
     with torch.autocast("cpu", torch.bfloat16):
         assert head(torch.randn(11, 32), SEQUENCES).dtype == torch.float32
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_reading_and_scoring_are_the_two_halves_of_the_head(form):
+    encoder = toy_encoder(pooler=True)
+    head = SequenceHead(encoder.config, 2, form, encoder.pooler).eval()
+    hidden = torch.randn(11, 32)
+    rows = head.read(hidden, SEQUENCES)
+    assert torch.equal(rows, hidden[LAST if form.startswith("last") else FIRST])
+    assert torch.equal(head.score(rows), head(hidden, SEQUENCES))

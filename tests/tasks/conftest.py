@@ -11,6 +11,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.tasks.qa.reader import parse_squad
+from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
 RIVER = (
@@ -100,4 +101,28 @@ def pretrained_folder(tmp_path_factory, tokenizer):
     head = MaskedLMHead(config, encoder.word_embedding)
     initialize(head, config, seed=2)
     write_folder(folder, encoder, {"mlm": head}, tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def causal_folder(tmp_path_factory, tiny_text):
+    """A causal model folder with GPT-1's tokenizer: one special token, <unk>."""
+    words = learn_tokenizer(tiny_text, vocab_size=200, kind="bpe", min_frequency=1)
+    config = EncoderConfig(
+        vocab_size=words.vocab_size,
+        hidden_size=32,
+        num_layers=2,
+        num_heads=2,
+        intermediate_size=128,
+        max_positions=64,
+        num_token_types=0,
+        embedding_norm=False,
+        causal=True,
+        activation="gelu_tanh",
+        norm_eps=1e-5,
+    )
+    encoder = Encoder(config)
+    initialize(encoder, config, seed=3)
+    folder = tmp_path_factory.mktemp("causal") / "model"
+    write_folder(folder, encoder, {"clm": {}}, words)
     return folder

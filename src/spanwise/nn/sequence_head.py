@@ -56,8 +56,15 @@ class SequenceHead(nn.Module):
 
     def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
         """hidden: [T, D]. Returns [S, K] float32."""
+        return self.score(self.read(hidden, sequences))
+
+    def read(self, hidden: Tensor, sequences: Sequences) -> Tensor:
+        """The row of each sequence that speaks for it: [T, D] -> [S, D]."""
         borders = sequences.cu_seqlens
-        rows_SD = hidden.index_select(0, borders[1:] - 1 if self.form.startswith("last") else borders[:-1])
+        return hidden.index_select(0, borders[1:] - 1 if self.form.startswith("last") else borders[:-1])
+
+    def score(self, rows_SD: Tensor) -> Tensor:
+        """Scores [S, K] float32 of such rows [S, D], or of sums of them (both orders of a pair)."""
         (pooler,) = self._pooler
         if pooler is not None and self.form == "pooled":
             rows_SD = pooler(rows_SD)

@@ -134,10 +134,32 @@ class LabelHead(Protocol):
 
 @runtime_checkable
 class NeedsPieces(Protocol):
-    """A task that gives a meaning of its own to free pieces `[unusedN]` of the vocabulary."""
+    """A task that gives a meaning of its own to special pieces of the vocabulary; those it lacks are added."""
 
     @property
-    def num_pieces(self) -> int: ...
+    def pieces(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class ChecksEncoder(Protocol):
+    """A task that not every encoder can do."""
+
+    def check_encoder(self, config: EncoderConfig) -> None:
+        """Raises: ConfigError saying why this encoder can't do the task as it is set."""
+        ...
+
+
+@runtime_checkable
+class AlsoLanguage(Protocol):
+    """A task of causal models that may learn to guess the next token beside its own target.
+
+    Its features then hold the targets (`SequenceRows.silent_ids`).
+    """
+
+    @property
+    def lm_weight(self) -> float:
+        """Of that loss; 0 for none."""
+        ...
 
 
 @runtime_checkable

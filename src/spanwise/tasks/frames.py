@@ -31,6 +31,11 @@ class Frame:
     def num_specials(self) -> int:
         return len(self.before) + len(self.between) + len(self.after)
 
+    @property
+    def ids(self) -> np.ndarray:
+        """All special tokens of the frame."""
+        return np.concatenate([self.before, self.between, self.after])
+
     def wrap(self, first: np.ndarray, second: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Ids and token types of a whole sequence."""
         types = (
@@ -63,8 +68,9 @@ def pair_frame(tokenizer: Tokenizer) -> Frame:
     frame = frames_of(tokenizer)[1]
     if frame is None:
         raise ConfigError(
-            "this tokenizer puts no special token between two texts, so a pair could not be told from one text; "
-            "add a separator to its template, or give single texts."
+            "this tokenizer puts no special token between two texts, so a pair could not be told from one text. For a "
+            "causal model take --recipe gpt-1 (task.layout=extract), which adds one; else add a separator to its "
+            "template, or give single texts."
         )
     return frame
 

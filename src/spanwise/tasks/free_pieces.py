@@ -1,10 +1,13 @@
-"""Free pieces `[unusedN]` for a vocabulary that has too few: a task gives them a meaning of its own (markers).
+"""Special pieces that a task gives a meaning of its own (markers, GPT-1's extract token), added where they lack.
 
-BERT's vocabularies have 99 of them; RoBERTa's and those that are learnt here have none. New ones are special tokens, so
-no text can hold them, and their rows start like fresh weights; all old ids and rows stay as they are.
+`[unusedN]` are such pieces: BERT's vocabularies have 99 of them; RoBERTa's and those that are learnt here have none.
+New pieces are special tokens, so no text can hold them, and their rows start like fresh weights; all old ids and rows
+stay as they are.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from tokenizers import AddedToken
@@ -23,25 +26,36 @@ def free_piece_ids(tokenizer: Tokenizer) -> list[int]:
     return found
 
 
-def with_free_pieces(
-    checkpoint: Checkpoint, tokenizer: Tokenizer, number: int, seed: int
-) -> tuple[Checkpoint, Tokenizer, int]:
-    """Both with at least `number` free pieces, and how many were added.
+def free_pieces(number: int) -> tuple[str, ...]:
+    """The names of the first `number` free pieces."""
+    return tuple(f"[unused{place + 1}]" for place in range(number))
 
-    Raises: CheckpointError where the tokenizer's ids have gaps, so that new ones have no place.
+
+def with_pieces(
+    checkpoint: Checkpoint, tokenizer: Tokenizer, pieces: Sequence[str], seed: int
+) -> tuple[Checkpoint, Tokenizer, tuple[str, ...]]:
+    """Both with all of `pieces`, and the names of those that were added.
+
+    Raises: CheckpointError where the tokenizer's ids have gaps, so that new ones have no place, or where a text may
+    hold one of the pieces.
     """
-    there = len(free_piece_ids(tokenizer))
-    lacking = max(0, number - there)
-    if not lacking:
-        return checkpoint, tokenizer, 0
-    names = [f"[unused{there + 1 + place}]" for place in range(lacking)]
+    found = {name: tokenizer.token_to_id(name) for name in pieces}
+    for name, number in found.items():
+        if number is not None and number not in tokenizer.special_ids:
+            raise CheckpointError(
+                f"the vocabulary has the piece {name!r} for texts, and this task needs it for itself; use a tokenizer "
+                "without it."
+            )
+    names = tuple(name for name, number in found.items() if number is None)
+    if not names:
+        return checkpoint, tokenizer, ()
     backend = tokenizer.copy_backend()
     backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
     grown = Tokenizer(backend, specials=tokenizer.specials, max_length=tokenizer.max_length)
-    wanted = list(range(tokenizer.vocab_size, tokenizer.vocab_size + lacking))
+    wanted = list(range(tokenizer.vocab_size, tokenizer.vocab_size + len(names)))
     if [grown.token_to_id(name) for name in names] != wanted:
         raise CheckpointError("the tokenizer's ids have gaps, so new pieces got no place after the last one.")
     num_rows = max(0, grown.vocab_size - checkpoint.config.vocab_size)
     if num_rows:
         checkpoint = grow_vocabulary(checkpoint, [np.empty(0, dtype=int)] * num_rows, rows="random", seed=seed)
-    return checkpoint, grown, lacking
+    return checkpoint, grown, names

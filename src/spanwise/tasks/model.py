@@ -13,23 +13,29 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
 from spanwise.runtime.device import Precision, autocast, resolve_precision
-from spanwise.tasks.base import Features, LongExamples, Task
+from spanwise.tasks.base import AlsoLanguage, Features, LongExamples, Task
 from spanwise.tasks.batches import prediction_packs
+from spanwise.tasks.language_loss import LANGUAGE, language_loss
 
 PACK_TOKENS = 4096  # of one forward in prediction
 
 
 class TaskModel(nn.Module):
-    """Encoder, head and the task that reads them; one loss sum a target name."""
+    """Encoder, head and the task that reads them; one loss sum a target name, and the next token's where asked for."""
 
     def __init__(self, task: Task, encoder: Encoder, head: nn.Module) -> None:
         super().__init__()
         self.task, self.encoder, self.head = task, encoder, head
         self.loss_weights = {task.target_name: 1.0}
+        if isinstance(task, AlsoLanguage) and task.lm_weight:
+            self.loss_weights[LANGUAGE] = task.lm_weight
 
     def forward(self, batch: Batch) -> dict[str, Any]:
         hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
-        return self.task.loss(self.head, hidden_TD, batch)
+        losses = self.task.loss(self.head, hidden_TD, batch)
+        if LANGUAGE in batch.targets:
+            losses[LANGUAGE] = language_loss(self.encoder, hidden_TD, batch.targets[LANGUAGE])
+        return losses
 
     @torch.inference_mode()
     def outputs(

@@ -9,6 +9,18 @@ from pydantic import Field
 from spanwise.config import part
 from spanwise.training.plan import TrainingOptions
 
+# GPT-1's values for every task (Radford et al. 2018, section 4.1, and the released code; FAMILY section 6.5).
+# Differs: attention dropout is the encoder's own.
+GPT1_TRAINING = TrainingOptions(
+    learning_rate=6.25e-5,
+    warmup_steps=0.002,
+    schedule="linear",
+    weight_decay=0.01,
+    adam_epsilon=1e-8,
+    max_grad_norm=1.0,
+    num_epochs=3,
+)
+
 
 @part("finetuning_recipe")
 class FinetuningRecipe:

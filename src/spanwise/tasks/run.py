@@ -30,11 +30,11 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.device import Precision
 from spanwise.runtime.files import atomic_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.base import NeedsPieces, Task
+from spanwise.tasks.base import AlsoLanguage, ChecksEncoder, Features, NeedsPieces, Task
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task, with_overflow
 from spanwise.tasks.dev_scores import BEST, DevScorer, check_dev_options, put_best_in_place
-from spanwise.tasks.free_pieces import with_free_pieces
+from spanwise.tasks.free_pieces import with_pieces
 from spanwise.tasks.heads import misfit, new_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
@@ -103,10 +103,13 @@ def finetune(
         if dev_data is not None:
             task.check_pair(train_data, dev_data)
         task = task.taught_by(train_data)
+        if isinstance(task, ChecksEncoder):
+            task.check_encoder(checkpoint.config)
         if isinstance(task, NeedsPieces):
-            checkpoint, words, added = with_free_pieces(checkpoint, words, task.num_pieces, plan.training.seed)
+            checkpoint, words, added = with_pieces(checkpoint, words, task.pieces, plan.training.seed)
             if added:
-                log.say(f"{added} pieces [unusedN] are added to the vocabulary, with fresh rows.")
+                names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
+                log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
         built, kept_heads = _build(checkpoint, plan, task, reset_weights, log)
         config = built.encoder.config
         features = built.task.featurize(train_data, words, config, training=True)
@@ -159,7 +162,7 @@ def finetune(
             log=log,
             identity=identity,
             device=device,
-            flops_per_token=_flops_per_token(config, getattr(features, "sequence_lengths", features.lengths_W)),
+            flops_per_token=_flops_per_token(config, features, "lm" in built.loss_weights),
             resume_command=resume_command,
             stop_early=None if dev_scorer is None else dev_scorer.stop_early,
         )
@@ -258,6 +261,8 @@ def _build(
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     _freeze(encoder, recipe.frozen_layers)
     kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
+    if isinstance(task, AlsoLanguage) and task.lm_weight:
+        kept["clm"] = {}  # the word table, which learns to guess the next token
     return TaskModel(task, encoder, head), kept
 
 
@@ -309,9 +314,10 @@ def _provenance(asked: Mapping[str, Any], dev_scorer: DevScorer | None) -> dict[
     return {"finetuned": {name: value for name, value in asked.items() if value is not None}, "dev_scores": scores}
 
 
-def _flops_per_token(config: EncoderConfig, lengths_W: np.ndarray) -> float:
-    lengths = np.asarray(lengths_W, dtype=np.float64)
-    return training_flops_per_token(config, float((lengths**2).sum() / lengths.sum()))
+def _flops_per_token(config: EncoderConfig, features: Features, guesses_tokens: bool) -> float:
+    lengths = np.asarray(getattr(features, "sequence_lengths", features.lengths_W), dtype=np.float64)
+    heads = [(1.0, config.vocab_size * config.hidden_size)] if guesses_tokens else []
+    return training_flops_per_token(config, float((lengths**2).sum() / lengths.sum()), heads)
 
 
 def _hash_file(path: str | Path) -> str:

@@ -19,6 +19,7 @@ from torch import Tensor
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.sequences import Sequences
+from spanwise.tasks.language_loss import LANGUAGE, language_targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class SequenceRows:
     sequence_borders: np.ndarray
     example_borders: np.ndarray
     num_dropped_W: np.ndarray
+    silent_ids: np.ndarray | None = None  # given: every token of the pack but these is guessed from those before it
 
     def __len__(self) -> int:
         return len(self.example_borders) - 1
@@ -54,12 +56,17 @@ class SequenceRows:
             lengths += np.diff(borders).tolist()
             ids.append(self.input_ids[borders[0] : borders[-1]])
             types.append(self.token_types[borders[0] : borders[-1]])
+        all_ids = np.concatenate(ids).astype(np.int64)
+        wanted, counts = {target: targets}, {target: len(rows) if count is None else count}
+        if self.silent_ids is not None:
+            wanted[LANGUAGE] = language = language_targets(all_ids, lengths, self.silent_ids)
+            counts[LANGUAGE] = language.count
         return Batch(
-            input_ids=torch.from_numpy(np.concatenate(ids).astype(np.int64)),
+            input_ids=torch.from_numpy(all_ids),
             token_type_ids=torch.from_numpy(np.concatenate(types).astype(np.int64)),
             sequences=Sequences.from_lengths(lengths),
-            targets={target: targets},
-            counts={target: len(rows) if count is None else count},
+            targets=wanted,
+            counts=counts,
             ids=tuple(int(row) for row in rows),
         )
 
@@ -88,7 +95,7 @@ class RowWriter:
         self.counts.append(len(sequences))
         self.dropped.append(num_dropped)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, Any]:
         """The fields of `SequenceRows`. Raises: DataError for no example, or a sequence without a token."""
         if not self.ids:
             raise DataError("there is no example to read.")

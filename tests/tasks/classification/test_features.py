@@ -61,3 +61,20 @@ def test_a_text_that_is_too_long_is_named_where_none_may_be_cut(tokenizer):
         encode(tokenizer, ("a", "a b c d e f g"), max_length=8, on_overflow="error")
     with pytest.raises(ConfigError, match="leaves no room"):
         encode(tokenizer, ("a",), ("b",), max_length=4)
+
+
+def test_both_orders_of_a_pair_are_two_sequences_of_one_window(tokenizer):
+    asked = {"tokenizer": tokenizer, "num_token_types": 2, "places": ("row 0", "row 1"), "both_orders": True}
+    rows = encode_texts(
+        ("a b", "a b c d e f g"), ("c", "x y z"), fit=Fit(max_length=9, stride=3, on_overflow="windows"), **asked
+    )
+    assert tokens_of(tokenizer, rows, 0) == [
+        ["[CLS]", "a", "b", "[SEP]", "c", "[SEP]"], ["[CLS]", "c", "[SEP]", "a", "b", "[SEP]"]
+    ]  # fmt: skip
+    assert rows.num_sequences_W.tolist() == [2, 6] and rows.num_windows_W.tolist() == [1, 3]
+    targets = rows.assemble(np.array([1, 0])).targets["label"]
+    assert targets.num_orders == 2 and targets.examples.borders.tolist() == [0, 3, 4]
+    parts = tokens_of(tokenizer, rows, 1)
+    assert [part[1:-5] for part in parts[0::2]] == [part[5:-1] for part in parts[1::2]]
+    one = encode_texts(("a",), None, fit=Fit(max_length=9), **{**asked, "places": ("row 0",)})
+    assert one.num_windows_W.tolist() == [1]

@@ -36,3 +36,19 @@ def test_the_loss_is_the_sum_over_examples_of_their_windows_mean_scores(kind, go
 
 def test_right_guesses_are_counted():
     assert class_loss(SCORES, ClassTargets(BORDERS, torch.tensor([0, 2])), "single_label").num_correct == 1
+
+
+def test_of_both_orders_the_sum_of_the_two_rows_is_scored():
+    from spanwise.nn.config import EncoderConfig
+    from spanwise.nn.sequence_head import SequenceHead
+    from spanwise.nn.sequences import Sequences
+    from spanwise.tasks.classification.loss import window_scores
+
+    shape = {"vocab_size": 9, "hidden_size": 4, "num_layers": 1, "num_heads": 1, "intermediate_size": 4}
+    head = SequenceHead(EncoderConfig(**shape), 2, "last_biased").eval()
+    hidden = torch.randn(9, 4)
+    sequences = Sequences.from_lengths([2, 1, 3, 2, 1])  # the last one is filler
+    examples = ExampleBorders.of(np.array([0, 1, 2]))
+    found = window_scores(head, hidden, sequences, ClassTargets(examples, None, num_orders=2))
+    expected = head.out(torch.stack([hidden[1] + hidden[2], hidden[5] + hidden[7]]))  # the bias comes once
+    torch.testing.assert_close(found, expected)

@@ -1,7 +1,10 @@
 """Texts and pairs as model inputs: [CLS] a [SEP] (b [SEP]), cut to the longest length or read in windows.
 
+A pair whose texts have no order may be read in both orders: its sequences then come by twos, (a, b) and (b, a), and
+their vectors are added before the head.
+
 Letters: W examples, S sequences of a pack, K labels.
-Source: FAMILY section 5.4.
+Source: FAMILY sections 5.4 and 6.5 (Radford et al. 2018, section 3.3: both orders of similarity).
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ import torch
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.classification.loss import ClassTargets
-from spanwise.tasks.frames import Frame, frames_of, pair_frame
+from spanwise.tasks.frames import Frame
+from spanwise.tasks.input_layout import Layout, layout_frame
 from spanwise.tasks.sequence_rows import ExampleBorders, RowWriter, SequenceRows, longest_first
 from spanwise.tasks.windows import passage_windows
 from spanwise.text.tokenizers import Tokenizer
 
 TARGET = "label"  # the name of the one target of this task
 Overflow = Literal["truncate", "windows", "error"]
+Texts = tuple[np.ndarray, np.ndarray | None]  # ids of one text and of a second
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +34,16 @@ class LabelledRows(SequenceRows):
     """Examples with their gold labels: ids [W] int64, numbers [W] float32, 0 and 1 [W, K] float32, or None."""
 
     gold: np.ndarray | None = None
+    num_orders: int = 1  # sequences that one window has: 2 where pairs are read in both orders
+
+    @property
+    def num_windows_W(self) -> np.ndarray:
+        return self.num_sequences_W // self.num_orders
 
     def assemble(self, rows: np.ndarray) -> Batch:
         gold = None if self.gold is None else torch.from_numpy(self.gold[rows])
-        return self.lay(rows, TARGET, ClassTargets(ExampleBorders.of(self.borders_of(rows)), gold))
+        examples = ExampleBorders.of(self.borders_of(rows) // self.num_orders)
+        return self.lay(rows, TARGET, ClassTargets(examples, gold, self.num_orders))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +64,18 @@ def encode_texts(
     num_token_types: int,
     places: tuple[str, ...],
     gold: np.ndarray | None = None,
+    layout: Layout = "template",
+    both_orders: bool = False,
+    guesses_tokens: bool = False,
 ) -> LabelledRows:
     """All examples as sequences of at most `fit.max_length` tokens.
 
     A text that is too long is cut (of a pair the longer one first), or read in windows (of a pair the longer one, the
-    other, cut to half the room, in each of them), or refused.
+    other, cut to half the room, in each of them), or refused. `guesses_tokens`: the rows have the next token's targets.
     Raises: DataError naming the example under "error"; ConfigError where `max_length` leaves no room.
     """
-    frame: Frame = frames_of(tokenizer)[0] if pairs is None else pair_frame(tokenizer)
+    frame = layout_frame(tokenizer, layout, is_pair=pairs is not None)
+    both_orders = both_orders and pairs is not None
     room = fit.max_length - frame.num_specials
     if room < (1 if pairs is None else 2):
         raise ConfigError(f"task.max_length {fit.max_length} leaves no room for a text; use 8 or more.")
@@ -72,7 +87,7 @@ def encode_texts(
     for number, (first, second) in enumerate(zip(first_ids, second_ids, strict=True)):
         length = len(first) + (0 if second is None else len(second))
         if length <= room:
-            writer.add([frame.wrap(first, second)])
+            writer.add(_wrapped(frame, [(first, second)], both_orders))
             continue
         if fit.on_overflow == "error":
             raise DataError(
@@ -82,21 +97,35 @@ def encode_texts(
         if fit.on_overflow == "truncate":
             kept = longest_first(len(first), 0 if second is None else len(second), room)
             cut = None if second is None else second[: kept[1]]
-            writer.add([frame.wrap(first[: kept[0]], cut)], num_dropped=length - sum(kept))
+            writer.add(_wrapped(frame, [(first[: kept[0]], cut)], both_orders), num_dropped=length - sum(kept))
         else:
-            writer.add(*_windows(frame, first, second, room, fit.stride))
-    return LabelledRows(gold=gold, **writer.arrays())
+            windows, num_dropped = _windows(first, second, room, fit.stride)
+            writer.add(_wrapped(frame, windows, both_orders), num_dropped)
+    return LabelledRows(
+        gold=gold,
+        num_orders=1 + both_orders,
+        silent_ids=frame.ids if guesses_tokens else None,
+        **writer.arrays(),
+    )
 
 
-def _windows(
-    frame: Frame, first: np.ndarray, second: np.ndarray | None, room: int, stride: int
-) -> tuple[list[tuple[np.ndarray, np.ndarray]], int]:
+def _wrapped(frame: Frame, windows: list[Texts], both_orders: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The sequences of an example's windows, in one order or both."""
+    wrapped = []
+    for first, second in windows:
+        wrapped.append(frame.wrap(first, second))
+        if both_orders and second is not None:
+            wrapped.append(frame.wrap(second, first))
+    return wrapped
+
+
+def _windows(first: np.ndarray, second: np.ndarray | None, room: int, stride: int) -> tuple[list[Texts], int]:
     """The windows of one example, and how many tokens of the shorter text none of them shows."""
     if second is None:
-        return [frame.wrap(first[a:b]) for a, b in passage_windows(len(first), room, stride)], 0
+        return [(first[a:b], None) for a, b in passage_windows(len(first), room, stride)], 0
     first_is_longer = len(first) > len(second)
     long, short = (first, second) if first_is_longer else (second, first)
     kept = short[: room // 2]
     parts = [long[a:b] for a, b in passage_windows(len(long), room - len(kept), stride)]
-    wrapped = [frame.wrap(part, kept) if first_is_longer else frame.wrap(kept, part) for part in parts]
-    return wrapped, len(short) - len(kept)
+    windows: list[Texts] = [(part, kept) if first_is_longer else (kept, part) for part in parts]
+    return windows, len(short) - len(kept)

@@ -48,6 +48,7 @@ class DataSet:
     kind: Kind
     metrics: tuple[str, ...]
     layouts: tuple[Layout, ...]
+    has_no_order: bool = False  # of the two texts: their likeness is asked for
 
 
 _ACCURACY = ("accuracy",)
@@ -68,12 +69,13 @@ DATA_SETS = {
         (Layout("sentence", None, "label"), Layout("3", None, "1", num_columns=4)),
     ),
     "sst-2": DataSet("single_label", _ACCURACY, (Layout("sentence", None, "label"),)),
-    "mrpc": DataSet("single_label", _WITH_F1, (Layout("#1 String", "#2 String", "Quality"), *_SENTENCES)),
-    "sts-b": DataSet("regression", _CORRELATION, _STS),
+    "mrpc": DataSet("single_label", _WITH_F1, (Layout("#1 String", "#2 String", "Quality"), *_SENTENCES), True),
+    "sts-b": DataSet("regression", _CORRELATION, _STS, True),
     "qqp": DataSet(
         "single_label",
         _WITH_F1,
         (Layout("question1", "question2", "is_duplicate"), Layout("question1", "question2", "label")),
+        True,
     ),
     "mnli": DataSet("single_label", _ACCURACY, _NLI),
     "qnli": DataSet("single_label", _ACCURACY, (Layout("question", "sentence", "label"),)),
@@ -81,10 +83,10 @@ DATA_SETS = {
     "wnli": DataSet("single_label", _ACCURACY, _SENTENCES),
     "nsmc": DataSet("single_label", _ACCURACY, (Layout("document", None, "label"),)),
     "kornli": DataSet("single_label", _ACCURACY, _NLI),
-    "korsts": DataSet("regression", ("spearman", "pearson", "pearson_and_spearman"), _STS),
+    "korsts": DataSet("regression", ("spearman", "pearson", "pearson_and_spearman"), _STS, True),
     "klue-nli": DataSet("single_label", _ACCURACY, _NLI),
     "klue-sts": DataSet(
-        "regression", ("pearson", "spearman"), (Layout("sentence1", "sentence2", "labels.real-label"),)
+        "regression", ("pearson", "spearman"), (Layout("sentence1", "sentence2", "labels.real-label"),), True
     ),
     "klue-ynat": DataSet("single_label", ("macro_f1", "accuracy"), (Layout("title", None, "label"),)),
     "kobest-boolq": DataSet("single_label", ("macro_f1", "accuracy"), (Layout("Text", "Question", "Answer"),)),

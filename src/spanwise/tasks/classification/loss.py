@@ -1,18 +1,19 @@
 """The loss of classification and regression, one score row an example.
 
-Letters: W examples of the pack, S sequences, K labels.
+Letters: W examples of the pack, S windows, K labels.
 Source: Devlin et al. 2019 (BERT), section 4.1; FAMILY section 5.4 (regression: squared error).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.nn.sequences import Sequences
 from spanwise.tasks.sequence_rows import ExampleBorders
 
 Kind = Literal["single_label", "multi_label", "regression"]
@@ -22,11 +23,13 @@ Kind = Literal["single_label", "multi_label", "regression"]
 class ClassTargets:
     """Which sequences are one example, and the gold: ids [W] int64, numbers [W], or 0 and 1 [W, K]; None unlabelled.
 
-    An id of -1 is a label that the model does not have.
+    An id of -1 is a label that the model does not have. Where `num_orders` is 2, sequences come by twos, and `examples`
+    counts the twos.
     """
 
     examples: ExampleBorders
     gold: Tensor | None
+    num_orders: int = 1
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,14 @@ class ClassLoss:
 
     sum: Tensor
     num_correct: Tensor | None = None
+
+
+def window_scores(head: Any, hidden_TD: Tensor, sequences: Sequences, targets: ClassTargets) -> Tensor:
+    """Scores [S, K] of each window; of pairs in both orders, of the sum of the two rows that the head reads."""
+    if targets.num_orders == 1:
+        return head(hidden_TD, sequences)
+    rows_SD = head.read(hidden_TD, sequences)[: 2 * targets.examples.num_sequences]
+    return head.score(rows_SD[0::2] + rows_SD[1::2])
 
 
 def class_loss(scores_SK: Tensor, targets: ClassTargets, kind: Kind) -> ClassLoss:

@@ -1,7 +1,8 @@
 """How to fine-tune on texts: the paper's values, and the files of known data sets by name.
 
 Source: Joshi et al. 2020 (SpanBERT), appendix B and the released command: learning rate 2e-5, batch 32, 10 epochs
-(CoLA 4), length 128, warm-up over a tenth; FAMILY sections 5.0 and 5.4.
+(CoLA 4), length 128, warm-up over a tenth; FAMILY sections 5.0 and 5.4. "gpt-1": Radford et al. 2018, sections 3.3 and
+4.1; FAMILY section 6.5.
 Differs: the last weights are kept, not the best of ten evaluations an epoch (7C-12); AdamW with bias correction in
 every precision (7C-1).
 """
@@ -13,7 +14,7 @@ from collections.abc import Callable
 
 from spanwise.tasks.classification.layouts import DATA_SETS
 from spanwise.tasks.classification.task import Classification
-from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.tasks.recipe import GPT1_TRAINING, FinetuningRecipe
 from spanwise.training.plan import TrainingOptions
 
 FEWER_EPOCHS = {"cola": 4.0}
@@ -34,7 +35,16 @@ def classification(dataset: str | None = None) -> FinetuningRecipe:
     )
 
 
+def gpt1() -> FinetuningRecipe:
+    """For a causal model: GPT-1's layout and values, the next token guessed beside the label; the files of a data set
+    with task.dataset=NAME."""
+    return FinetuningRecipe(
+        task=Classification(max_length=512, layout="extract", lm_weight=0.5), training=GPT1_TRAINING, batch_size=32
+    )
+
+
 RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     "texts": classification,
     **{name: functools.partial(classification, name) for name in DATA_SETS},
+    "gpt-1": gpt1,
 }

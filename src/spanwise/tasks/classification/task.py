@@ -23,10 +23,12 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.classification.features import TARGET, Fit, LabelledRows, Overflow, encode_texts
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
-from spanwise.tasks.classification.loss import ClassLoss, class_loss
+from spanwise.tasks.classification.loss import class_loss, window_scores
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.reader import Purpose, TextData, label_order, read_texts
 from spanwise.tasks.classification.score import label_scores, number_scores, set_scores
+from spanwise.tasks.input_layout import Layout as InputLayout
+from spanwise.tasks.input_layout import check_layout, layout_pieces, layout_words
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -47,6 +49,9 @@ class Classification:
     on_overflow: Overflow = "truncate"  # a text that is longer: cut (and counted), read in windows, refused
     stride: Annotated[int, Field(ge=1)] = 64  # tokens from window to window
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5  # probability from which one of several labels is told
+    layout: InputLayout = "template"  # the special tokens of a sequence; "extract": GPT-1's, for causal models
+    both_orders: bool | None = None  # of a pair, read and added before the head; None: GPT-1's way with such data sets
+    lm_weight: Annotated[float, Field(ge=0)] = 0.0  # of guessing the next token beside the label (GPT-1: 0.5)
 
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "classification"
@@ -60,6 +65,11 @@ class Classification:
             raise ConfigError(f"task.labels names a label twice: {', '.join(self.labels)}.")
         if self.text is None and self.pair is not None:
             raise ConfigError("task.pair names a column and task.text does not; name both.")
+        if self.both_orders and self.layout != "extract":
+            raise ConfigError(
+                "task.both_orders adds the vectors of both orders of a pair, which GPT-1's layout has; set "
+                "task.layout=extract too."
+            )
 
     @property
     def main_score(self) -> str:
@@ -76,6 +86,14 @@ class Classification:
     def label_names(self) -> tuple[str, ...]:
         """What config.json calls the scores."""
         return self.labels
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """Special pieces that the vocabulary must have."""
+        return layout_pieces(self.layout)
+
+    def check_encoder(self, config: EncoderConfig) -> None:
+        check_layout(self.layout, self.lm_weight, config)
 
     @property
     def problem_type(self) -> str | None:
@@ -140,7 +158,14 @@ class Classification:
                 raise DataError(
                     f"{train.source}: all rows have the label {', '.join(labels)!r}; there is nothing to tell apart."
                 )
-        return dataclasses.replace(self, kind=train.kind, labels=labels, is_pair=train.pairs is not None)
+        is_pair = train.pairs is not None
+        if self.both_orders and not is_pair:
+            raise DataError(f"{train.source} holds single texts, which have one order; leave task.both_orders out.")
+        both_orders = self.both_orders
+        if both_orders is None:
+            has_no_order = find_data_set(self.dataset).has_no_order if self.dataset else train.kind == "regression"
+            both_orders = self.layout == "extract" and is_pair and has_no_order
+        return dataclasses.replace(self, kind=train.kind, labels=labels, is_pair=is_pair, both_orders=both_orders)
 
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> Classification:
         """For a folder of others: the labels that its config.json names; a single score is a number."""
@@ -159,6 +184,9 @@ class Classification:
             num_token_types=config.num_token_types,
             places=data.places,
             gold=self._gold(data) if training else None,
+            layout=self.layout,
+            both_orders=bool(self.both_orders),
+            guesses_tokens=training and self.lm_weight > 0,
         )
 
     def _gold(self, data: TextData) -> np.ndarray:
@@ -181,7 +209,7 @@ class Classification:
         num_cut = int((features.num_dropped_W > 0).sum())
         for number, words in (
             (num_cut, f"are cut to {self.max_length} tokens ({int(features.num_dropped_W.sum()):,} tokens dropped)"),
-            (int((features.num_sequences_W > 1).sum()), "are read in windows"),
+            (int((features.num_windows_W > 1).sum()), "are read in windows"),
             (data.num_dropped, "rows are left out: without a label, or malformed"),
         ):
             if number:
@@ -195,15 +223,21 @@ class Classification:
             told = f"any of {', '.join(self.labels)} (from a probability of {self.threshold:g})"
         source = f" (data set: {self.dataset})" if self.dataset else ""
         read = f"a {'pair of texts' if self.is_pair else 'text'} of at most {self.max_length} tokens"
-        return [f"Task: tells {told} for {read}{source}. A longer one is {_OVERFLOW_WORDS[self.on_overflow]}."]
+        lines = [f"Task: tells {told} for {read}{source}. A longer one is {_OVERFLOW_WORDS[self.on_overflow]}."]
+        if self.layout == "extract":
+            orders = "; pairs are read in both orders, whose vectors are added" if self.both_orders else ""
+            lines.append(f"Layout: {layout_words(is_pair=bool(self.is_pair))}{orders}.")
+        return lines
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, ClassLoss]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]:
         assert self.kind is not None  # said by the training file
-        return {TARGET: class_loss(head(hidden_TD, batch.sequences), batch.targets[TARGET], self.kind)}
+        targets = batch.targets[TARGET]
+        return {TARGET: class_loss(window_scores(head, hidden_TD, batch.sequences, targets), targets, self.kind)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [K] of each example, fp32: the mean over its windows."""
-        scores_WK = batch.targets[TARGET].examples.mean(head(hidden_TD, batch.sequences).float())
+        targets = batch.targets[TARGET]
+        scores_WK = targets.examples.mean(window_scores(head, hidden_TD, batch.sequences, targets).float())
         return list(scores_WK.cpu().numpy())
 
     def decode(self, data: TextData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:
@@ -213,7 +247,7 @@ class Classification:
             kind=self.kind or "single_label",
             labels=self.labels,
             threshold=self.threshold,
-            num_windows=features.num_sequences_W,
+            num_windows=features.num_windows_W,
             num_dropped=features.num_dropped_W,
         )
 

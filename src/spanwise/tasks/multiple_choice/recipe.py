@@ -1,14 +1,14 @@
 """How to fine-tune on multiple choice.
 
 Source: Devlin et al. 2019 (BERT), section 4.4 (SWAG: 3 epochs, learning rate 2e-5, batch 16); Liu et al. 2019
-(RoBERTa), table 10 (RACE: learning rate 1e-5, batch 16, weight decay 0.1, 4 epochs, length 512); FAMILY sections 6.1
-and 6.2. SpanBERT's paper has no such task.
+(RoBERTa), table 10 (RACE: learning rate 1e-5, batch 16, weight decay 0.1, 4 epochs, length 512); Radford et al. 2018
+(GPT-1), section 4.1; FAMILY sections 6.1, 6.2 and 6.5. SpanBERT's paper has no such task.
 """
 
 from __future__ import annotations
 
 from spanwise.tasks.multiple_choice.task import MultipleChoice
-from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.tasks.recipe import GPT1_TRAINING, FinetuningRecipe
 from spanwise.training.plan import TrainingOptions
 
 
@@ -34,4 +34,11 @@ def race() -> FinetuningRecipe:
     )
 
 
-RECIPES = {"swag": swag, "race": race}
+def gpt1() -> FinetuningRecipe:
+    """For a causal model: GPT-1's layout and values, the next token guessed beside the choice."""
+    return FinetuningRecipe(
+        task=MultipleChoice(max_length=512, layout="extract", lm_weight=0.5), training=GPT1_TRAINING, batch_size=32
+    )
+
+
+RECIPES = {"swag": swag, "race": race, "gpt-1": gpt1}

@@ -20,8 +20,9 @@ from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces, layout_words
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, encode_choices
-from spanwise.tasks.multiple_choice.loss import ChoiceLoss, choice_loss
+from spanwise.tasks.multiple_choice.loss import choice_loss
 from spanwise.tasks.multiple_choice.predictions import ChoicePredictions, decide, read_predictions
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Purpose, read_choices
 from spanwise.text.tokenizers import Tokenizer
@@ -34,6 +35,8 @@ class MultipleChoice:
     max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
     max_question_tokens: Annotated[int, Field(ge=1)] = 128  # of question and choice together
     on_overflow: Literal["truncate", "error"] = "truncate"  # the passage is cut at its end and counted, or refused
+    layout: Layout = "template"  # the special tokens of a sequence; "extract": GPT-1's, for causal models
+    lm_weight: Annotated[float, Field(ge=0)] = 0.0  # of guessing the next token beside the choice (GPT-1: 0.5)
 
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "multiple_choice"
@@ -42,6 +45,14 @@ class MultipleChoice:
     score_options: ClassVar[tuple[str, ...]] = ()
     head_size: ClassVar[tuple[int, ...]] = ()
     label_names: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """Special pieces that the vocabulary must have."""
+        return layout_pieces(self.layout)
+
+    def check_encoder(self, config: EncoderConfig) -> None:
+        check_layout(self.layout, self.lm_weight, config)
 
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> MultipleChoice:
         return self
@@ -71,6 +82,8 @@ class MultipleChoice:
             num_token_types=config.num_token_types,
             on_overflow=self.on_overflow,
             with_gold=training,
+            layout=self.layout,
+            guesses_tokens=training and self.lm_weight > 0,
         )
 
     def describe(self, data: ChoiceData, features: ChoiceRows) -> list[str]:
@@ -85,13 +98,16 @@ class MultipleChoice:
 
     def facts(self) -> list[str]:
         """What the model card says of the task."""
-        return [
+        lines = [
             "Task: chooses among any number of choices by one score each, read as passage and question with choice, at "
             f"most {self.max_length} tokens; a longer passage is "
             f"{'cut at its end, and what is dropped is counted' if self.on_overflow == 'truncate' else 'refused'}."
         ]
+        if self.layout == "extract":
+            lines.append(f"Layout: {layout_words(is_pair=True)}.")
+        return lines
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, ChoiceLoss]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]:
         return {TARGET: choice_loss(head(hidden_TD, batch.sequences)[:, 0], batch.targets[TARGET])}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:

@@ -25,6 +25,7 @@ from spanwise.tasks.classification.features import TARGET, LabelledRows
 from spanwise.tasks.classification.loss import ClassLoss, class_loss
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
+from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import encode_pairs
 from spanwise.tasks.relation.markers import Markers, marker_names
 from spanwise.tasks.relation.reader import Purpose, RelationData, read_relations
@@ -64,8 +65,8 @@ class RelationExtraction:
         return (len(self.labels),)
 
     @property
-    def num_pieces(self) -> int:
-        return len(self.marker_names)
+    def pieces(self) -> tuple[str, ...]:
+        return free_pieces(len(self.marker_names))
 
     @property
     def label_names(self) -> tuple[str, ...]:
