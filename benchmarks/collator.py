@@ -10,11 +10,11 @@ gets lists with `special_tokens_mask`, which it reads fastest.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 
 from masking import (  # beside this file; it also sets the thread counts, before torch is loaded
+    HAS_PEER,
     LENGTH,
     NUM_SEQUENCES,
     VOCAB_SIZE,
@@ -22,11 +22,13 @@ from masking import (  # beside this file; it also sets the thread counts, befor
     make_vocabulary,
     ours,
     peer,
+    row_of,
 )
 
 # ruff: noqa: I001
 import numpy as np
 import torch
+from interleaved import show_rows
 
 from spanwise.integrations.huggingface import SpanMaskingCollator
 from spanwise.pretraining.masking import GeometricSpans
@@ -64,25 +66,12 @@ def measure(rounds: int) -> list[dict]:
     calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
     calls["packed path"] = ours(GeometricSpans(), vocabulary, text_ids, True)
     seconds = seconds_of(calls, rounds)
-    tokens = NUM_SEQUENCES * LENGTH
     table = []
     for name in [name for name in calls if name.startswith("span")]:
-        goals = {"peer": GOAL_PEER if "lists" not in name else None, "peer, whole words": None}
-        goals["packed path"] = GOAL_PACKED if "lists" not in name else None
+        goals = {"peer": GOAL_PEER, "peer, whole words": None, "packed path": GOAL_PACKED}
         for versus, goal in goals.items():
-            mine, theirs = float(np.median(seconds[name])), float(np.median(seconds[versus]))
-            low, high = np.percentile(seconds[name], [25, 75])
-            table.append(
-                {
-                    "name": f"{name} against {versus}",
-                    "unit": "tokens/s",
-                    "ours": tokens / mine,
-                    "peer": tokens / theirs,
-                    "ratio": theirs / mine,
-                    "goal": goal,
-                    "spread": [theirs / high, theirs / low],
-                }
-            )
+            wanted = goal if "lists" not in name else None
+            table.append(row_of(f"{name} against {versus}", NUM_SEQUENCES * LENGTH, seconds, name, versus, wanted))
     return table
 
 
@@ -96,16 +85,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rows = measure(options.rounds)
-    if options.json:
-        print(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        goal = f"goal {row['goal']:g}x" if row["goal"] else "for information"
-        print(
-            f"{row['name']}: {row['ours'] / 1e6:.1f} M against {row['peer'] / 1e6:.2f} M tokens/s "
-            f"= {row['ratio']:.2f}x ({row['spread'][0]:.2f} to {row['spread'][1]:.2f}; {goal})"
-        )
+    if not HAS_PEER:
+        parser.error("the collator serves tokenizers of transformers, which is not installed here.")
+    show_rows(measure(options.rounds), as_json=options.json)
 
 
 if __name__ == "__main__":

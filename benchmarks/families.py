@@ -21,38 +21,22 @@ of their own, a step of each in turn; ratios are medians of the rounds' ratios, 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training_step import (
-    CLOCKS,
-    FIRST_WORD,
-    HIDDEN_SIZE,
-    INTERMEDIATE_SIZE,
-    LONGEST,
-    NUM_HEADS,
-    NUM_LAYERS,
-    VOCAB_SIZE,
-    InMemory,
-    batches_of,
-    peak_memory,
-    synthetic_paragraphs,
-)
+from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
+from training_step import FIRST_WORD, LONGEST, SIZES, VOCAB_SIZE, InMemory, batches_of, synthetic_paragraphs
 
 FAMILIES = ("bert", "roberta", "spanbert", "albert", "electra", "gpt1")
 PAIRS = {"bert", "albert", "electra"}
 SHARING = "albert shared against not shared"
 GOAL = 3.0
 SIDES = ("ours", "peer")
+SIZE = SIZES["4x256"]
 
 
 def recipe_of(family: str, side: str):
@@ -105,7 +89,8 @@ class Batches:
             starts_word=(ids >= FIRST_WORD) & (ids % 5 != 0),
             unigram_counts=10_000_000 // (1 + ids),
         )
-        self.table = table_of(np.array([len(row) for row in paragraphs]), pairs)
+        lengths = np.array([len(row) for row in paragraphs])
+        self.table, self.rows = table_of(lengths, pairs), batches_of(lengths, grouped=False)
         self.collator = Collator(
             InMemory(vocabulary, np.concatenate(paragraphs)),
             format=recipe.format,
@@ -116,8 +101,8 @@ class Batches:
             seed=0,
         )
 
-    def masked(self, rows: np.ndarray):
-        return self.collator.masked(self.table, rows, epoch=0)
+    def masked(self, index: int):
+        return self.collator.masked(self.table, self.rows[index % len(self.rows)], epoch=0)
 
 
 class Ours:
@@ -146,8 +131,8 @@ class Ours:
             timer=SectionTimer(device),
         )
 
-    def prepare(self, rows: np.ndarray):
-        return self.batches.collator.batch(self.batches.masked(rows))
+    def prepare(self, index: int):
+        return self.batches.collator.batch(self.batches.masked(index))
 
     def step(self, index: int, batch) -> int:
         self.updater.update(index + 1, [batch], 1e-4)
@@ -169,8 +154,8 @@ class Peer:
         self.parameters = list(parameters)
         self.optimizer = torch.optim.AdamW(self.parameters, lr=1e-4, weight_decay=0.01, fused=True)
 
-    def prepare(self, rows: np.ndarray) -> dict[str, Any]:
-        masked = self.batches.masked(rows)
+    def prepare(self, index: int) -> dict[str, Any]:
+        masked = self.batches.masked(index)
         pack, borders = masked.pack, masked.pack.borders
         labels = np.full(len(pack.input_ids), -100)
         labels[masked.hidden.position] = masked.hidden.original_ids
@@ -239,10 +224,10 @@ def peer_models(family: str) -> list:
 
     size = {
         "vocab_size": VOCAB_SIZE,
-        "hidden_size": HIDDEN_SIZE,
-        "num_hidden_layers": NUM_LAYERS,
-        "num_attention_heads": NUM_HEADS,
-        "intermediate_size": INTERMEDIATE_SIZE,
+        "hidden_size": SIZE.hidden_size,
+        "num_hidden_layers": SIZE.num_layers,
+        "num_attention_heads": SIZE.num_heads,
+        "intermediate_size": 4 * SIZE.hidden_size,
         "hidden_dropout_prob": 0.1,
         "attention_probs_dropout_prob": 0.0,
         "max_position_embeddings": LONGEST + 8,
@@ -260,9 +245,9 @@ def peer_models(family: str) -> list:
         config = hf.OpenAIGPTConfig(
             vocab_size=VOCAB_SIZE,
             n_positions=LONGEST + 8,
-            n_embd=HIDDEN_SIZE,
-            n_layer=NUM_LAYERS,
-            n_head=NUM_HEADS,
+            n_embd=SIZE.hidden_size,
+            n_layer=SIZE.num_layers,
+            n_head=SIZE.num_heads,
             attn_pdrop=0.0,
         )
         return [hf.OpenAIGPTLMHeadModel(config)]
@@ -274,97 +259,42 @@ def peer_models(family: str) -> list:
     return [generator, discriminator]
 
 
-def work(family: str, side: str, data: Path, clock: Callable[[], float]) -> None:
-    """A side's own process: one step for every line that comes in, its seconds and tokens out."""
+def make_side(family: str, side: str, data: Path):
+    """Build a side in its own process."""
     with np.load(data) as stored:
         paragraphs = np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
-        batches = batches_of(stored["lengths"], grouped=False)
-    is_ours = side == "ours" or family == SHARING
-    trainer = (Ours if is_ours else Peer)(family, side, paragraphs)
-    print(json.dumps({"start_memory": trainer.start_memory}), flush=True)
-    for index, _ in enumerate(sys.stdin):
-        batch = trainer.prepare(batches[index % len(batches)])
-        begin = clock()
-        tokens = trainer.step(index, batch)
-        seconds = clock() - begin
-        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak_memory()}), flush=True)
-
-
-def run_family(family: str, data: Path, rounds: int, threads: int, clock: str) -> dict[str, Any]:
-    """One step of each side in turn; the first two rounds warm up."""
-    variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
-    processes = {
-        side: subprocess.Popen(
-            [sys.executable, __file__, "--work", side, "--family", family, "--data", str(data), "--clock", clock],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | variables,
-        )
-        for side in SIDES
-    }
-    rates: dict[str, list[float]] = {side: [] for side in SIDES}
-    memory, tokens = dict.fromkeys(SIDES, 0), dict.fromkeys(SIDES, 0)
-    try:
-        for process in processes.values():
-            json.loads(process.stdout.readline())
-        for index in range(-2, rounds):
-            for side, process in processes.items():
-                process.stdin.write("\n")
-                process.stdin.flush()
-                answer = json.loads(process.stdout.readline())
-                memory[side], tokens[side] = answer["memory"], answer["tokens"]
-                if index >= 0:
-                    rates[side].append(answer["tokens"] / answer["seconds"])
-            assert tokens["ours"] == tokens["peer"], f"{family}: both sides read the same text, and counted {tokens}"
-    finally:
-        for process in processes.values():
-            process.stdin.close()
-            process.wait()
-    ratios = np.array(rates["ours"]) / np.array(rates["peer"])
-    return {
-        "name": f"training step, {family}",
-        "unit": "real tokens/s",
-        "ours": float(np.median(rates["ours"])),
-        "peer": float(np.median(rates["peer"])),
-        "ratio": float(np.median(ratios)),
-        "goal": 1.0 if family == SHARING else GOAL,
-        "spread": np.percentile(ratios, [25, 75]).tolist(),
-        "memory": {side: value / 2**20 for side, value in memory.items()},
-    }
+    return (Ours if side == "ours" or family == SHARING else Peer)(family, side, paragraphs)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = timing_options(__doc__, rounds=5)
     parser.add_argument("--family", action="append", choices=[*FAMILIES, SHARING])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--work", choices=SIDES, help=argparse.SUPPRESS)
-    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        work(options.family[0], options.work, options.data, CLOCKS[options.clock])
+        serve(lambda: make_side(options.family[0], options.work, options.data), CLOCKS[options.clock])
         return
     paragraphs = synthetic_paragraphs()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "paragraphs.npz"
         np.savez(data, ids=np.concatenate(paragraphs), lengths=np.array([len(row) for row in paragraphs]))
+        own = [__file__, "--data", str(data), "--clock", options.clock]
         for family in options.family or [*FAMILIES, SHARING]:
-            rows.append(run_family(family, data, options.rounds, options.threads, options.clock))
+            command = [*own, "--family", family, "--work"]
+            told = take_turns(
+                lambda side, command=command: [*command, side], SIDES, rounds=options.rounds, threads=options.threads
+            )
+            ours, peer = told["ours"], told["peer"]
+            if "absent" not in peer and ours["amounts"] != peer["amounts"]:
+                raise SystemExit(f"{family}: both sides read the same text, and counted {told}")
+            what = f"training step, {family}"
+            own_rows = [rate_row(what, "real tokens/s", ours, peer, 1.0 if family == SHARING else GOAL)]
+            own_rows.append(memory_row(f"{what}, peak memory", ours, peer))
             if not options.json:
-                print(line_of(rows[-1]), flush=True)
+                show_rows(own_rows, as_json=False)
+            rows += own_rows
     if options.json:
-        print(json.dumps(rows, indent=2))
-
-
-def line_of(row: dict[str, Any]) -> str:
-    figures = f"{row['ours']:,.0f} against {row['peer']:,.0f} {row['unit']}"
-    spread = f"({row['spread'][0]:.2f} to {row['spread'][1]:.2f})"
-    memory = f"{row['memory']['ours']:,.0f} against {row['memory']['peer']:,.0f} MiB"
-    return f"{row['name']}: {figures}, ratio {row['ratio']:.2f} {spread}, goal {row['goal']}; peak memory {memory}"
+        show_rows(rows, as_json=True)
 
 
 if __name__ == "__main__":

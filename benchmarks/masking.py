@@ -10,7 +10,7 @@ slows both; figures are medians, the spread is the middle half of ours.
 from __future__ import annotations
 
 import argparse
-import json
+import importlib.util
 import os
 import time
 from collections.abc import Callable
@@ -22,8 +22,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # ruff: noqa: E402  (the thread counts above must come first)
 import numpy as np
 import torch
+from interleaved import show_rows
 from tokenizers import Tokenizer, models
-from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.pretraining.collate import Collator
@@ -32,6 +32,7 @@ from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTok
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
 
 NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 100.0
+HAS_PEER = importlib.util.find_spec("transformers") is not None
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -58,7 +59,10 @@ def make_vocabulary() -> Vocabulary:
     )
 
 
-def make_tokenizer(vocabulary: Vocabulary) -> PreTrainedTokenizerFast:
+def make_tokenizer(vocabulary: Vocabulary):
+    """A tokenizer of transformers with this vocabulary."""
+    from transformers import PreTrainedTokenizerFast
+
     pieces = [f"w{i}" if starts else f"##w{i}" for i, starts in enumerate(vocabulary.starts_word)]
     table = {piece: i for i, piece in enumerate([*SPECIALS, *pieces[len(SPECIALS) :]])}
     return PreTrainedTokenizerFast(
@@ -91,7 +95,9 @@ def ours(masking, vocabulary: Vocabulary, text_ids: np.ndarray, whole_path: bool
     return arrays_and_targets
 
 
-def peer(tokenizer: PreTrainedTokenizerFast, vocabulary: Vocabulary, text_ids: np.ndarray, whole_words: bool):
+def peer(tokenizer, vocabulary: Vocabulary, text_ids: np.ndarray, whole_words: bool):
+    from transformers import DataCollatorForLanguageModeling
+
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, whole_word_mask=whole_words)
     examples = []
     for row in text_ids.reshape(NUM_SEQUENCES, -1):
@@ -121,9 +127,19 @@ def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int) -> dict[str,
     return seconds
 
 
+def row_of(name: str, tokens: int, seconds: dict[str, list[float]], mine: str, versus: str, goal: float | None) -> dict:
+    """One row; without the peer it has our figure alone."""
+    ours = float(np.median(seconds[mine]))
+    row = {"name": name, "unit": "tokens/s", "ours": tokens / ours, "goal": goal}
+    if versus not in seconds:
+        return row | {"peer": None, "ratio": None, "spread": None, "absent": "transformers"}
+    theirs = float(np.median(seconds[versus]))
+    low, high = np.percentile(seconds[mine], [25, 75])
+    return row | {"peer": tokens / theirs, "ratio": theirs / ours, "spread": [theirs / high, theirs / low]}
+
+
 def measure(rounds: int) -> list[dict]:
     vocabulary = make_vocabulary()
-    tokenizer = make_tokenizer(vocabulary)
     text_ids = np.random.default_rng(0).integers(5, VOCAB_SIZE, NUM_SEQUENCES * (LENGTH - 2))
     schemes = {
         "span masking": GeometricSpans(),
@@ -133,29 +149,25 @@ def measure(rounds: int) -> list[dict]:
     }
     calls = {name: ours(scheme, vocabulary, text_ids) for name, scheme in schemes.items()}
     calls["span masking, from the store to the batch"] = ours(GeometricSpans(), vocabulary, text_ids, True)
-    calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
-    calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
+    if HAS_PEER:
+        tokenizer = make_tokenizer(vocabulary)
+        calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
+        calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
     seconds = seconds_of(calls, rounds)
-    tokens = NUM_SEQUENCES * LENGTH
-    rows = []
     comparisons = [(name, "peer", GOAL) for name in schemes]
     comparisons += [("span masking, from the store to the batch", "peer", None)]
     comparisons += [("whole-word masking", "peer, whole words", None)]
-    for name, versus, goal in comparisons:
-        mine, theirs = float(np.median(seconds[name])), float(np.median(seconds[versus]))
-        low, high = np.percentile(seconds[name], [25, 75])
-        rows.append(
-            {
-                "name": name if versus == "peer" else f"{name} against the peer's whole words",
-                "unit": "tokens/s",
-                "ours": tokens / mine,
-                "peer": tokens / theirs,
-                "ratio": theirs / mine,
-                "goal": goal,
-                "spread": [theirs / high, theirs / low],
-            }
+    return [
+        row_of(
+            name if versus == "peer" else f"{name} against the peer's whole words",
+            NUM_SEQUENCES * LENGTH,
+            seconds,
+            name,
+            versus,
+            goal,
         )
-    return rows
+        for name, versus, goal in comparisons
+    ]
 
 
 def main() -> None:
@@ -164,16 +176,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rows = measure(options.rounds)
-    if options.json:
-        print(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        goal = f"goal {row['goal']:.0f}x" if row["goal"] else "for information"
-        print(
-            f"{row['name']}: {row['ours'] / 1e6:.0f} M against {row['peer'] / 1e6:.2f} M tokens/s "
-            f"= {row['ratio']:.0f}x ({row['spread'][0]:.0f} to {row['spread'][1]:.0f}; {goal})"
-        )
+    show_rows(measure(options.rounds), as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -1,74 +1,163 @@
-"""From text to a token store: speed, and memory that does not grow with the corpus.
+"""From text to a token store: speed beside `datasets.map`, and memory that does not grow with the corpus.
 
-    python benchmarks/prepare.py TEXT... [--json] [--vocab-size 8000]
+    python benchmarks/prepare.py [TEXT...] [--json] [--rounds N] [--threads 2] [--vocab-size 8000] [--tokenizer DIR]
 
-The first file alone, then all of them, each in a process of its own; a vocabulary is learned from the first file. Peak
-memory is the process's resident set. The goal is that all files take no more than 1.25 times the memory of the first.
+Text: plain files, one paragraph a line; by default the first 10 million characters of the bundled corpus. A vocabulary
+is learned from the first file unless a tokenizer is named.
+
+- ours: `spanwise prepare` (sentences, document borders and checksums included), a fresh cache of words each time;
+- peer: `load_dataset("text")` and `map(tokenizer, batched=True, num_proc=THREADS)` with the same tokenizer as
+  `PreTrainedTokenizerFast`, no special tokens, until the Arrow file lies on disk.
+
+Both read the same uncompressed files; the ids of both are compared, all of them. With more than one file the first
+alone is prepared too: all of them may take 1.25 times its memory.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import resource
-import subprocess
-import sys
+import hashlib
+import lzma
+import os
 import tempfile
-import time
 from pathlib import Path
 
+import numpy as np
+from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
 
-def work(tokenizer: str, texts: list[str]) -> dict[str, float]:
-    """Prepare the texts here and tell what it took."""
-    from spanwise.data.prepare import prepare
-    from spanwise.text.tokenizers import Tokenizer
-
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        report = prepare(texts, Tokenizer.load(tokenizer), Path(folder) / "store")
-        seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {
-        "characters": report.num_characters,
-        "tokens": report.num_tokens,
-        "seconds": seconds,
-        "tokens_per_second": report.num_tokens / seconds,
-        "peak_mib": peak,
-    }
+NUM_CHARACTERS = 10_000_000
+OURS, FIRST, PEER = "ours", "ours, first file", "datasets.map"
 
 
-def run_apart(tokenizer: str, texts: list[str]) -> dict[str, float]:
-    command = [sys.executable, __file__, "--work", tokenizer, *texts]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+def digest_of(ids: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(ids, dtype=np.int32)).hexdigest()
+
+
+class Ours:
+    def __init__(self, tokenizer: str, texts: list[str]) -> None:
+        from spanwise.data.prepare import prepare
+        from spanwise.text.tokenizers import Tokenizer
+
+        self.prepare_store, self.tokenizer, self.texts = prepare, Tokenizer.load(tokenizer), texts
+        self.start_memory = peak_memory()
+
+    def prepare(self, index: int) -> tempfile.TemporaryDirectory:
+        return tempfile.TemporaryDirectory()
+
+    def step(self, index: int, folder: tempfile.TemporaryDirectory) -> int:
+        self.folder, self.store = folder, Path(folder.name) / "store"
+        self.report = self.prepare_store(self.texts, self.tokenizer, self.store)
+        return self.report.num_tokens
+
+    def facts(self) -> dict:
+        from spanwise.data.token_store import TokenStore
+
+        store = TokenStore.open(self.store)
+        ids = store.gather(np.array([0]), np.array([store.num_tokens]))
+        self.folder.cleanup()
+        return {"digest": digest_of(ids), "num_tokens": len(ids), "num_characters": self.report.num_characters}
+
+
+def encode(batch: dict, tokenizer) -> dict:
+    return {"input_ids": tokenizer(batch["text"], add_special_tokens=False)["input_ids"]}
+
+
+class Peer:
+    def __init__(self, tokenizer: str, texts: list[str], threads: int) -> None:
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # processes do the work, as the library advises
+        import datasets
+        from transformers import AutoTokenizer
+
+        datasets.disable_progress_bars()
+        datasets.disable_caching()
+        self.datasets, self.texts, self.threads = datasets, texts, threads
+        self.tokenizer = AutoTokenizer.from_pretrained(tokenizer)
+        self.start_memory = peak_memory()
+
+    def prepare(self, index: int) -> tempfile.TemporaryDirectory:
+        return tempfile.TemporaryDirectory()
+
+    def step(self, index: int, folder: tempfile.TemporaryDirectory) -> int:
+        self.folder = folder
+        raw = self.datasets.load_dataset("text", data_files=self.texts, split="train", cache_dir=folder.name)
+        self.rows = raw.map(
+            encode,
+            fn_kwargs={"tokenizer": self.tokenizer},
+            batched=True,
+            num_proc=self.threads if self.threads > 1 else None,
+            remove_columns=["text"],
+        )
+        columns = self.rows.data.column("input_ids").chunks
+        return sum(len(chunk.values) for chunk in columns)
+
+    def facts(self) -> dict:
+        columns = self.rows.data.column("input_ids").chunks
+        ids = np.concatenate([chunk.flatten().to_numpy() for chunk in columns])
+        self.rows = None
+        self.folder.cleanup()
+        return {"digest": digest_of(ids), "num_tokens": len(ids)}
+
+
+def bundled_text(folder: Path) -> Path:
+    """The beginning of the corpus that comes with the package, as a plain file."""
+    from spanwise.quickstart.bundle import open_bundle
+
+    target = folder / "bundled.txt"
+    with open_bundle() as bundle, lzma.open(bundle.train_text, "rt", encoding="utf-8") as source:
+        target.write_text(source.read(NUM_CHARACTERS), encoding="utf-8")
+    return target
+
+
+def plain(path: Path, folder: Path) -> Path:
+    """The file itself, or an unpacked copy: both sides shall read the same bytes from the same disk."""
+    if path.suffix != ".xz":
+        return path
+    target = folder / path.stem
+    target.write_bytes(lzma.decompress(path.read_bytes()))
+    return target
+
+
+def rows_of(told: dict[str, dict]) -> list[dict]:
+    ours, peer = told[OURS], told[PEER]
+    if "absent" not in peer and ours["facts"]["digest"] != peer["facts"]["digest"]:
+        raise SystemExit(f"the sides do not give the same ids: {ours['facts']} and {peer['facts']}")
+    rows = [rate_row("prepare against datasets.map", "tokens/s", ours, peer, 3.0)]
+    rows.append(memory_row("prepare, peak memory of one process, against datasets.map", ours, peer))
+    if FIRST in told:
+        rows.append(memory_row("prepare, peak memory of all files against the first", ours, told[FIRST], 1.25))
+    return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("texts", nargs="+")
+    parser = timing_options(__doc__, rounds=5)
+    parser.add_argument("texts", nargs="*", type=Path)
     parser.add_argument("--vocab-size", type=int, default=8_000)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--work", metavar="TOKENIZER", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.work:
-        print(json.dumps(work(arguments.work, arguments.texts)))
+    parser.add_argument("--tokenizer")
+    options = parser.parse_args()
+    if options.work:
+        texts = [str(path) for path in options.texts]
+        if options.work == PEER:
+            serve(lambda: Peer(options.tokenizer, texts, options.threads), CLOCKS[options.clock])
+        else:
+            serve(lambda: Ours(options.tokenizer, texts), CLOCKS[options.clock])
         return
     from spanwise.text.learn import learn_tokenizer
 
-    with tempfile.TemporaryDirectory() as folder:
-        learned = Path(folder) / "tokenizer"
-        learn_tokenizer(arguments.texts[0], vocab_size=arguments.vocab_size, out=learned)
-        rows = [run_apart(str(learned), texts) for texts in (arguments.texts[:1], arguments.texts)]
-    growth = rows[1]["peak_mib"] / rows[0]["peak_mib"]
-    if arguments.json:
-        print(json.dumps({"first": rows[0], "all": rows[1], "memory_ratio": growth, "goal": 1.25}))
-        return
-    for name, row in zip(("first file", "all files"), rows, strict=True):
-        print(
-            f"{name:10}  {row['characters'] / 1e6:7.1f} M characters  {row['tokens'] / 1e6:6.2f} M tokens  "
-            f"{row['seconds']:6.1f} s  {row['tokens_per_second'] / 1e3:7.0f} k tokens/s  "
-            f"peak {row['peak_mib']:5.0f} MiB"
-        )
-    print(f"memory of all over first: {growth:.2f} (goal: at most 1.25)")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        texts = [plain(path, folder) for path in options.texts] or [bundled_text(folder)]
+        tokenizer = options.tokenizer
+        if tokenizer is None:
+            tokenizer = str(folder / "tokenizer")
+            learn_tokenizer(texts[0], vocab_size=options.vocab_size, max_characters=5_000_000, out=tokenizer)
+        own = [__file__, "--tokenizer", tokenizer, "--threads", str(options.threads), "--clock", options.clock]
+
+        def command(side: str) -> list[str]:
+            given = texts[:1] if side == FIRST else texts
+            return [*own, "--work", side, *map(str, given)]
+
+        sides = [OURS, PEER, *([FIRST] if len(texts) > 1 else [])]
+        told = take_turns(command, sides, rounds=options.rounds, threads=options.threads)
+    show_rows(rows_of(told), as_json=options.json)
 
 
 if __name__ == "__main__":

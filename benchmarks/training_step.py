@@ -1,10 +1,12 @@
 """A training step against the model that most people train.
 
-    python benchmarks/training_step.py [--text FILE [--tokenizer DIR]] [--json] [--rounds N] [--threads 2] [--clock cpu]
+    python benchmarks/training_step.py [--size 4x256|4x512|12x768] [--text FILE [--tokenizer DIR]] [--json] [--rounds N]
+                                       [--threads 2] [--clock cpu]
 
-4 layers x 256, 4 heads, feed-forward 1,024, vocabulary 30,522, two threads, 32 paragraphs a step (lognormal lengths,
-median 116, mean about 127 tokens; or the paragraphs of `--text`). Hidden dropout 0.1 and attention dropout 0 on both
-sides, fused AdamW and clipping on both. Batches are made beforehand, so neither side's collator counts.
+4 layers x 256 (or another size), heads of 64, feed-forward four times as wide, vocabulary 30,522, two threads, 32
+paragraphs a step, 16 at 12 x 768 (lognormal lengths, median 116, mean about 127 tokens; or the paragraphs of `--text`).
+Hidden dropout 0.1 and attention dropout 0 on both sides, fused AdamW and clipping on both. Batches are made beforehand,
+so neither side's collator counts.
 
 - ours: masked LM and span boundary objective, packed, bf16 where the processor has it, the training loop's own step;
 - peer (a): `BertForMaskedLM` of transformers, SDPA, float32, 32 random paragraphs padded to the longest, as its
@@ -13,31 +15,56 @@ sides, fused AdamW and clipping on both. Batches are made beforehand, so neither
 
 Speed is in real tokens a second. Every side runs in its own process, a step of each in turn, so a busy machine slows
 all; ratios are medians of the rounds' ratios, the spread is their middle half. Memory is the peak resident set of the
-process, once whole and once without what stood before the model was built (interpreter and libraries).
+process, once whole and once without what stood before the model was built (interpreter and libraries). One row holds
+our speed, in operations a second by the formula of nn/flops.py, against the matrix product of the processor, measured
+between the turns in the same process with as many threads.
 `--clock cpu --threads 1` counts processor time in place of wall-clock time: fairer on a machine that others use, where
 two threads that wait for each other lose most.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
 
-VOCAB_SIZE, HIDDEN_SIZE, NUM_LAYERS, NUM_HEADS, INTERMEDIATE_SIZE = 30_522, 256, 4, 4, 1_024
-BATCH, LONGEST, SHARE_HIDDEN, NUM_PARAGRAPHS = 32, 510, 0.15, 4_096
+VOCAB_SIZE, LONGEST, SHARE_HIDDEN, NUM_PARAGRAPHS = 30_522, 510, 0.15, 4_096
 PAD, CLS, SEP, MASK, FIRST_WORD = 0, 2, 3, 4, 5
-CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 SIDES = ("ours", "peer fp32, random batches", "peer bf16, grouped by length")
+
+
+@dataclass(frozen=True)
+class Size:
+    """A shape with its goals: over the padded float32 peer, over the grouped bf16 peer, of memory, of the peak."""
+
+    num_layers: int
+    hidden_size: int
+    num_heads: int
+    batch: int
+    goals: tuple[float | None, float | None, float | None, float | None]
+
+    @property
+    def shape(self) -> dict[str, int]:
+        return {
+            "vocab_size": VOCAB_SIZE,
+            "hidden_size": self.hidden_size,
+            "num_heads": self.num_heads,
+            "num_layers": self.num_layers,
+            "intermediate_size": 4 * self.hidden_size,
+        }
+
+
+SIZES = {
+    "4x256": Size(4, 256, 4, 32, (15.0, 2.7, 0.25, None)),
+    "4x512": Size(4, 512, 8, 32, (9.0, None, None, None)),
+    "12x768": Size(12, 768, 12, 16, (4.5, None, None, 0.7)),
+    "2x128": Size(2, 128, 2, 8, (None, None, None, None)),  # to try the command itself
+}
 
 
 def synthetic_paragraphs(seed: int = 0) -> list[np.ndarray]:
@@ -66,12 +93,17 @@ def paragraphs_of(text: Path, tokenizer_folder: Path | None) -> list[np.ndarray]
 class Ours:
     """The real parts: packed batches of the real collator, the loop's own update."""
 
-    def __init__(self, paragraphs: list[np.ndarray]) -> None:
+    def __init__(self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray]) -> None:
         import torch
 
         from spanwise.data.vocabulary import Vocabulary
         from spanwise.nn.config import EncoderConfig
         from spanwise.nn.encoder import Encoder
+        from spanwise.nn.flops import (
+            masked_lm_head_parameters,
+            span_boundary_head_parameters,
+            training_flops_per_token,
+        )
         from spanwise.nn.init import initialize
         from spanwise.pretraining.collate import Collator
         from spanwise.pretraining.formats import BlockTable, SingleSegment
@@ -85,6 +117,7 @@ class Ours:
         from spanwise.training.timing import SectionTimer
 
         self.start_memory = peak_memory()
+        self.batches = batches
         device = torch.device("cpu")
         ids = np.arange(VOCAB_SIZE)
         vocabulary = Vocabulary(
@@ -105,13 +138,7 @@ class Ours:
             objectives=objectives,
             seed=0,
         )
-        config = EncoderConfig(
-            vocab_size=VOCAB_SIZE,
-            hidden_size=HIDDEN_SIZE,
-            num_layers=NUM_LAYERS,
-            num_heads=NUM_HEADS,
-            intermediate_size=INTERMEDIATE_SIZE,
-        )
+        config = EncoderConfig(**size.shape)
         encoder = Encoder(config)
         heads = {name: objective.build(encoder) for name, objective in objectives.items()}
         for name, part in {"encoder": encoder, **heads}.items():
@@ -127,13 +154,28 @@ class Ours:
             max_grad_norm=1.0,
             timer=SectionTimer(device),
         )
+        packed = lengths + 2.0
+        shares = SHARE_HIDDEN * lengths.sum() / packed.sum()
+        heads = [(shares, masked_lm_head_parameters(config)), (shares, span_boundary_head_parameters(config))]
+        self.flops_per_token = training_flops_per_token(config, (packed**2).sum() / packed.sum(), heads)
+        self.peaks: list[float] = []
 
-    def prepare(self, rows: np.ndarray):
-        return self.collator.batch(self.collator.masked(self.table, rows, epoch=0))
+    def prepare(self, index: int):
+        return self.collator.batch(self.collator.masked(self.table, self.batches[index % len(self.batches)], epoch=0))
 
     def step(self, index: int, batch) -> int:
         self.updater.update(index + 1, [batch], 1e-4)
         return batch.num_tokens
+
+    def facts(self) -> dict[str, Any]:
+        """What the processor's own product reaches now; the best of all turns is its peak."""
+        import torch
+
+        from spanwise.training.timing import matmul_peak
+
+        peak = matmul_peak.__wrapped__("cpu", self.updater.precision, torch.get_num_threads())
+        self.peaks.append(peak)
+        return {"peak": max(self.peaks), "flops_per_token": self.flops_per_token, "precision": self.updater.precision}
 
 
 class InMemory:
@@ -149,20 +191,20 @@ class InMemory:
 class Peer:
     """`BertForMaskedLM`, trained as the example scripts of transformers train it."""
 
-    def __init__(self, paragraphs: list[np.ndarray], *, bf16: bool) -> None:
+    def __init__(self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray], *, bf16: bool) -> None:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         import torch
         from transformers import BertConfig, BertForMaskedLM
 
         self.start_memory = peak_memory()
-        self.torch, self.paragraphs, self.bf16 = torch, paragraphs, bf16
+        self.torch, self.paragraphs, self.batches, self.bf16 = torch, paragraphs, batches, bf16
         self.rng = np.random.default_rng(0)
         config = BertConfig(
             vocab_size=VOCAB_SIZE,
-            hidden_size=HIDDEN_SIZE,
-            num_hidden_layers=NUM_LAYERS,
-            num_attention_heads=NUM_HEADS,
-            intermediate_size=INTERMEDIATE_SIZE,
+            hidden_size=size.hidden_size,
+            num_hidden_layers=size.num_layers,
+            num_attention_heads=size.num_heads,
+            intermediate_size=4 * size.hidden_size,
             hidden_dropout_prob=0.1,
             attention_probs_dropout_prob=0.0,
             attn_implementation="sdpa",
@@ -170,7 +212,8 @@ class Peer:
         self.model = BertForMaskedLM(config).train()
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
 
-    def prepare(self, rows: np.ndarray):
+    def prepare(self, index: int):
+        rows = self.batches[index % len(self.batches)]
         texts = [np.concatenate(([CLS], self.paragraphs[row], [SEP])) for row in rows]
         ids = np.full((len(texts), max(map(len, texts))), PAD)
         for row, text in zip(ids, texts, strict=True):
@@ -193,129 +236,81 @@ class Peer:
         return int(batch["attention_mask"].sum())
 
 
-def peak_memory() -> int:
-    """Peak resident set of this process, bytes (Linux counts kibibytes, macOS bytes)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def batches_of(lengths: np.ndarray, grouped: bool) -> list[np.ndarray]:
+def batches_of(lengths: np.ndarray, grouped: bool, batch: int = 32) -> list[np.ndarray]:
     """Rows of every batch, visited in random order; grouped: neighbours in length share a batch."""
     rng = np.random.default_rng(1)
     order = np.argsort(lengths, kind="stable") if grouped else rng.permutation(len(lengths))
-    batches = order[: len(order) // BATCH * BATCH].reshape(-1, BATCH)
+    batches = order[: len(order) // batch * batch].reshape(-1, batch)
     return list(rng.permutation(batches))
 
 
-def work(side: str, data: Path, clock: Callable[[], float]) -> None:
-    """A side's own process: one step for every line that comes in, its seconds and tokens out."""
+def make_side(side: str, size: Size, data: Path):
+    """Build a side in its own process."""
     with np.load(data) as stored:
         paragraphs = np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
-        batches = batches_of(stored["lengths"], grouped="grouped" in side)
-    trainer = Ours(paragraphs) if side == "ours" else Peer(paragraphs, bf16="bf16" in side)
-    print(json.dumps({"start_memory": trainer.start_memory}), flush=True)
-    for index, _ in enumerate(sys.stdin):
-        batch = trainer.prepare(batches[index % len(batches)])
-        begin = clock()
-        tokens = trainer.step(index, batch)
-        seconds = clock() - begin
-        print(json.dumps({"seconds": seconds, "tokens": tokens, "memory": peak_memory()}), flush=True)
+        batches = batches_of(stored["lengths"], grouped="grouped" in side, batch=size.batch)
+    if side == "ours":
+        return Ours(size, paragraphs, batches)
+    return Peer(size, paragraphs, batches, bf16="bf16" in side)
 
 
-def run_sides(data: Path, rounds: int, threads: int, clock: str) -> dict[str, dict]:
-    """One step of each side in turn; the first two rounds warm up."""
-    variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
-    processes = {
-        side: subprocess.Popen(
-            [sys.executable, __file__, "--work", side, "--data", str(data), "--clock", clock],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | variables,
-        )
-        for side in SIDES
-    }
-    told: dict[str, dict] = {}
-    try:
-        for side, process in processes.items():
-            told[side] = json.loads(process.stdout.readline()) | {"rates": []}
-        for index in range(-2, rounds):
-            for side, process in processes.items():
-                process.stdin.write("\n")
-                process.stdin.flush()
-                answer = json.loads(process.stdout.readline())
-                told[side]["memory"] = answer["memory"]
-                if index >= 0:
-                    told[side]["rates"].append(answer["tokens"] / answer["seconds"])
-    finally:
-        for process in processes.values():
-            process.stdin.close()
-            process.wait()
-    return told
-
-
-def rows_of(told: dict[str, dict]) -> list[dict]:
-    ours = told["ours"]
-    rows = []
-    for side, goal in zip(SIDES[1:], (8.0, None), strict=True):
-        ratios = np.array(ours["rates"]) / np.array(told[side]["rates"])
-        rows.append(
-            {
-                "name": f"training step against {side}",
-                "unit": "real tokens/s",
-                "ours": float(np.median(ours["rates"])),
-                "peer": float(np.median(told[side]["rates"])),
-                "ratio": float(np.median(ratios)),
-                "goal": goal,
-                "spread": np.percentile(ratios, [25, 75]).tolist(),
-            }
-        )
-    for what, base, goal in (("whole process", None, 0.25), ("model and step alone", "start_memory", None)):
-        for side in SIDES[1:]:
-            mine, theirs = (one["memory"] - (one[base] if base else 0) for one in (ours, told[side]))
-            rows.append(
-                {
-                    "name": f"peak memory, {what}, against {side}",
-                    "unit": "MiB",
-                    "ours": mine / 2**20,
-                    "peer": theirs / 2**20,
-                    "ratio": mine / theirs,
-                    "goal": goal if "fp32" in side else None,
-                    "spread": None,
-                }
+def rows_of(name: str, told: dict[str, dict]) -> list[dict]:
+    """The rows of one size."""
+    size, ours = SIZES[name], told["ours"]
+    over_padded, over_grouped, of_memory, of_peak = size.goals
+    what = f"training step {name}"
+    rows = [
+        rate_row(f"{what} against {side}", "real tokens/s", ours, told[side], goal)
+        for side, goal in zip(SIDES[1:], (over_padded, over_grouped), strict=True)
+    ]
+    for whole in (True, False):
+        where = "whole process" if whole else "model and step alone"
+        rows += [
+            memory_row(
+                f"{what}, peak memory, {where}, against {side}",
+                ours,
+                told[side],
+                of_memory if whole and "fp32" in side else None,
+                whole=whole,
             )
+            for side in SIDES[1:]
+        ]
+    facts = ours["facts"]
+    speeds = np.array(ours["rates"]) * facts["flops_per_token"] / 1e9
+    peak = facts["peak"] / 1e9
+    rows.append(
+        {
+            "name": f"{what}, share of the {facts['precision']} matrix product of this processor",
+            "unit": "GFLOP/s",
+            "ours": float(np.median(speeds)),
+            "peer": peak,
+            "ratio": float(np.median(speeds)) / peak,
+            "goal": of_peak,
+            "spread": (np.percentile(speeds, [25, 75]) / peak).tolist(),
+        }
+    )
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = timing_options(__doc__, rounds=12)
+    parser.add_argument("--size", choices=SIZES, default="4x256")
     parser.add_argument("--text", type=Path)
     parser.add_argument("--tokenizer", type=Path)
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--clock", choices=CLOCKS, default="wall")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--work", choices=SIDES, help=argparse.SUPPRESS)
-    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    size = SIZES[options.size]
     if options.work:
-        work(options.work, options.data, CLOCKS[options.clock])
+        serve(lambda: make_side(options.work, size, options.data), CLOCKS[options.clock])
         return
     paragraphs = paragraphs_of(options.text, options.tokenizer) if options.text else synthetic_paragraphs()
-    if len(paragraphs) < BATCH:
-        parser.error(f"{options.text} has {len(paragraphs)} paragraphs; at least {BATCH} are needed.")
+    if len(paragraphs) < size.batch:
+        parser.error(f"{options.text} has {len(paragraphs)} paragraphs; at least {size.batch} are needed.")
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "paragraphs.npz"
         np.savez(data, ids=np.concatenate(paragraphs), lengths=np.array([len(row) for row in paragraphs]))
-        rows = rows_of(run_sides(data, options.rounds, options.threads, options.clock))
-    if options.json:
-        print(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        goal = f", goal {row['goal']}" if row["goal"] else ""
-        spread = f" ({row['spread'][0]:.1f} to {row['spread'][1]:.1f})" if row["spread"] else ""
-        figures = f"{row['ours']:,.0f} against {row['peer']:,.0f} {row['unit']}"
-        print(f"{row['name']}: {figures}, ratio {row['ratio']:.2f}{spread}{goal}")
+        own = [__file__, "--size", options.size, "--data", str(data), "--clock", options.clock]
+        told = take_turns(lambda side: [*own, "--work", side], SIDES, rounds=options.rounds, threads=options.threads)
+    show_rows(rows_of(options.size, told), as_json=options.json)
 
 
 if __name__ == "__main__":

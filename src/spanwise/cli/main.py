@@ -32,6 +32,7 @@ COMMANDS = {
     "convert": "Other people's checkpoints in, plain Hugging Face folders out.",
     "report": "Put runs into one HTML page: curves, timing, masks and scores.",
     "init": "Write a commented YAML of a recipe's values, to edit and pass as --config.",
+    "bench": "How fast this machine is with us and with the peers that are installed.",
     "doctor": "What this machine has, what will be used, what is missing.",
 }
 SHOW = {

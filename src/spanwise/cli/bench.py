@@ -1,0 +1,153 @@
+"""`spanwise bench`: how fast this machine is with us, and with the peers that are installed here."""
+
+import json as json_format
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.cli.console import print_json, print_table, say
+from spanwise.errors import ConfigError
+
+MINUTES = 15.0
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A script of the folder `benchmarks` with the arguments of a short run."""
+
+    script: str
+    arguments: tuple[str, ...]
+    what: str
+
+
+SUITE = {
+    "startup": Benchmark("startup.py", ("--rounds", "3"), "the command's help, and the first training step"),
+    "masking": Benchmark("masking.py", ("--rounds", "10"), "spans, replaced ids and targets, a second of one core"),
+    "collator": Benchmark("collator.py", ("--rounds", "10"), "our collator in other people's loops"),
+    "sbo-head": Benchmark("sbo_head.py", ("--rounds", "3"), "the span boundary head alone"),
+    "step": Benchmark("training_step.py", ("--rounds", "5"), "a training step, 4 layers x 256"),
+    "prepare": Benchmark("prepare.py", ("--rounds", "3"), "text to a token store"),
+    "step-4x512": Benchmark("training_step.py", ("--size", "4x512", "--rounds", "3"), "4 layers x 512"),
+    "step-12x768": Benchmark("training_step.py", ("--size", "12x768", "--rounds", "3"), "12 layers x 768"),
+}
+
+
+def bench(*, only: list[str] | None = None, minutes: float = MINUTES, json: bool = False) -> int:
+    """Measure this machine: each row beside a named peer in the same run, where the peer is installed.
+
+    The peers are transformers (masking, collator, training steps) and datasets (prepare): pip install them to compare.
+    Nothing else should run meanwhile. What the rows mean stands in benchmarks/README.md.
+
+    Parameters
+    ----------
+    only
+        Run this benchmark alone; may be repeated: startup, masking, collator, sbo-head, step, prepare, step-4x512,
+        step-12x768.
+    minutes
+        The most that all of it may take; what did not fit is named.
+    json
+        Print the rows as JSON: name, ours, peer, ratio, goal, spread.
+    """
+    wanted = _chosen(only)
+    if minutes <= 0:
+        raise ConfigError(f"--minutes {minutes:g} leaves no time; give more than 0.")
+    folder = find_benchmarks()
+    until = time.monotonic() + 60 * minutes
+    rows: list[dict] = []
+    failed, late = [], []
+    for name in wanted:
+        left = until - time.monotonic()
+        if left <= 0:
+            late.append(name)
+            continue
+        print(f"{name}: {SUITE[name].what} ...", file=sys.stderr, flush=True)
+        try:
+            rows += run_benchmark(folder, SUITE[name], left)
+        except subprocess.TimeoutExpired:
+            late.append(name)
+        except subprocess.CalledProcessError as error:
+            failed.append(name)
+            print(error.stderr[-2000:], file=sys.stderr, flush=True)
+    if json:
+        print_json(rows)
+    else:
+        _show(rows)
+    for what, names in (("failed", failed), (f"did not fit into {minutes:g} minutes", late)):
+        if names:
+            print(f"spanwise bench: {', '.join(names)} {what}.", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def find_benchmarks() -> Path:
+    """Return the folder of the scripts: beside the sources in a checkout, inside the package where it is installed.
+
+    Raises: ConfigError where there is none.
+    """
+    package = Path(__file__).parents[1]
+    for folder in (package / "benchmarks", package.parents[1] / "benchmarks"):
+        if (folder / "interleaved.py").is_file():
+            return folder
+    raise ConfigError(f"the benchmark scripts are not in {package / 'benchmarks'}; install spanwise again.")
+
+
+def run_benchmark(folder: Path, benchmark: Benchmark, seconds: float) -> list[dict]:
+    """Return the rows of one script, run in a process of its own for at most `seconds`.
+
+    Raises: subprocess.TimeoutExpired, subprocess.CalledProcessError.
+    """
+    command = [sys.executable, str(folder / benchmark.script), *benchmark.arguments, "--json"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except BaseException:
+            process.terminate()  # its sides read from it, and end with it
+            process.wait()
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, output=out, stderr=err)
+    return json_format.loads(out)
+
+
+def is_met(row: dict) -> bool | None:
+    """Return whether a row reaches its goal; None where it has none, or no peer to be compared with."""
+    lower = row.get("lower_is_better", False)
+    value = row["ratio"] if row["ratio"] is not None else row["ours"] if lower and not row.get("absent") else None
+    if row["goal"] is None or value is None:
+        return None
+    return value <= row["goal"] if lower else value >= row["goal"]
+
+
+def _chosen(only: list[str] | None) -> list[str]:
+    from spanwise.runtime.suggest import did_you_mean
+
+    for name in only or []:
+        if name not in SUITE:
+            raise ConfigError(
+                f"there is no benchmark {name!r}; there are {', '.join(SUITE)}.{did_you_mean(name, SUITE)}"
+            )
+    return [name for name in SUITE if only is None or name in only]
+
+
+def _show(rows: list[dict]) -> None:
+    words = {True: "met", False: "missed", None: "-"}
+    table = []
+    for row in rows:
+        spread = row.get("spread")
+        between = f"{spread[0]:.3g} to {spread[1]:.3g}" if spread else "-"
+        peer = f"{row['absent']} is not installed" if row.get("absent") else _figure(row["peer"])
+        ratio = None if row["ratio"] is None else f"{row['ratio']:.3g}"
+        bound = "at most " if row.get("lower_is_better") else ""
+        goal = None if row["goal"] is None else f"{bound}{row['goal']:g}"
+        table.append([row["name"], _figure(row["ours"]), peer, row["unit"], ratio, between, goal, words[is_met(row)]])
+    print_table(["what", "ours", "peer", "unit", "ratio", "middle half", "goal", ""], table)
+    say("A ratio is the median of the rounds' ratios, ours over the peer's.")
+
+
+def _figure(value: float | None) -> str | None:
+    if value is None:
+        return None
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,130 @@
+"""`spanwise bench`."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from spanwise.cli import bench as module
+from spanwise.cli.main import main
+
+SCRIPT = """
+import sys
+from interleaved import rate_row, memory_row, serve, show_rows, take_turns, timing_options
+import time
+
+class Side:
+    start_memory = 0
+    def __init__(self, name):
+        if name == "absent":
+            import no_such_package_anywhere.part
+        self.pause = 0.001 if name == "ours" else 0.004
+    def prepare(self, index):
+        return index
+    def step(self, index, prepared):
+        assert index == prepared
+        time.sleep(self.pause)
+        return 100
+    def facts(self):
+        return {"pause": self.pause}
+
+options = timing_options("a trial", rounds=3).parse_args()
+if options.work:
+    serve(lambda: Side(options.work), time.perf_counter)
+else:
+    sides = ["ours", "slow", "absent"]
+    told = take_turns(lambda side: [__file__, "--work", side], sides, rounds=3, threads=1, slow={"slow": 1})
+    assert told["ours"]["facts"] == {"pause": 0.001}
+    assert [len(told[side]["rates"]) for side in sides] == [3, 1, 0]
+    rows = [rate_row("pause", "things/s", told["ours"], told[side], 2.0) for side in sides[1:]]
+    rows.append(memory_row("memory", told["ours"], told["slow"], 1.5))
+    show_rows(rows, as_json=options.json)
+"""
+KEYS = {"name", "unit", "ours", "peer", "ratio", "goal", "spread"}
+
+
+@pytest.fixture
+def trial(tmp_path, monkeypatch):
+    """A suite of one small script beside the real `interleaved.py`."""
+    (tmp_path / "trial.py").write_text(SCRIPT)
+    (tmp_path / "interleaved.py").write_text((module.find_benchmarks() / "interleaved.py").read_text())
+    suite = {"trial": module.Benchmark("trial.py", ("--rounds", "3"), "a trial")}
+    monkeypatch.setattr(module, "SUITE", suite)
+    monkeypatch.setattr(module, "find_benchmarks", lambda: tmp_path)
+    return tmp_path
+
+
+def test_rows_have_our_figure_the_peers_and_their_ratio(trial, capsys):
+    assert main(["bench", "--json"]) == 0
+
+    rows = json.loads(capsys.readouterr().out)
+    assert all(set(row) >= KEYS for row in rows)
+    fast, alone, memory = rows
+    assert fast["ratio"] > 1.5 and fast["ours"] > fast["peer"] and fast["spread"][0] <= fast["ratio"]
+    assert alone["peer"] is None and alone["ratio"] is None and alone["absent"] == "no_such_package_anywhere"
+    assert memory["lower_is_better"] and memory["ratio"] == pytest.approx(memory["ours"] / memory["peer"])
+
+
+def test_the_table_names_a_peer_that_is_not_installed(trial, capsys):
+    assert main(["bench", "--only", "trial"]) == 0
+
+    printed = capsys.readouterr().out
+    assert "no_such_package_anywhere is not installed" in printed
+    assert "met" in printed
+
+
+def test_a_benchmark_that_does_not_fit_into_the_minutes_is_named(trial, capsys):
+    assert main(["bench", "--minutes", "0.0005"]) == 0
+
+    captured = capsys.readouterr()
+    assert "trial did not fit into 0.0005 minutes" in captured.err
+
+
+def test_a_script_that_fails_is_named_with_what_it_said(trial, capsys):
+    (trial / "trial.py").write_text("raise SystemExit('the sides disagree')")
+
+    assert main(["bench"]) == 1
+    captured = capsys.readouterr()
+    assert "the sides disagree" in captured.err and "trial failed" in captured.err
+
+
+@pytest.mark.parametrize("arguments", [["--only", "sbo-heat"], ["--minutes", "0"]])
+def test_a_wrong_request_is_refused_before_anything_runs(arguments, capsys):
+    assert main(["bench", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert "sbo-head" in said or "more than 0" in said
+
+
+def test_goals_are_met_from_the_right_side():
+    faster = {"ratio": 3.0, "goal": 2.0, "ours": 1.0}
+    assert module.is_met(faster) and not module.is_met(faster | {"lower_is_better": True})
+    seconds = {"ratio": None, "goal": 0.5, "ours": 0.4, "lower_is_better": True}
+    assert module.is_met(seconds) and module.is_met(seconds | {"ours": 0.6}) is False
+    assert module.is_met({"ratio": None, "goal": 2.0, "ours": 9.0, "absent": "transformers"}) is None
+    assert module.is_met({"ratio": 3.0, "goal": None, "ours": 9.0}) is None
+
+
+def test_every_script_of_the_suite_is_there():
+    folder = module.find_benchmarks()
+    assert all((folder / benchmark.script).is_file() for benchmark in module.SUITE.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["training_step.py", "--size", "2x128", "--rounds", "1"],
+        ["sbo_head.py", "--sequences", "2", "--length", "128", "--hidden-size", "64", "--rounds", "1"],
+        ["startup.py", "--rounds", "1"],
+        ["masking.py", "--rounds", "1"],
+        ["collator.py", "--rounds", "1"],
+        ["prepare.py", "--rounds", "1"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_script_gives_rows(arguments):
+    folder = module.find_benchmarks()
+    command = [sys.executable, str(folder / arguments[0]), *arguments[1:], "--json"]
+    rows = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert rows and all(set(row) >= KEYS for row in rows)
