@@ -176,7 +176,8 @@ class LongExamples(Protocol):
     def outputs(
         self, encode: Callable[[Batch], Tensor], head: nn.Module, features: Any, pack_tokens: int
     ) -> Iterator[Any]:
-        """One output an example, in order. `encode` gives the hidden states of a pack, filler included."""
+        """One output an example, in order. `encode` gives the hidden states of a pack, filler included. Called in the
+        run's precision (autocast)."""
         ...
 
 

@@ -57,7 +57,8 @@ class TaskModel(nn.Module):
 
         try:
             if isinstance(self.task, LongExamples):
-                return list(self.task.outputs(encode, self.head, features, pack_tokens))
+                with autocast(resolved, device):
+                    return list(self.task.outputs(encode, self.head, features, pack_tokens))
             found: list[Any] = []
             for batch in prediction_packs(features, pack_tokens):
                 hidden_TD = encode(batch)

@@ -103,6 +103,17 @@ def test_memory_of_pairs_does_not_grow_with_the_document():
     assert largest[400] == largest[40] == 100 * 14
 
 
+@pytest.mark.parametrize(("k", "c", "rows"), [(1, 1, 100), (40, 40, 25), (300, 50, 20), (60, 50, 1), (33, 33, 500)])
+def test_pairs_that_are_scored_are_every_earlier_span_and_hardly_more(k, c, rows):
+    scorer = small_head().antecedents
+    scorer.chunk_pairs = rows * c
+    chunks = scorer._chunks(k, c)
+    assert [i for part, _ in chunks for i in range(part.start, part.stop)] == list(range(k))
+    assert all(min(i, c) <= columns for part, columns in chunks for i in range(part.start, part.stop))
+    scored = sum((part.stop - part.start) * columns for part, columns in chunks)
+    assert scored <= sum(min(i, c) for i in range(k)) + 16 * c and scored <= k * c
+
+
 def test_same_speaker_is_told_apart_among_fifty_speakers():
     scorer = small_head().antecedents
     with torch.no_grad():

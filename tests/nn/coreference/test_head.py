@@ -63,14 +63,36 @@ def test_dropout_works_in_training_only_and_its_rate_can_be_changed():
     assert torch.equal(head.eval()(hidden, document).antecedents.scores_kc, plain)
 
 
-def test_the_head_computes_in_float32_inside_a_half_precision_run():
-    head = small_head()
+@pytest.mark.parametrize("mode", [True, False])
+def test_a_half_precision_run_rounds_factors_and_no_score(mode):
+    head = small_head(gated=True, dropout=0.0).train(mode)
     hidden, document = small_document()
-    plain = head(hidden, document)
+    plain = head(hidden, document, depth=2)
     with torch.autocast("cpu", torch.bfloat16):
-        found = head(hidden, document)
-    assert found.antecedents.scores_kc.dtype == torch.float32
-    assert torch.equal(found.antecedents.scores_kc, plain.antecedents.scores_kc)
+        found = head(hidden, document, depth=2)
+    valid = plain.antecedents.valid_kc
+    scores, expected = (linked.antecedents.scores_kc[valid] for linked in (found, plain))
+    assert scores.dtype == torch.float32 and not torch.equal(scores, scores.bfloat16().float())
+    assert torch.equal(found.start_k, plain.start_k) and torch.equal(found.antecedents.valid_kc, valid)
+    assert not torch.equal(scores, expected)
+    assert (scores - expected).abs().max() < 0.03 * expected.std()
+
+
+def test_gradients_of_a_half_precision_run_are_close_and_float32():
+    head = small_head(gated=True, dropout=0.0).train()
+    hidden, document = small_document()
+    gradients = []
+    for asked in (False, True):
+        head.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=asked):
+            linked = head(hidden, document, depth=2)
+        antecedent_loss(linked.antecedents, torch.arange(len(linked.start_k)) % 3).sum.backward()
+        gradients.append({name: p.grad.clone() for name, p in head.named_parameters() if p.grad is not None})
+    plain, rounded = gradients
+    assert plain.keys() == rounded.keys()
+    for name, gradient in plain.items():
+        assert rounded[name].dtype == torch.float32
+        assert torch.cosine_similarity(gradient.flatten(), rounded[name].flatten(), 0) > 0.99, name
 
 
 OTHERS = HeadSizes(ffn_size=7, max_width=3, num_genres=4, num_segments=11, gated=True)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from spanwise.nn.coreference.rows import Rows
+from spanwise.nn.coreference.rows import Rows, rows_at
 
 
 @pytest.mark.parametrize("backwards", [True, False])
@@ -20,3 +20,9 @@ def test_chunks_come_back_below_one_another(sizes, with_gradient, backwards):
     if with_gradient:
         found.sum().backward()
         assert torch.equal(given.grad, torch.full_like(given, 2.0))
+
+
+def test_rows_of_a_table_are_those_of_indexing():
+    table, index = torch.randn(7, 3), torch.tensor([[0, 6], [3, 3]])
+    assert torch.equal(rows_at(table, index), table[index]) and torch.equal(rows_at(table, index[0]), table[index[0]])
+    assert rows_at(table, index[:0]).shape == (0, 2, 3)

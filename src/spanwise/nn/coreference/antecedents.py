@@ -18,10 +18,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanwise.nn.coreference.rows import Rows
+from spanwise.nn.coreference.products import factor, product
+from spanwise.nn.coreference.rows import Rows, rows_at
 from spanwise.nn.coreference.spans import TwoLayers
 from spanwise.nn.dropout import dropout
 
+FEW_ROWS = 16  # worked on together where spans have fewer antecedents than they may have
 NUM_DISTANCES = 10  # buckets: 0, 1, 2, 3, 4, 5-7, 8-15, 16-31, 32-63, 64 and more
 
 
@@ -84,22 +86,33 @@ class AntecedentScorer(nn.Module):
         self.gate = nn.Linear(2 * vector_size, vector_size) if gated else None
         self.chunk_rows, self.chunk_pairs = 128, 1024
 
-    def forward(self, spans: Spans, *, num_antecedents: int, depth: int, overwrite: bool = False) -> Antecedents:
+    def forward(
+        self,
+        spans: Spans,
+        *,
+        num_antecedents: int,
+        depth: int,
+        overwrite: bool = False,
+        dtype: torch.dtype | None = None,
+    ) -> Antecedents:
         """depth: how often the pairs are scored; before each but the first, vectors move to their antecedents'.
         overwrite: the moved vectors may take the place of those given (where no gradient is asked for).
+        dtype: what the factors of large products are rounded to.
 
         Source: Lee et al. 2018, section 3 (higher order). The coarse scores are not computed again.
         """
-        index_kc, valid_kc, coarse_kc = self.coarse(spans, num_antecedents)
+        index_kc, valid_kc, coarse_kc = self.coarse(spans, num_antecedents, dtype)
         vectors_kG = spans.vectors_kG
         for turn in range(depth):
             refine = self.gate is not None and turn + 1 < depth
             in_place = overwrite and not torch.is_grad_enabled()
             pairs = index_kc, valid_kc, coarse_kc
-            scores_kc, vectors_kG = self._fine(spans, vectors_kG, *pairs, refine=refine, in_place=in_place)
+            scores_kc, vectors_kG = self._fine(spans, vectors_kG, *pairs, dtype, refine=refine, in_place=in_place)
         return Antecedents(index_kc, valid_kc, scores_kc)
 
-    def coarse(self, spans: Spans, num_antecedents: int) -> tuple[Tensor, Tensor, Tensor]:
+    def coarse(
+        self, spans: Spans, num_antecedents: int, dtype: torch.dtype | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """The best earlier spans of each: index, whether there is one, coarse score. All [k, c], c = min(number, k)."""
         k = len(spans.mention_k)
         c = min(num_antecedents, k)
@@ -111,12 +124,14 @@ class AntecedentScorer(nn.Module):
         buckets = dropout(self.coarse_distance.weight, self.dropout, self.training)
         place_k = torch.arange(k, device=device)
         by_distance_k = self.coarse_distance_out(buckets).squeeze(-1)[distance_bucket(place_k)]
+        source = factor(self.source.weight, dtype)
         all_rows = Rows(k), Rows(k), Rows(k)
         for begin in range(0, k, self.chunk_rows):
             end = min(begin + self.chunk_rows, k)
             num_columns = max(end, c)  # later spans are no antecedents
             apart = place_k[begin:end, None] - place_k[None, :num_columns]
-            source_rG = dropout(self.source(spans.vectors_kG[begin:end]), self.dropout, self.training)
+            source_rG = product(spans.vectors_kG[begin:end], source, dtype, self.source.bias)
+            source_rG = dropout(source_rG, self.dropout, self.training)
             scores = source_rG @ target_kG[:num_columns].T
             scores += spans.mention_k[begin:end, None] + spans.mention_k[None, :num_columns]
             scores += by_distance_k[apart.clamp(min=0)]
@@ -139,6 +154,7 @@ class AntecedentScorer(nn.Module):
         index_kc: Tensor,
         valid_kc: Tensor,
         coarse_kc: Tensor,
+        dtype: torch.dtype | None,
         *,
         refine: bool,
         in_place: bool,
@@ -150,36 +166,47 @@ class AntecedentScorer(nn.Module):
         k, c = index_kc.shape
         if not c:
             return coarse_kc, vectors_kG
-        G, P = vectors_kG.shape[1], self.distance.embedding_dim
+        G = vectors_kG.shape[1]
         weight = self.pair.hidden.weight
-        of_span, of_antecedent, of_product, of_features = weight.split([G, G, G, 4 * P], dim=1)
+        of_span, of_antecedent, of_product, of_features = (
+            factor(part, dtype) for part in weight.split([G, G, G, weight.shape[1] - 3 * G], dim=1)
+        )
         # Many spans: the few that a chunk goes back to are projected there, so that no second table of all is held.
         all_at_once = torch.is_grad_enabled() or k <= self.chunk_pairs
-        antecedent_kF = F.linear(vectors_kG, of_antecedent) if all_at_once else None
+        antecedent_kF = product(vectors_kG, of_antecedent, dtype) if all_at_once else None
         place_k = torch.arange(k, device=index_kc.device)
         scores, moved = Rows(k, backwards=True), Rows(k, backwards=True)
-        num_rows = max(1, self.chunk_pairs // c)
-        for begin in reversed(range(0, k, num_rows)):
-            rows = slice(begin, begin + num_rows)
-            index_rc = index_kc[rows]
-            own_rG, other_rcG = vectors_kG[rows], vectors_kG[index_rc]
+        for rows, num_columns in reversed(self._chunks(k, c)):
+            index_rc = index_kc[rows, :num_columns]
+            own_rG, other_rcG = vectors_kG[rows], rows_at(vectors_kG, index_rc)
             features = self._features(spans, place_k[rows], index_rc)
-            before_relu = F.linear(own_rG[:, None] * other_rcG, of_product)
-            before_relu += F.linear(own_rG, of_span, self.pair.hidden.bias)[:, None]
+            is_free = not (refine or torch.is_grad_enabled())  # to be overwritten
+            product_rcG = other_rcG.mul_(own_rG[:, None]) if is_free else other_rcG * own_rG[:, None]
+            before_relu = product(product_rcG, of_product, dtype)
+            before_relu += product(own_rG, of_span, dtype, self.pair.hidden.bias)[:, None]
             if antecedent_kF is not None:
-                before_relu += antecedent_kF[index_rc]
+                before_relu += rows_at(antecedent_kF, index_rc)
             else:
                 asked, place_rc = torch.unique(index_rc, return_inverse=True)
-                before_relu += F.linear(vectors_kG[asked], of_antecedent)[place_rc]
-            before_relu += F.linear(features, of_features)
-            scores_rc = coarse_kc[rows] + self.pair.score(before_relu)
-            scores_rc = scores_rc.masked_fill(~valid_kc[rows], -torch.inf)
-            scores.add(scores_rc)
+                before_relu += rows_at(product(vectors_kG[asked], of_antecedent, dtype), place_rc)
+            before_relu += product(features, of_features, dtype)
+            scores_rc = coarse_kc[rows, :num_columns] + self.pair.score(before_relu)
+            scores_rc = scores_rc.masked_fill(~valid_kc[rows, :num_columns], -torch.inf)
+            scores.add(F.pad(scores_rc, (0, c - num_columns), value=-torch.inf))
             if refine and in_place:
                 vectors_kG[rows] = self._moved(own_rG, other_rcG, scores_rc)
             elif refine:
                 moved.add(self._moved(own_rG, other_rcG, scores_rc))
         return scores.joined(), moved.joined() if refine and not in_place else vectors_kG
+
+    def _chunks(self, k: int, c: int) -> list[tuple[slice, int]]:
+        """Rows that are worked on together, and how many columns hold all their antecedents: row i has i at most."""
+        num_rows, chunks, begin = max(1, self.chunk_pairs // c), [], 0
+        while begin < k:
+            end = min(k, begin + (min(FEW_ROWS, num_rows) if begin < c else num_rows))
+            chunks.append((slice(begin, end), min(c, max(1, end - 1))))
+            begin = end
+        return chunks
 
     def _features(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> Tensor:
         """Embedded features of pairs, [r, c, 4P]."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference.antecedents import Antecedents, AntecedentScorer, Spans
+from spanwise.nn.coreference.products import product_dtype
 from spanwise.nn.coreference.pruning import keep_spans
 from spanwise.nn.coreference.spans import SpanScorer, TwoLayers
 
@@ -95,7 +96,7 @@ class Linked:
 
 
 class CoreferenceHead(nn.Module):
-    """Everything above the encoder; computes in float32."""
+    """Everything above the encoder. Under autocast its large products have rounded factors; all scores are float32."""
 
     def __init__(self, config: EncoderConfig, sizes: HeadSizes | None = None, *, dropout: float = 0.3) -> None:
         super().__init__()
@@ -132,22 +133,24 @@ class CoreferenceHead(nn.Module):
 
     def choose(self, hidden_TD: Tensor, document: DocumentTensors) -> Chosen:
         """The spans that are kept, with their vectors. The hidden states are not needed afterwards."""
+        dtype = product_dtype(hidden_TD.device)
         with torch.autocast(hidden_TD.device.type, enabled=False):
             start_N, end_N = document.start_N, document.end_N
-            scores_N = self.spans.candidate_scores(hidden_TD.detach(), start_N, end_N)
+            scores_N = self.spans.candidate_scores(hidden_TD.detach(), start_N, end_N, dtype)
             if document.always_N is not None:
                 scores_N[document.always_N] = np.inf
             kept = keep_spans(start_N, end_N, scores_N, document.num_spans, len(hidden_TD))
             start_k, end_k = (torch.from_numpy(border[kept]).to(hidden_TD.device) for border in (start_N, end_N))
             vectors_kG = self.spans.vectors(hidden_TD.float(), start_k, end_k)
-            mention_k = self.spans.mention_scores(vectors_kG, start_k, end_k)
+            mention_k = self.spans.mention_scores(vectors_kG, start_k, end_k, dtype)
         speaker_k, segment_k = document.speaker_T[start_k], document.segment_T[start_k]
         return Chosen(start_k, end_k, Spans(vectors_kG, mention_k, speaker_k, segment_k, document.genre))
 
     def link(self, chosen: Chosen, *, num_antecedents: int = 50, depth: int = 1, overwrite: bool = False) -> Linked:
         """Score the antecedents of chosen spans. overwrite: their vectors are not needed afterwards."""
+        dtype = product_dtype(chosen.start_k.device)
         with torch.autocast(chosen.start_k.device.type, enabled=False):
             antecedents = self.antecedents(
-                chosen.spans, num_antecedents=num_antecedents, depth=depth, overwrite=overwrite
+                chosen.spans, num_antecedents=num_antecedents, depth=depth, overwrite=overwrite, dtype=dtype
             )
         return Linked(chosen.start_k, chosen.end_k, chosen.spans.mention_k, antecedents)

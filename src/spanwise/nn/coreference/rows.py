@@ -32,3 +32,8 @@ class Rows:
         if not torch.is_grad_enabled():
             return self._parts[0]
         return torch.cat(self._parts[::-1] if self._backwards else self._parts)
+
+
+def rows_at(table: Tensor, index: Tensor) -> Tensor:
+    """`table[index]`, rows of a table, copied whole: several times faster than indexing, backwards too."""
+    return table.index_select(0, index.flatten()).view(*index.shape, table.shape[1])

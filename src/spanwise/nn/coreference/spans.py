@@ -25,7 +25,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanwise.nn.coreference.rows import Rows
+from spanwise.nn.coreference.products import product
+from spanwise.nn.coreference.rows import Rows, rows_at
 from spanwise.nn.dropout import dropout
 
 
@@ -38,9 +39,9 @@ class TwoLayers(nn.Module):
         self.out = nn.Linear(size_hidden, 1)
         self.dropout = dropout_rate
 
-    def forward(self, rows: Tensor) -> Tensor:
-        """rows: [..., size_in]. Returns [...]."""
-        return self.score(self.hidden(rows))
+    def forward(self, rows: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """rows: [..., size_in]. Returns [...]. dtype: what the factors of the first layer are rounded to."""
+        return self.score(product(rows, self.hidden.weight, dtype, self.hidden.bias))
 
     def score(self, before_relu: Tensor) -> Tensor:
         """What `forward` does behind its first layer. [..., F] -> [...]; what is given is used up."""
@@ -65,10 +66,12 @@ class SpanScorer(nn.Module):
         self.prior = TwoLayers(feature_size, ffn_size, dropout)
         self.chunk_spans, self.chunk_pieces = 512, 512
 
-    def candidate_scores(self, hidden_TD: Tensor, start_N: np.ndarray, end_N: np.ndarray) -> np.ndarray:
+    def candidate_scores(
+        self, hidden_TD: Tensor, start_N: np.ndarray, end_N: np.ndarray, dtype: torch.dtype | None = None
+    ) -> np.ndarray:
         """Mention scores of all candidates, float32 [N] on the host, without gradient or dropout.
 
-        start_N, end_N: half-open, sorted by start.
+        start_N, end_N: half-open, sorted by start. dtype: what the factors of large products are rounded to.
         """
         scores_N = np.empty(len(start_N), dtype=np.float32)
         was_training = self.training
@@ -76,7 +79,8 @@ class SpanScorer(nn.Module):
         try:
             with torch.no_grad():
                 for first, last in self._blocks(start_N):
-                    self._score_block(hidden_TD, start_N[first:last], end_N[first:last], scores_N[first:last])
+                    chosen = slice(first, last)
+                    self._score_block(hidden_TD, start_N[chosen], end_N[chosen], scores_N[chosen], dtype)
         finally:
             self.train(was_training)
         return scores_N
@@ -88,11 +92,18 @@ class SpanScorer(nn.Module):
             places = np.searchsorted(start_N, borders)
             yield from ((a, b) for a, b in itertools.pairwise(places.tolist()) if a < b)
 
-    def _score_block(self, hidden_TD: Tensor, start_N: np.ndarray, end_N: np.ndarray, scores_N: np.ndarray) -> None:
+    def _score_block(
+        self,
+        hidden_TD: Tensor,
+        start_N: np.ndarray,
+        end_N: np.ndarray,
+        scores_N: np.ndarray,
+        dtype: torch.dtype | None,
+    ) -> None:
         base, last = int(start_N[0]), int(end_N.max())
         pieces = hidden_TD[base:last].float()
         at_start, at_end, by_width, inside = self._first_layer_parts()
-        start_TF, end_TF, inside_TF = (F.linear(pieces, weight) for weight in (at_start, at_end, inside))
+        start_TF, end_TF, inside_TF = (product(pieces, weight, dtype) for weight in (at_start, at_end, inside))
         width_WF = F.linear(self.width.weight, by_width, self.mention.hidden.bias)
         prior_W = self.prior(self.prior_width.weight)
         logit_T = self.attention(pieces).squeeze(-1)
@@ -102,9 +113,9 @@ class SpanScorer(nn.Module):
             here, beyond = int(start_N[chunk][0]) - base, int(end_N[chunk].max()) - base
             weights_nt = attention_weights(logit_T[here:beyond], start_n - here, end_n - here)
             summed_nF = weights_nt @ inside_TF[here:beyond]
-            summed_nF += start_TF[start_n]
-            summed_nF += end_TF[end_n - 1]
-            summed_nF += width_WF[end_n - start_n - 1]
+            summed_nF += rows_at(start_TF, start_n)
+            summed_nF += rows_at(end_TF, end_n - 1)
+            summed_nF += rows_at(width_WF, end_n - start_n - 1)
             found_n = self.mention.score(summed_nF) + prior_W[end_n - start_n - 1]
             scores_N[chunk] = found_n.cpu().numpy()
 
@@ -122,14 +133,16 @@ class SpanScorer(nn.Module):
             here, beyond = (int(start_n.min()), int(end_n.max())) if len(start_n) else (0, 0)
             mean_nD = attention_weights(logit_T[here:beyond], start_n - here, end_n - here) @ hidden_TD[here:beyond]
             width_nP = dropout(self.width(end_n - start_n - 1), self.dropout, self.training)
-            rows.add(torch.cat([hidden_TD[start_n], hidden_TD[end_n - 1], width_nP, mean_nD], dim=1))
+            rows.add(torch.cat([rows_at(hidden_TD, start_n), rows_at(hidden_TD, end_n - 1), width_nP, mean_nD], dim=1))
         return rows.joined()
 
-    def mention_scores(self, vectors_NG: Tensor, start_N: Tensor, end_N: Tensor) -> Tensor:
+    def mention_scores(
+        self, vectors_NG: Tensor, start_N: Tensor, end_N: Tensor, dtype: torch.dtype | None = None
+    ) -> Tensor:
         """Mention scores [N] of spans that have a vector, with gradient and dropout."""
         scores = Rows(len(start_N))
         for vectors_nG in vectors_NG.split(self.chunk_spans):  # of none: one empty chunk
-            scores.add(self.mention(vectors_nG))
+            scores.add(self.mention(vectors_nG, dtype))
         return scores.joined() + self.prior(self.prior_width.weight)[end_N - start_N - 1]
 
 
