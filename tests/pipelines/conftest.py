@@ -10,6 +10,7 @@ import torch
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
 TEXT = (
@@ -158,4 +159,31 @@ def pipeline_start(vocabulary_folder, tmp_path_factory):
     initialize(encoder, encoder.config, seed=4)
     folder = tmp_path_factory.mktemp("pipeline-start")
     write_folder(folder, encoder, {}, tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def causal_oracle():
+    """GPT-1 with random weights in transformers, drawn large, so that what it writes varies."""
+    from transformers import OpenAIGPTConfig, OpenAIGPTLMHeadModel
+
+    def make(vocab_size):
+        torch.manual_seed(0)
+        config = OpenAIGPTConfig(vocab_size=vocab_size, n_positions=40, n_embd=32, n_layer=2, n_head=2)
+        model = OpenAIGPTLMHeadModel(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter += 0.2 * torch.randn(parameter.shape)
+        return model
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def causal_model_folder(causal_oracle, tiny_text, tmp_path_factory):
+    """That model with GPT-1's kind of tokenizer, learned from a few English sentences."""
+    folder = tmp_path_factory.mktemp("causal-model")
+    tokenizer = learn_tokenizer(tiny_text, vocab_size=250, kind="bpe", min_frequency=1)
+    causal_oracle(tokenizer.vocab_size).save_pretrained(folder)
+    tokenizer.save(folder)
     return folder

@@ -18,6 +18,7 @@ _PIPELINES = {
     "multiple-choice": "spanwise.pipelines.multiple_choice:MultipleChoicePipeline",
     "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
     "coreference": "spanwise.pipelines.coreference:CoreferencePipeline",
+    "text-generation": "spanwise.pipelines.text_generation:TextGenerationPipeline",
 }
 
 

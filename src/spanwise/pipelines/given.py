@@ -9,8 +9,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from spanwise.errors import ConfigError
 from spanwise.runtime.device import Precision
+from spanwise.runtime.suggest import did_you_mean
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -60,6 +63,12 @@ def check_framework(framework: str) -> None:
         raise OptionError(f"framework {framework!r} is not here; models run in PyTorch ('pt').")
 
 
+def whole_number(name: str, value: Any, least: int = 1) -> None:
+    """Raises: OptionError for a value that is no whole number, or is below `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
 def option_values(
     given: dict[str, Any], known: Collection[str], harmless: Collection[str], task: str
 ) -> dict[str, Any]:
@@ -74,5 +83,5 @@ def option_values(
         given.setdefault("top_k", topk)
     for name in given:
         if name not in known:
-            raise OptionError(f"{task} has no option {name!r}; it has {', '.join(known)}.")
+            raise OptionError(f"{task} has no option {name!r}; it has {', '.join(known)}.{did_you_mean(name, known)}")
     return given

@@ -1,0 +1,282 @@
+"""Write on from a text: `spanwise.pipeline("text-generation", model="run/gpt/final")("The river")`.
+
+Differs from the pipeline of `transformers`: an answer says why it ended and what of the text the model did not see;
+drawn texts are a pure function of the seed and of the input's place in the call; special tokens are never written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spanwise.errors import CheckpointError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
+from spanwise.interop.huggingface import read_folder
+from spanwise.pipelines.causal_model import CausalModel, Choosing, StopReason, Writing
+from spanwise.pipelines.given import OptionError, chosen_device, option_values, readable, whole_number
+from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow
+from spanwise.runtime.device import Precision, choose_device
+from spanwise.runtime.seed import derive_key
+from spanwise.tasks.checkpoint import open_tokenizer
+from spanwise.text.tokenizers import Tokenizer
+
+HARMLESS = frozenset({"padding", "truncation", "batch_size", "num_workers", "use_cache", "pad_token_id"})
+TAIL = 8  # tokens of the prompt that are decoded with what follows, so that blanks between the two come out right
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationOptions:
+    """The options of a call.
+
+    At most `max_new_tokens` are written. The most likely token is taken, or with `do_sample` one is drawn from the
+    `top_k` best (None: from all) after scores are divided by `temperature`, `num_return_sequences` times over; `seed`
+    decides every draw. A text ends before the first of `stop_strings` in it, or before a token of `stop_tokens`
+    (pieces of the vocabulary, words of one piece, or ids); `include_stop` keeps what ended it. `on_overflow` says what
+    is done where prompt and new tokens are more than the model has positions: "windows" lets the oldest tokens go and
+    counts them, "error" refuses before anything is written.
+    """
+
+    max_new_tokens: int = 40
+    do_sample: bool = False
+    top_k: int | None = None
+    temperature: float | None = None
+    num_return_sequences: int = 1
+    seed: int = 0
+    stop_strings: str | Sequence[str] = ()
+    stop_tokens: str | int | Sequence[str | int] = ()
+    include_stop: bool = False
+    on_overflow: str = "windows"
+
+    def __post_init__(self) -> None:
+        for name in ("max_new_tokens", "num_return_sequences"):
+            whole_number(name, getattr(self, name))
+        if self.top_k is not None:
+            whole_number("top_k", self.top_k)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise OptionError(f"seed must be a whole number, got {self.seed!r}.")
+        is_number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
+        if self.temperature is not None and not (is_number and 0 < self.temperature < math.inf):
+            raise OptionError(f"temperature must be above 0, got {self.temperature!r}; the limit 0 is do_sample=False.")
+        chosen_overflow(self.on_overflow, "windows", ("windows", "error"))
+        if not self.do_sample:
+            for name in ("top_k", "temperature"):
+                if getattr(self, name) is not None:
+                    raise OptionError(f"{name} belongs to do_sample=True; the most likely token needs none.")
+            if self.num_return_sequences > 1:
+                raise OptionError(
+                    "num_return_sequences above 1 belongs to do_sample=True; there is one most likely text."
+                )
+        for text in self.stops:
+            if not isinstance(text, str) or not text:
+                raise OptionError(f"stop_strings are texts of at least one character, got {text!r}.")
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        return (self.stop_strings,) if isinstance(self.stop_strings, str) else tuple(self.stop_strings)
+
+
+_OPTIONS = tuple(GenerationOptions.__dataclass_fields__)
+
+
+class TextGenerationPipeline:
+    """`generate("The river")` -> `{"text", "generated_text", "stop_reason", "stop", "num_tokens", ...}`.
+
+    `model` is a folder or hub id of a causal model (GPT-1), `tokenizer` another folder or a `Tokenizer`. The options
+    of a call (see `GenerationOptions`) can be given here as new defaults.
+
+    Raises: CheckpointError for a model that is not causal, or was not trained to guess the next token.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        *,
+        device: str | int | None = None,
+        precision: Precision = "fp32",
+        **options: Any,
+    ) -> None:
+        self._defaults = option_values(options, _OPTIONS, HARMLESS, "text-generation")
+        GenerationOptions(**self._defaults)
+        with contextlib.ExitStack() as stack:
+            model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
+            checkpoint = read_folder(model)
+            _refuse_others(checkpoint)
+            warn_of_misfits(checkpoint)
+            self.tokenizer: Tokenizer = open_tokenizer(checkpoint, tokenizer)
+            encoder = build_encoder(checkpoint)
+        self.model = CausalModel(encoder.to(choose_device(chosen_device(device))), self.tokenizer.vocab_size)
+        self.precision = precision
+
+    def __call__(self, inputs: Any, **options: Any) -> Any:
+        """Write on from a text, from each text of a list, or of a generator (answers then come as a generator).
+
+        An answer is a dictionary: `text` (the prompt as given and what was written), `generated_text` (that alone),
+        `stop_reason` ("max_new_tokens", "stop_string", "stop_token", or "end_of_text" where the model wrote its
+        tokenizer's separator), `stop` (which string or token), `num_tokens` (written), `num_prompt_tokens`,
+        `num_windows` and `num_dropped_tokens` (how often the window moved on, and how many of the oldest tokens were
+        no longer in it at the end). With `num_return_sequences` above 1 it is a list of such dictionaries.
+
+        Raises: InputError (a DataError and ValueError) for an input that is no text, or too long under
+        on_overflow="error"; OptionError for an option.
+        """
+        given = option_values(options, _OPTIONS, HARMLESS, "text-generation")
+        chosen = GenerationOptions(**{**self._defaults, **given})
+        for stop in chosen.stops:
+            if not self.tokenizer.is_cased and stop != stop.lower():
+                raise OptionError(
+                    f"the model writes small letters alone, so {stop!r} never comes; use {stop.lower()!r}."
+                )
+        stop_ids = self._stop_ids(chosen)
+        places = itertools.count()
+        return answer_all(inputs, self._parse(chosen), lambda items: self._write(items, chosen, stop_ids, places))
+
+    def _parse(self, options: GenerationOptions) -> Any:
+        def parse(item: Any) -> tuple[str, np.ndarray]:
+            text = checked_text("the text", item)
+            ids = self.tokenizer.encode(text).ids.astype(np.int64)
+            if not len(ids):
+                raise InputError("the tokenizer keeps nothing of the text; give at least one word to write on from.")
+            length, room = len(ids) + options.max_new_tokens, self.model.max_positions
+            if options.on_overflow == "error" and length > room:
+                raise InputError(
+                    f"{len(ids):,} tokens and {options.max_new_tokens:,} new ones are more than the {room:,} positions "
+                    "of the model; shorten one of them, or leave on_overflow at 'windows'."
+                )
+            return text, ids
+
+        return parse
+
+    def _write(
+        self,
+        items: list[tuple[str, np.ndarray]],
+        options: GenerationOptions,
+        stop_ids: dict[int, StopReason],
+        places: itertools.count,
+    ) -> list[Any]:
+        writings = [
+            [
+                Writing(prompt=ids, key=derive_key(options.seed, "generation", place, sample))
+                for sample in range(options.num_return_sequences)
+            ]
+            for (_, ids), place in zip(items, places, strict=False)
+        ]
+        endings = _Endings(self.tokenizer, stop_ids, options.stops)
+        banned = np.array(sorted(self.tokenizer.special_ids - stop_ids.keys()), dtype=np.int64)
+        self.model.write(
+            [writing for samples in writings for writing in samples],
+            Choosing(
+                banned=banned, sample=options.do_sample, top_k=options.top_k, temperature=options.temperature or 1.0
+            ),
+            max_new_tokens=options.max_new_tokens,
+            ended=endings.reason,
+            precision=self.precision,
+        )
+        answers = [
+            [self._answer(text, writing, endings, options.include_stop) for writing in samples]
+            for (text, _), samples in zip(items, writings, strict=True)
+        ]
+        return [samples[0] if options.num_return_sequences == 1 else samples for samples in answers]
+
+    def _answer(self, text: str, writing: Writing, endings: _Endings, include_stop: bool) -> dict[str, Any]:
+        written, stop = endings.finish(writing, include_stop=include_stop)
+        if text[-1:].isspace() and written[:1] == " ":
+            written = written[1:]  # the prompt has the blank already
+        return {
+            "text": text + written,
+            "generated_text": written,
+            "stop_reason": writing.reason,
+            "stop": stop,
+            "num_tokens": len(writing.new),
+            "num_prompt_tokens": len(writing.prompt),
+            "num_windows": writing.num_windows,
+            "num_dropped_tokens": writing.num_dropped,
+        }
+
+    def _stop_ids(self, options: GenerationOptions) -> dict[int, StopReason]:
+        """The tokens that end a text. Raises: OptionError for one that the vocabulary doesn't have."""
+        found: dict[int, StopReason] = {}
+        if self.tokenizer.sep_id >= 0:
+            found[self.tokenizer.sep_id] = "end_of_text"
+        given = options.stop_tokens
+        for token in [given] if isinstance(given, str | int) else given:
+            found[self._token_id(token)] = "stop_token"
+        return found
+
+    def _token_id(self, token: Any) -> int:
+        size = self.tokenizer.vocab_size
+        if isinstance(token, int | np.integer) and not isinstance(token, bool):
+            if 0 <= token < size:
+                return int(token)
+            raise OptionError(f"stop token {token} is outside this vocabulary of {size:,} tokens.")
+        if not isinstance(token, str) or not token:
+            raise OptionError(f"a stop token is a piece of the vocabulary, a word or an id, got {token!r}.")
+        number = self.tokenizer.token_to_id(token)
+        ids = self.tokenizer.encode(token).ids
+        if len(ids) == 1 and ids[0] != self.tokenizer.unk_id:
+            return int(ids[0])  # as it stands in a text: GPT-1's vocabulary has "." inside words and "." at their end
+        if number is None:
+            raise OptionError(
+                f"{token!r} is no single token of this vocabulary ({len(ids)} pieces); use stop_strings=[{token!r}]."
+            )
+        return number
+
+
+class _Endings:
+    """Decides after each token whether a text is at its end, and cuts it there."""
+
+    def __init__(self, tokenizer: Tokenizer, stop_ids: dict[int, StopReason], strings: tuple[str, ...]) -> None:
+        self._tokenizer, self._stop_ids, self._strings = tokenizer, stop_ids, strings
+
+    def reason(self, writing: Writing) -> StopReason | None:
+        told = self._stop_ids.get(writing.new[-1])
+        if told is not None:
+            return told
+        if self._strings and self._first_stop(self._text(writing, writing.new)) is not None:
+            return "stop_string"
+        return None
+
+    def finish(self, writing: Writing, *, include_stop: bool) -> tuple[str, str | None]:
+        """The text that was written, and what ended it."""
+        if writing.reason in ("stop_token", "end_of_text"):
+            is_text = include_stop and writing.new[-1] not in self._tokenizer.special_ids
+            kept = writing.new if is_text else writing.new[:-1]
+            return self._text(writing, kept), self._tokenizer.tokens(writing.new[-1:])[0]
+        text = self._text(writing, writing.new)
+        stop = self._first_stop(text)
+        if stop is None:
+            return text, None
+        place, string = stop
+        return text[: place + len(string)] if include_stop else text[:place], string
+
+    def _first_stop(self, text: str) -> tuple[int, str] | None:
+        found = [(text.find(string), string) for string in self._strings]
+        return min((pair for pair in found if pair[0] >= 0), default=None)
+
+    def _text(self, writing: Writing, new: list[int]) -> str:
+        """What the new tokens add to the prompt, with the blank between the two where there is one."""
+        if not new:
+            return ""
+        before = writing.prompt[-TAIL:].tolist()
+        prompt, whole = self._tokenizer.decode(before), self._tokenizer.decode([*before, *new])
+        return whole[len(prompt) :] if whole.startswith(prompt) else self._tokenizer.decode(new)
+
+
+def _refuse_others(checkpoint: Checkpoint) -> None:
+    if not checkpoint.config.causal:
+        raise CheckpointError(
+            f"{checkpoint.folder} ({checkpoint.source_class}) sees both sides of a word, so it can't write on from a "
+            "text. What fits is a causal model (spanwise pretrain gpt1-mini --text FILES --out RUN); a masked model "
+            "fills blanks (pipeline 'fill-mask')."
+        )
+    if checkpoint.record and "clm" not in checkpoint.heads:
+        raise CheckpointError(
+            f"{checkpoint.folder} ({checkpoint.source_class}) was not trained to guess the next token, so what it "
+            "writes would be noise. Name the pre-trained model."
+        )
