@@ -8,7 +8,7 @@ import spanwise
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.pipelines.causal_model import Choosing, Writing
+from spanwise.nn.decoding.writer import Choosing, Writing
 from spanwise.pipelines.given import OptionError
 from spanwise.pipelines.several import InputError
 from spanwise.text.tokenizers import Tokenizer

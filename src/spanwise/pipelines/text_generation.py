@@ -18,7 +18,7 @@ import numpy as np
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
-from spanwise.pipelines.causal_model import CausalModel, Choosing, StopReason, Writing
+from spanwise.nn.decoding.writer import CausalModel, Choosing, StopReason, Writing
 from spanwise.pipelines.given import OptionError, chosen_device, option_values, readable, whole_number
 from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow
 from spanwise.runtime.device import Precision, choose_device

@@ -5,9 +5,9 @@ import pytest
 import torch
 from tests.nn.toy import toy_encoder
 
+from spanwise.nn.decoding import writer
+from spanwise.nn.decoding.writer import CausalModel, Choosing, Writing, chances
 from spanwise.nn.sequences import Sequences
-from spanwise.pipelines import causal_model
-from spanwise.pipelines.causal_model import CausalModel, Choosing, Writing, chances
 
 NOTHING = np.array([], dtype=np.int64)
 PROMPTS = [[5], [6, 7, 8, 9], [10, 11], [12] * 9, [13, 5, 6]]
@@ -51,9 +51,9 @@ def test_the_most_likely_tokens_follow_whatever_is_written_beside(model):
 
 def test_memory_decides_how_many_are_written_side_by_side_and_nothing_else(model, monkeypatch):
     expected = [text.new for text in written(model, PROMPTS)]
-    monkeypatch.setattr(causal_model, "MAX_ROWS", 2)
+    monkeypatch.setattr(writer, "MAX_ROWS", 2)
     assert [text.new for text in written(model, PROMPTS)] == expected
-    monkeypatch.setattr(causal_model, "CACHE_BYTES", 1)
+    monkeypatch.setattr(writer, "CACHE_BYTES", 1)
     assert [text.new for text in written(model, PROMPTS)] == expected
 
 

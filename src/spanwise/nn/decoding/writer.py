@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from spanwise.nn.decoding import CausalReader, slot_bytes
+from spanwise.nn.decoding.reader import CausalReader, slot_bytes
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sampling import GROUP, draw
 from spanwise.nn.vocabulary_loss import vocabulary_logits

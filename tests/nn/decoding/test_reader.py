@@ -6,8 +6,8 @@ import torch
 from tests.nn.toy import toy_encoder
 
 from spanwise.errors import ConfigError
-from spanwise.nn import decoding
-from spanwise.nn.decoding import CausalReader, slot_bytes
+from spanwise.nn.decoding import reader as decoding
+from spanwise.nn.decoding.reader import CausalReader, slot_bytes
 from spanwise.nn.sequences import Sequences
 
 TEXTS = [np.arange(5, 5 + length) for length in (1, 7, 3, 12)]
