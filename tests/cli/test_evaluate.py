@@ -23,3 +23,15 @@ def test_a_person_gets_a_table(world, qa_run, capsys):
 def test_a_model_without_the_head_is_refused(world, run, capsys):
     assert main(["evaluate", "qa", "--model", str(run / "final"), "--data", str(world.folder / "dev.json")]) == 4
     assert "qa" in capsys.readouterr().err
+
+
+def test_several_files_are_scored_each_under_its_name(world, qa_run, tmp_path, capsys):
+    train, dev = (str(world.folder / name) for name in ("train.json", "dev.json"))
+    arguments = ["evaluate", "qa", "--model", str(qa_run / "final"), "--data", train, dev]
+    assert main([*arguments, "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert set(scores) == {"train", "dev"}
+    assert scores["dev"]["f1"] == json.loads((qa_run / "dev_scores.json").read_text())["f1"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert printed.index("train:") < printed.index("dev:")

@@ -17,7 +17,7 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
-from spanwise.tasks.run import _write_predictions, evaluate, finetune, predict
+from spanwise.tasks.run import _write_predictions, evaluate, evaluate_each, finetune, predict
 
 FAST = [
     "training.num_epochs=60",
@@ -235,3 +235,46 @@ def test_what_is_written_goes_by_suffix_and_the_file_that_was_asked_for_is_alway
     written = _write_predictions(tmp_path / output, Both(), None)
     assert written[0] == tmp_path / output
     assert {path.name: path.read_text() for path in written} == files
+
+
+def test_several_files_are_scored_by_one_model_each_under_its_name(finetuned, squad_files, tmp_path):
+    for name in ("dev_a.json", "dev_b.json"):
+        shutil.copy(squad_files["v2.0"], tmp_path / name)
+    asked = {"model": finetuned.final, "precision": "fp32"}
+    found = evaluate_each(
+        "qa", data=[tmp_path / "dev_a.json", tmp_path / "dev_b.json"], out=tmp_path / "s.json", **asked
+    )
+    assert {name: result.scores for name, result in found.items()} == dict.fromkeys(
+        ("dev_a", "dev_b"), finetuned.scores
+    )
+    assert json.loads((tmp_path / "s.json").read_text())["dev_b"] == finetuned.scores
+    (tmp_path / "x").mkdir()
+    shutil.copy(squad_files["v2.0"], tmp_path / "x" / "dev_a.json")
+    same = [tmp_path / "dev_a.json", tmp_path / "x" / "dev_a.json"]
+    assert list(evaluate_each("qa", data=same, **asked)) == [str(path) for path in same]
+    with pytest.raises(ConfigError, match="named twice"):
+        evaluate_each("qa", data=same[:1] * 2, **asked)
+
+
+def test_a_folder_of_files_is_one_training_set_and_a_changed_file_is_another(pretrained_folder, tmp_path):
+    passage = {"article": "The Han", "questions": ["q", "r"], "options": [["a", "b"]] * 2, "answers": ["A", "B"]}
+    for number in range(2):
+        (tmp_path / "race" / "high").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "race" / "high" / f"{number}.txt").write_text(json.dumps({**passage, "id": str(number)}))
+    asked = {"model": pretrained_folder, "train": tmp_path / "race", "out": tmp_path / "run"}
+    finetune("multiple-choice", **asked, overrides=["training.max_steps=1", "training.precision=fp32"])
+    again = {"overrides": ["training.max_steps=1", "training.precision=fp32"], "resume": True}
+    finetune("multiple-choice", **asked, **again)  # the same files: the run goes on
+    (tmp_path / "race" / "high" / "1.txt").write_text(json.dumps({**passage, "article": "Seoul"}))
+    with pytest.raises(ConfigError, match="train"):
+        finetune("multiple-choice", **asked, **again)
+
+
+def test_what_prediction_drops_is_said(pretrained_folder, tmp_path, caplog):
+    path = tmp_path / "train.tsv"
+    path.write_text("text\tlabel\n" + "km " * 20 + "\tx\nkm\ty\n")
+    changes = ["training.max_steps=1", "training.precision=fp32", "task.max_length=8"]
+    run = finetune("classification", model=pretrained_folder, train=path, out=tmp_path / "run", overrides=changes)
+    caplog.clear()
+    predict("classification", model=run.final, input=path, output=tmp_path / "p.json")
+    assert "1 of 2 examples are longer than the model reads; 14 tokens were dropped" in caplog.text

@@ -68,3 +68,12 @@ def test_an_example_without_a_token_is_named():
         writer.arrays()
     with pytest.raises(DataError, match="no example"):
         RowWriter(num_token_types=2).arrays()
+
+
+def test_the_longest_sequence_is_not_the_longest_example():
+    writer = RowWriter(2)
+    ids = np.arange(9, dtype=np.int32)
+    writer.add([(ids[:3], ids[:3] * 0), (ids[:4], ids[:4] * 0)])
+    writer.add([(ids[:5], ids[:5] * 0)])
+    rows = SequenceRows(**writer.arrays())
+    assert rows.longest == 5 and rows.lengths_W.max() == 7

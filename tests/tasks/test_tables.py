@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.tables import read_table, text_of, value_of
+from spanwise.tasks.tables import parsed, read_table, text_of, value_of
 
 
 def write(tmp_path, text, name="a.tsv"):
@@ -80,3 +80,14 @@ def test_texts_must_be_there(tmp_path):
     number = read_table(write(tmp_path, '{"text": 3}', "c.jsonl")).rows[0]
     with pytest.raises(DataError, match="holds 3; a text was expected"):
         text_of(number, "text")
+
+
+def test_rows_that_are_refused_stop_the_reading_or_are_left_out_and_counted():
+    def parse(row):
+        if row < 0:
+            raise DataError(f"row {row}")
+        return row * 2
+
+    assert parsed([1, -1, 2, -2], parse, "repair") == ([2, 4], 2)
+    with pytest.raises(DataError, match="row -1"):
+        parsed([1, -1, 2], parse, "strict")

@@ -1,7 +1,9 @@
 """`spanwise evaluate`: the score of a fine-tuned checkpoint on labelled data."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.score import print_scores
@@ -12,7 +14,7 @@ def evaluate(
     /,
     *,
     model: str,
-    data: Path,
+    data: Annotated[list[Path], Parameter(consume_multiple=True)],
     out: Path | None = None,
     tokenizer: Path | None = None,
     device: str | None = None,
@@ -29,7 +31,8 @@ def evaluate(
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     data
-        Labelled data: for qa a SQuAD file, for classification a table of texts, ...
+        Labelled data: for qa a SQuAD file, for classification a table of texts, ... Several files (MNLI's matched and
+        mismatched) are scored one by one, each under its name.
     out
         File that receives the scores as JSON.
     tokenizer
@@ -45,20 +48,26 @@ def evaluate(
         Print one JSON object with the official script's keys, at full precision.
     """
     from spanwise.tasks.run import evaluate as run_evaluation
+    from spanwise.tasks.run import evaluate_each
 
-    result = run_evaluation(
-        task,
-        model=model,
-        data=data,
-        out=out,
-        tokenizer=tokenizer,
-        device=device,
-        precision=precision,
-        on_overflow=on_overflow,
-    )
+    asked: dict[str, Any] = {
+        "model": model,
+        "out": out,
+        "tokenizer": tokenizer,
+        "device": device,
+        "precision": precision,
+        "on_overflow": on_overflow,
+    }
+    if len(data) == 1:
+        results = {"": run_evaluation(task, data=data[0], **asked)}
+    else:
+        results = evaluate_each(task, data=data, **asked)
     if json:
-        print_json(result.scores)
+        print_json(results[""].scores if "" in results else {name: found.scores for name, found in results.items()})
         return
-    print_scores(result.task, result.scores)
+    for name, result in results.items():
+        if name:
+            print(f"{name}:")
+        print_scores(result.task, result.scores)
     if out is not None:
         say(f"Wrote {out}")

@@ -68,7 +68,8 @@ def finetune(
     keep
         How many of the newest checkpoints are kept.
     errors
-        What to do with answers that do not stand at their offset: stop, or move and drop them, counted.
+        What to do with malformed rows, and answers that do not stand at their offset: stop, or leave them out (answers:
+        move them), counted.
     device
         cpu, cuda or cuda:1. Default: a GPU where there is one.
     tensorboard

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, cast
+from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_task
-from spanwise.runtime.device import Precision
+from spanwise.pipelines.base import TaskPipeline
+from spanwise.pipelines.several import InputError, answer_all, checked_text
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question, checked_question
-from spanwise.tasks.multiple_choice.task import MultipleChoice
 
 
-class MultipleChoicePipeline:
+class MultipleChoicePipeline(TaskPipeline):
     """`choose({"context", "question", "choices"})` -> `{"choice", "answer", "score", "scores", "num_windows",
     "num_dropped_tokens"}`.
 
     `model` is a folder or hub id of a fine-tuned model; `on_overflow="error"` refuses passages that are too long.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        on_overflow: str | None = None,
-    ) -> None:
-        loaded = open_task("multiple-choice", model, tokenizer, device)
-        task = cast(MultipleChoice, loaded.task)
-        choice = chosen_overflow(on_overflow, task.on_overflow, ("truncate", "error"))
-        self.task = dataclasses.replace(task, on_overflow=cast(Any, choice))
-        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+    task_name = "multiple-choice"
+    overflow_choices = ("truncate", "error")
 
     def __call__(self, inputs: Any) -> Any:
         """Choose for one dictionary, a list of them, or a generator. One of "context" and "question" may be left out;
@@ -57,6 +44,5 @@ class MultipleChoicePipeline:
             for number, question in enumerate(questions)
         )
         data = ChoiceData(source="the input", questions=named)
-        features = self.task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
-        predictions = self.task.decode(data, features, self.model.outputs(features, precision=self.precision))
+        predictions = self._predict(data)
         return [predictions.record(number) for number in range(len(named))]

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, cast
+from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_task
-from spanwise.runtime.device import Precision
+from spanwise.pipelines.base import TaskPipeline
+from spanwise.pipelines.several import InputError, answer_all, checked_text
 from spanwise.tasks.relation.reader import Pair, RelationData, checked_pair, mention_of
-from spanwise.tasks.relation.task import RelationExtraction
 
 
-class RelationExtractionPipeline:
+class RelationExtractionPipeline(TaskPipeline):
     """`relate({"text", "subject", "object"})` -> `{"label", "score", "scores", "num_windows", "num_dropped_tokens"}`.
 
     `model` is a folder or hub id of a model fine-tuned here (its record says how mentions are marked);
     `on_overflow="error"` refuses texts that are too long, of which else the words farthest from both mentions go.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        on_overflow: str | None = None,
-    ) -> None:
-        loaded = open_task("relation", model, tokenizer, device)
-        task = cast(RelationExtraction, loaded.task)
-        choice = chosen_overflow(on_overflow, task.on_overflow, ("truncate", "error"))
-        self.task = dataclasses.replace(task, on_overflow=cast(Any, choice))
-        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+    task_name = "relation"
+    overflow_choices = ("truncate", "error")
 
     def __call__(self, inputs: Any) -> Any:
         """Relate the mentions of one `{"text", "subject", "object"}`, of a list, or of a generator.
@@ -59,8 +46,7 @@ class RelationExtractionPipeline:
             dataclasses.replace(pair, id=str(number), where=f"input {number}") for number, pair in enumerate(pairs)
         )
         data = RelationData(source="the input", pairs=numbered, format="spans")
-        features = self.task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
-        predictions = self.task.decode(data, features, self.model.outputs(features, precision=self.precision))
+        predictions = self._predict(data)
         answers = []
         for number, pair in enumerate(pairs):
             mentions = {

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
-from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_task
-from spanwise.runtime.device import Precision
+from spanwise.pipelines.base import TaskPipeline
+from spanwise.pipelines.several import InputError, answer_all, checked_text
 from spanwise.tasks.classification.features import Overflow
 from spanwise.tasks.classification.reader import TextData
-from spanwise.tasks.classification.task import Classification
 
 
-class TextClassificationPipeline:
+class TextClassificationPipeline(TaskPipeline):
     """`classify(text)` -> `{"label", "score", "scores", "num_windows", "num_dropped_tokens"}`.
 
     `model` is a folder or hub id of a fine-tuned model; `on_overflow` ("truncate", "windows", "error") says what is
     done with a text longer than the model reads (None: as it was fine-tuned).
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        on_overflow: str | None = None,
-    ) -> None:
-        loaded = open_task("classification", model, tokenizer, device)
-        task = cast(Classification, loaded.task)
-        choice = chosen_overflow(on_overflow, task.on_overflow, get_args(Overflow))
-        self.task = dataclasses.replace(task, on_overflow=cast(Overflow, choice))
-        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+    task_name = "classification"
+    overflow_choices = get_args(Overflow)
 
     def __call__(self, inputs: Any) -> Any:
         """Classify a text, a pair `{"text", "text_pair"}`, a list of either, or a generator of them.
@@ -68,9 +54,7 @@ class TextClassificationPipeline:
             numbers = [number for number, (_, second) in enumerate(items) if (second is not None) is is_pair]
             if numbers:
                 data = _as_data([items[number] for number in numbers], numbers)
-                features = self.task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
-                outputs = self.model.outputs(features, precision=self.precision)
-                predictions = self.task.decode(data, features, outputs)
+                predictions = self._predict(data)
                 found |= {number: predictions.record(place) for place, number in enumerate(numbers)}
         return [found[number] for number in range(len(items))]
 

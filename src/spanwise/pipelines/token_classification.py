@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import unicodedata
-from typing import Any, cast
+from typing import Any
 
-from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_task
-from spanwise.runtime.device import Precision
-from spanwise.tasks.tagging.reader import Sentence, TaggedData
-from spanwise.tasks.tagging.task import Tagging
+from spanwise.pipelines.base import TaskPipeline
+from spanwise.pipelines.several import InputError, answer_all, checked_text
+from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData
 
 JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
 
 
-class TokenClassificationPipeline:
+class TokenClassificationPipeline(TaskPipeline):
     """`tag(text)` -> `{"spans": [{"start", "end", "text", "label", "score"}], "num_windows", "num_dropped_tokens"}`.
 
     `model` is a folder or hub id of a fine-tuned model. Texts of any length are read in windows;
     `on_overflow="error"` refuses those that need more than one.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        on_overflow: str | None = None,
-    ) -> None:
-        loaded = open_task("tagging", model, tokenizer, device)
-        task = cast(Tagging, loaded.task)
-        choice = chosen_overflow(on_overflow, task.on_overflow, ("windows", "error"))
-        self.task = dataclasses.replace(task, on_overflow=cast(Any, choice))
-        self.model, self.tokenizer, self.precision = loaded.model, loaded.tokenizer, precision
+    task_name = "tagging"
+    overflow_choices = ("windows", "error")
 
     def __call__(self, inputs: Any) -> Any:
         """Tag a text, `{"words": [...]}` (words are then parted by blanks), a list of either, or a generator.
@@ -67,10 +54,10 @@ class TokenClassificationPipeline:
 
     def _answer(self, sentences: list[Sentence]) -> list[dict[str, Any]]:
         named = tuple(dataclasses.replace(s, where=f"input {number}") for number, s in enumerate(sentences))
-        kind, level = self.task.kind or "entities", self.task.level or "words"
+        kind: Kind = self.task.kind or "entities"
+        level: Level = self.task.level or "words"
         data = TaggedData(source="the input", sentences=named, level=level, kind=kind)
-        features = self.task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
-        predictions = self.task.decode(data, features, self.model.outputs(features, precision=self.precision))
+        predictions = self._predict(data)
         return [predictions.record(number) for number in range(len(named))]
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +37,7 @@ from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task, with_overflow
 from spanwise.tasks.dev_scores import BEST, DevScorer, check_dev_options, put_best_in_place
 from spanwise.tasks.free_pieces import with_pieces
+from spanwise.tasks.guess import read_data
 from spanwise.tasks.heads import misfit, new_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
@@ -44,6 +47,8 @@ from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training
 from spanwise.training.plan import with_one_length
 from spanwise.training.run_folder import claim_run_folder
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +103,8 @@ def finetune(
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
         checkpoint = read_folder(model)
         words = open_tokenizer(checkpoint, tokenizer)
-        train_data = task.read(train, purpose="train", errors=errors)
-        dev_data = None if dev is None else task.read(dev, purpose="score", errors=errors)
+        train_data = read_data(task_name, task, train, purpose="train", errors=errors)
+        dev_data = None if dev is None else read_data(task_name, task, dev, purpose="score", errors=errors)
         if dev_data is not None:
             task.check_pair(train_data, dev_data)
         task = task.taught_by(train_data)
@@ -199,15 +204,40 @@ def evaluate(
     them); None: as it was fine-tuned.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
-    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
-    loaded = with_overflow(loaded, on_overflow)
-    labelled = loaded.task.read(data, purpose="score")
-    predictions = _predict(loaded.model, labelled, loaded.tokenizer, precision)
-    scores = loaded.task.score(labelled, predictions)
+    asked = {"tokenizer": tokenizer, "device": device, "precision": precision, "on_overflow": on_overflow}
+    (result,) = evaluate_each(task_name, model=model, data=[data], **asked).values()  # type: ignore[arg-type]
     if out is not None:
-        Path(out).parent.mkdir(parents=True, exist_ok=True)
-        write_text_atomic(out, _json(scores))
-    return EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
+        _write_json(Path(out), result.scores)
+    return result
+
+
+def evaluate_each(
+    task_name: str,
+    *,
+    model: str | Path,
+    data: Sequence[str | Path],
+    out: str | Path | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+    on_overflow: str | None = None,
+) -> dict[str, EvaluationResult]:
+    """`evaluate` on several files with one model, such as MNLI's matched and mismatched pairs: a result a file.
+
+    A file is called by its name without suffixes (`dev_matched`), or by its path where two have the same. `out`
+    receives the scores of all as one JSON object.
+    Raises: as `evaluate`; ConfigError where a file is named twice.
+    """
+    loaded = with_overflow(load_task_model(model, task_name, tokenizer=tokenizer, device=device), on_overflow)
+    results = {}
+    for name, path in zip(_names_of(data), data, strict=True):
+        labelled = read_data(task_name, loaded.task, path, purpose="score")
+        predictions = _predict(loaded.model, labelled, loaded.tokenizer, precision)
+        scores = loaded.task.score(labelled, predictions)
+        results[name] = EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
+    if out is not None:
+        _write_json(Path(out), {name: result.scores for name, result in results.items()})
+    return results
 
 
 def predict(
@@ -228,7 +258,7 @@ def predict(
     """
     loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
     loaded = with_overflow(loaded, on_overflow)
-    unlabelled = loaded.task.read(input, purpose="predict")
+    unlabelled = read_data(task_name, loaded.task, input, purpose="predict")
     predictions = _predict(loaded.model, unlabelled, loaded.tokenizer, precision)
     return _write_predictions(Path(output), loaded.task, predictions)
 
@@ -284,6 +314,12 @@ def _take_weights(model: TaskModel, folder: Path) -> None:
 
 def _predict(model: TaskModel, data: Any, tokenizer: Tokenizer, precision: Precision) -> Any:
     features = model.task.featurize(data, tokenizer, model.encoder.config, training=False)
+    dropped_W = getattr(features, "num_dropped_W", None)
+    if dropped_W is not None and dropped_W.any():
+        logger.warning(
+            "%s of %s examples are longer than the model reads; %s tokens were dropped (--on-overflow error refuses).",
+            *(f"{number:,}" for number in (int((dropped_W > 0).sum()), len(dropped_W), int(dropped_W.sum()))),
+        )
     return model.task.decode(data, features, model.outputs(features, precision=precision))
 
 
@@ -321,8 +357,14 @@ def _flops_per_token(config: EncoderConfig, features: Features, guesses_tokens: 
 
 
 def _hash_file(path: str | Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Of a file its content; of a folder the names and contents of all files in it."""
+    if not Path(path).is_dir():
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    for part in sorted(part for part in Path(path).rglob("*") if part.is_file()):
+        digest.update(f"{part.relative_to(path).as_posix()} {_hash_file(part)}\n".encode())
+    return digest.hexdigest()
 
 
 def _hash_tensors(tensors: Mapping[str, Tensor]) -> str:
@@ -331,6 +373,21 @@ def _hash_tensors(tensors: Mapping[str, Tensor]) -> str:
         digest.update(name.encode())
         digest.update(tensors[name].numpy().tobytes())
     return digest.hexdigest()
+
+
+def _names_of(paths: Sequence[str | Path]) -> list[str]:
+    plain = [Path(path).with_suffix("") if Path(path).suffix in (".gz", ".xz") else Path(path) for path in paths]
+    names = [path.stem for path in plain]
+    counts = Counter(names)
+    found = [name if counts[name] == 1 else str(path) for name, path in zip(names, paths, strict=True)]
+    if len(set(found)) < len(found):
+        raise ConfigError(f"a file of data is named twice: {', '.join(found)}.")
+    return found
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text_atomic(path, _json(value))
 
 
 def _json(value: Any) -> str:

@@ -46,6 +46,11 @@ class SequenceRows:
     def num_sequences_W(self) -> np.ndarray:
         return np.diff(self.example_borders)
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return int(np.diff(self.sequence_borders).max())
+
     def lay(self, rows: np.ndarray, target: str, targets: Any, count: int | None = None) -> Batch:
         """A pack of the examples `rows`; `targets` count `count` (None: one an example)."""
         lengths: list[int] = []

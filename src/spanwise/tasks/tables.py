@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from spanwise.errors import DataError
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.tasks.text_files import parse_json, plain_suffix, read_text
 
 csv.field_size_limit(1 << 28)
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,22 @@ def _objects(text: str, source: str, *, is_list: bool) -> Table:
     if not records:
         raise DataError(f"{source}: the file is empty.")
     return Table(source=source, columns=(), rows=tuple(map(Row, records, wheres)))
+
+
+def parsed(rows: Iterable[R], parse: Callable[[R], T], errors: str) -> tuple[list[T], int]:
+    """What `parse` makes of each row, and how many it refused, which are left out with `errors="repair"`.
+
+    Raises: DataError of the first refused row under "strict".
+    """
+    found, num_dropped = [], 0
+    for row in rows:
+        try:
+            found.append(parse(row))
+        except DataError:
+            if errors != "repair":
+                raise
+            num_dropped += 1
+    return found, num_dropped
 
 
 def value_of(row: Row, column: str) -> Any:

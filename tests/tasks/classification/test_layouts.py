@@ -4,7 +4,7 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.classification.layouts import DATA_SETS, GENERAL, find_data_set, find_layout, header_names
-from spanwise.tasks.tables import Row, Table
+from spanwise.tasks.tables import Row, Table, read_table
 
 GLUE = {
     "cola": ["3", "1"],
@@ -55,3 +55,10 @@ def test_a_row_of_text_is_not_taken_for_the_columns_of_a_file_without_header():
     words = {str(number): "word" for number in range(7)}
     with pytest.raises(DataError, match="not known"):
         find_layout(Table(source="x", columns=(), rows=(Row(words, "x"),)), layouts, with_label=True)
+
+
+def test_the_first_line_of_a_file_without_known_columns_is_shown(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("Satz\tUrteil\nEs regnet.\tja\n")
+    with pytest.raises(DataError, match=r"it has 0, 1 \(first line: Satz \| Urteil\)\. Name them in finetune"):
+        find_layout(read_table(path), GENERAL, with_label=True)

@@ -229,3 +229,15 @@ def test_predictions_of_another_file_are_refused_and_missing_ones_are_wrong(text
     path.write_text('{"0": "1"}')
     found = Classification().score_files(texts, path, {})
     assert found.scores["accuracy"] == 25.0 and "3 of 4 examples have no prediction" in found.notes[0]
+
+
+def test_predictions_for_pairs_without_an_agreed_label_are_passed_over(tmp_path):
+    """`predict` answers all rows of a file, `score` counts those with a label: the ids are the same."""
+    path = tmp_path / "dev.tsv"
+    path.write_text("sentence1\tsentence2\tgold_label\na\tb\tx\nc\td\t-\ne\tf\ty\n")
+    task = Classification(dataset="mnli")
+    assert task.read(path, purpose="predict").ids == ("0", "1", "2")
+    told = tmp_path / "p.tsv"
+    told.write_text("index\tprediction\n0\tx\n1\ty\n2\ty\n")
+    found = task.score_files(path, told, {})
+    assert found.scores["accuracy"] == 100.0 and found.notes == ()

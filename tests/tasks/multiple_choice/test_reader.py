@@ -124,3 +124,42 @@ def test_the_real_files_have_the_published_numbers_of_questions(data_folder):
     ):
         questions = read_choices(data_folder / path, purpose="train").questions
         assert len(questions) == number and {len(question.choices) for question in questions} == {choices}, path
+
+
+@pytest.fixture
+def race(tmp_path):
+    """RACE as it is published: three passages, one a file."""
+    for number, name in enumerate(("middle/10", "middle/9", "high/1")):
+        path = tmp_path / "RACE" / "dev" / f"{name}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        id, answers = f"{path.parent.name}{path.stem}.txt", ["B", "ABC"[number]]
+        path.write_text(json.dumps({**RACE, "id": id, "answers": answers}))
+    return tmp_path / "RACE"
+
+
+def test_the_folder_of_race_is_read_file_by_file_in_order(race):
+    questions = read_choices(race / "dev", purpose="score").questions
+    assert [q.id for q in questions[::2]] == ["high1.txt-0", "middle9.txt-0", "middle10.txt-0"]
+    assert [q.group for q in questions] == ["high"] * 2 + ["middle"] * 4 and questions[1].answer == 2
+    alone = read_choices(race / "dev" / "middle", purpose="score").questions
+    assert [q.id for q in alone] == [q.id for q in questions[2:]]
+
+
+def test_a_folder_that_is_no_part_of_race_is_named_with_what_is_in_it(race, tmp_path):
+    with pytest.raises(DataError, match=r"holds dev; name one of them, such as .*dev"):
+        read_choices(race, purpose="score")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no file of a passage"):
+        read_choices(tmp_path / "empty", purpose="score")
+    (race / "dev" / "high" / "2.txt").write_text('{"article": "a"}')
+    with pytest.raises(DataError, match=r"2\.txt: expected an object of article"):
+        read_choices(race / "dev", purpose="score")
+    found = read_choices(race / "dev", purpose="train", errors="repair")
+    assert len(found) == 6 and found.num_dropped == 1
+
+
+def test_malformed_questions_may_be_left_out_and_are_counted(tmp_path):
+    rows = [{"question": "q", "choices": ["a", "b"], "answer": 0}, {"question": "q", "choices": ["a"], "answer": 0}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    data = read_choices(tmp_path / "a.jsonl", purpose="train", errors="repair")
+    assert len(data) == 1 and data.num_dropped == 1

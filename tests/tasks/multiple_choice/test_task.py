@@ -93,3 +93,14 @@ def test_what_is_cut_is_said_before_training(choices, tokenizer):
     config = EncoderConfig(vocab_size=500, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8)
     lines = task.describe(data, task.featurize(data, tokenizer, config, training=True))
     assert "3 questions (2 of 2 choices, 1 of 3 choices;" in lines[0] and "cut to 9 tokens" in lines[1]
+
+
+def test_the_parts_of_race_are_scored_apart_too(tmp_path):
+    passage = {"article": "a", "questions": ["q", "r"], "options": [["x", "y"]] * 2, "answers": ["A", "B"]}
+    for name in ("middle", "high"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "1.txt").write_text(json.dumps({**passage, "id": name}))
+    told = tmp_path / "p.json"
+    told.write_text(json.dumps({"middle-0": 0, "middle-1": 1, "high-0": 0, "high-1": 0}))
+    scores = MultipleChoice().score_files(tmp_path, told, {}).scores
+    assert scores == {"accuracy": 75.0, "accuracy_middle": 100.0, "accuracy_high": 50.0, "chance": 50.0}

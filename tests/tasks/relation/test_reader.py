@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.relation.reader import Mention, read_relations
+from spanwise.tasks.relation.reader import Mention, read_key, read_relations
 
 TACRED = {
     "id": "a",
@@ -109,3 +109,29 @@ def test_the_real_files_have_the_published_numbers_of_examples(data_folder):
     ):
         data = read_relations(data_folder / path, purpose="train")
         assert (len(data), data.format) == (number, form), path
+
+
+def test_keys_of_the_official_scorers_are_read_without_texts(tmp_path):
+    path = tmp_path / "key.txt"
+    path.write_text("8001\tCause-Effect(e2,e1)\r\n8002\tOther\r\n")
+    key = read_key(path)
+    assert [(pair.id, pair.label) for pair in key.pairs] == [("8001", "Cause-Effect(e2,e1)"), ("8002", "Other")]
+    path.write_text("per:title\nno_relation\n")
+    assert [(pair.id, pair.label) for pair in read_key(path).pairs] == [("0", "per:title"), ("1", "no_relation")]
+    path.write_text("1\tOther\n1\tOther\n")
+    with pytest.raises(DataError, match="an id stands on two lines"):
+        read_key(path)
+    for content in (SEMEVAL, "", "a b c\nd e f\n"):
+        path.write_text(content)
+        assert read_key(path) is None
+    assert read_key(tmp_path / "a.json") is None
+
+
+def test_malformed_examples_may_be_left_out_and_are_counted(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([TACRED, {**TACRED, "id": "b", "obj_end": 7}, {**TACRED, "id": "c"}]))
+    data = read_relations(path, purpose="train", errors="repair")
+    assert [pair.id for pair in data.pairs] == ["a", "c"] and data.num_dropped == 1
+    (tmp_path / "b.txt").write_text(SEMEVAL.replace("<e1>stone</e1>", "stone"))
+    data = read_relations(tmp_path / "b.txt", purpose="train", errors="repair")
+    assert [pair.id for pair in data.pairs] == ["1"] and data.num_dropped == 1

@@ -161,3 +161,23 @@ def test_a_vocabulary_without_free_pieces_gets_them(pretrained_folder, tacred, t
     assert evaluate("relation", model=run.final, data=tacred, precision="fp32").scores == run.scores
     again = finetune("relation", model=run.final, train=tacred, out=tmp_path / "again", overrides=short)
     assert load_task_model(again.final, "relation").tokenizer.vocab_size == loaded.tokenizer.vocab_size
+
+
+def test_keys_and_answers_of_the_official_scorers_are_scored_as_they_are(tmp_path):
+    key, told = tmp_path / "key.txt", tmp_path / "told.txt"
+    key.write_text("1\tX(e1,e2)\n2\tX(e2,e1)\n3\tOther\n")
+    told.write_text("1\tX(e1,e2)\n2\tX(e1,e2)\n")
+    found = RelationExtraction().score_files(key, told, {})
+    assert found.scores["macro_f1"] == 50.0 and "1 of 3" in found.notes[0]
+    key.write_text("per:city\nno_relation\nper:city\n")
+    told.write_text("per:city\nper:city\nno_relation\n")
+    found = RelationExtraction().score_files(key, told, {})
+    assert found.scores["f1"] == found.scores["precision"] == found.scores["recall"] == 50.0
+
+
+def test_relations_that_the_model_does_not_know_are_counted(finetuned, tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([ROWS[0], {**ROWS[1], "relation": "per:unheard"}]))
+    scores = evaluate("relation", model=finetuned.final, data=path, precision="fp32").scores
+    assert scores["num_unknown_labels"] == 1 and scores["recall"] == 50.0
+    assert "does not know" in finetuned.task.score_table(scores).notes[0]

@@ -1,5 +1,7 @@
 """Spans and tags from scores, written and read back."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -55,4 +57,44 @@ def test_predictions_of_other_sentences_are_refused(tmp_path):
         read_tags(path, data)
     path.write_text("in\tO\n\nNew\tO\n")
     with pytest.raises(DataError, match="holds 2 sentences and x 1"):
+        read_tags(path, data)
+
+
+@pytest.mark.parametrize("kind", ["entities", "classes"])
+def test_spans_that_are_written_are_read_back_as_the_same_tags(tmp_path, kind):
+    data, found = decided(kind=kind)
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(found.files()[".json"]))
+    assert read_tags(path, data) == list(found.tags)
+
+
+def test_units_that_would_end_a_line_are_written_as_blanks(tmp_path):
+    sentence = Sentence("a\tb\nc", tuple((n, n + 1) for n in range(5)), (), "x")
+    data, found = decided("characters", told=(1, 2, 0), spans=((0, 1), (2, 3), (4, 5)), sentence=sentence)
+    path = tmp_path / "p.conll"
+    path.write_text(found.files()[".conll"])
+    assert read_tags(path, data) == [("B-X", "I-X", "I-X", "O", "O")]
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"text": "in Old York", "spans": []}, "entry 1: the text differs from that of x, line 1"),
+        ({"text": "in New York", "spans": [{"start": 4, "end": 11, "label": "X"}]}, "span 4:11 does not begin and end"),
+        ({"text": "in New York"}, "entry 1: a list 'spans'"),
+        ([], "entry 1: the text differs"),
+    ],
+)
+def test_spans_of_other_texts_or_between_units_are_refused(tmp_path, record, words):
+    data, _ = decided()
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([record]))
+    with pytest.raises(DataError, match=words):
+        read_tags(path, data)
+    path.write_text("{}")
+    with pytest.raises(DataError, match="holds no list of sentences and x 1"):
+        read_tags(path, data)
+    data, _ = decided(kind="classes")
+    path.write_text('[{"text": "in New York", "spans": []}]')
+    with pytest.raises(DataError, match="each word of the gold needs one class"):
         read_tags(path, data)

@@ -62,7 +62,7 @@ def test_objects_hold_tokens_with_tags_or_a_text_with_spans(tmp_path):
     [
         ("", "a.txt", "no sentence"),
         ("a\tO\nb\nc\tO", "a.txt", r"line 2: 1 columns \(b\); the tag was expected in column 1"),
-        ("\tO\na\tB-X\n", "a.txt", "word 1 is empty"),
+        ("\tO\na\tB-X\n", "a.txt", "the word in column 0"),
         ('{"tokens": ["a"], "tags": ["O", "O"]}', "a.jsonl", "1 tokens need a list 'tags'"),
         ('{"tokens": []}', "a.jsonl", "expected 'text' and 'spans'"),
         ('{"text": "abc"}', "a.jsonl", "a list 'spans'"),
@@ -97,3 +97,26 @@ def test_the_real_files_have_the_published_numbers_of_sentences(data_folder):
     ):
         data = read_tagged(data_folder / path, purpose="train")
         assert (len(data), data.level, data.kind) == (number, level, kind), path
+
+
+def test_malformed_sentences_may_be_left_out_and_are_counted(tmp_path):
+    data = read(tmp_path, "a O\nb O\n\nc\n\nd B-X\n", errors="repair")
+    assert [sentence.text for sentence in data.sentences] == ["a b", "d"] and data.num_dropped == 1
+    rows = [{"text": "ab", "spans": []}, {"text": "ab", "spans": [{"start": 1, "end": 5, "label": "X"}]}]
+    data = read(tmp_path, "\n".join(map(json.dumps, rows)), "a.jsonl", errors="repair")
+    assert len(data) == 1 and data.num_dropped == 1
+    with pytest.raises(DataError, match="no sentence in it"):
+        read(tmp_path, "a\t\nb\tO\n", errors="repair")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a film of the year\t1\nno film at all\t0\n", "holds texts of several words"),
+        ("sentence1\tsentence2\tlabel\na\tb\tx\n", "this is no file of tags"),
+        ("\tO\na\tO\n", "line 1: the word in column 0, counted from 0, is empty"),
+    ],
+)
+def test_tables_of_texts_are_not_read_as_words(tmp_path, text, words):
+    with pytest.raises(DataError, match=words):
+        read(tmp_path, text)

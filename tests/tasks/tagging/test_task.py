@@ -130,3 +130,11 @@ def test_unreachable_borders_are_said_before_training(tokenizer, tmp_path):
     lines = task.describe(data, task.featurize(data, tokenizer, config, training=True))
     assert "X (1)" in lines[0] and "1 spans (100.0 %) begin or end inside a piece" in lines[1]
     assert np.array_equal(task.head_size, (3,))
+
+
+def test_types_that_the_model_does_not_know_are_counted(finetuned, tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text(CONLL.replace("Seoul NNP B-LOC", "Seoul NNP B-TOWN"))
+    scores = evaluate("tagging", model=finetuned.final, data=path, precision="fp32").scores
+    assert scores["num_unknown_labels"] == 1 and scores["LOC"]["recall"] == 100.0 and scores["TOWN"]["recall"] == 0.0
+    assert any("does not know" in note for note in finetuned.task.score_table(scores).notes)

@@ -136,10 +136,13 @@ def find_layout(table: Table, layouts: Sequence[Layout], *, with_label: bool) ->
             return layout
     if not table.rows:
         raise DataError(f"{table.source}: a header and no row; it needs examples.")
-    named = ", ".join(table.rows[0].values)
+    first = table.rows[0].values
+    named = ", ".join(first)
+    if not table.columns and "0" in first:
+        named += f" (first line: {' | '.join(map(str, first.values()))[:80]})"
     raise DataError(
         f"{table.source}: which columns hold the texts{' and the label' if with_label else ''} is not known; it has "
-        f"{named}. Name them: --set task.text=COLUMN --set task.pair=COLUMN --set task.label=COLUMN."
+        f"{named}. Name them in finetune: --set task.text=COLUMN --set task.pair=COLUMN --set task.label=COLUMN."
     )
 
 

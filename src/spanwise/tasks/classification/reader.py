@@ -29,6 +29,7 @@ class TextData:
     kind: Kind
     places: tuple[str, ...]  # "file, line 3" of each
     num_dropped: int = 0  # rows left out: no label agreed on, or malformed under errors="repair"
+    unlabelled_ids: frozenset[str] = frozenset()  # of the rows without an agreed label; predictions for them are idle
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -54,9 +55,12 @@ def read_texts(
     table = read_table(path, header=header, known=header_names(layouts), errors=errors)
     with_label = purpose != "predict"
     layout = find_layout(table, layouts, with_label=with_label)
-    rows = [row for row in table.rows if not with_label or str(value_of(row, layout.label)).strip() not in NO_CONSENSUS]
-    if not rows:
+    pairs = list(zip(_ids(table), table.rows, strict=True))
+    if with_label:
+        pairs = [(id, row) for id, row in pairs if str(value_of(row, layout.label)).strip() not in NO_CONSENSUS]
+    if not pairs:
         raise DataError(f"{table.source}: no row has a label.")
+    ids, rows = zip(*pairs, strict=True)
     labels: tuple[Label, ...] = ()
     if with_label:
         values = [value_of(row, layout.label) for row in rows]
@@ -66,13 +70,14 @@ def read_texts(
         )
     return TextData(
         source=table.source,
-        ids=_ids(table, rows),
+        ids=ids,
         texts=tuple(text_of(row, layout.text) for row in rows),
         pairs=None if layout.pair is None else tuple(text_of(row, layout.pair) for row in rows),
         labels=labels,
         kind=kind or "single_label",
         places=tuple(row.where for row in rows),
         num_dropped=table.num_dropped + len(table.rows) - len(rows),
+        unlabelled_ids=frozenset(_ids(table)) - frozenset(ids),
     )
 
 
@@ -130,11 +135,11 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _ids(table: Table, rows: Sequence[Row]) -> tuple[str, ...]:
-    """A column of ids where the file has one and no two are equal; else numbers from 0."""
+def _ids(table: Table) -> tuple[str, ...]:
+    """A column of ids where the file has one and no two are equal; else numbers from 0, of rows without a label too."""
     for name in IDS:
-        if all(name in row.values for row in rows):
-            ids = tuple(str(row.values[name]).strip() for row in rows)
+        if all(name in row.values for row in table.rows):
+            ids = tuple(str(row.values[name]).strip() for row in table.rows)
             if all(ids) and len(set(ids)) == len(ids):
                 return ids
-    return tuple(map(str, range(len(rows))))
+    return tuple(map(str, range(len(table.rows))))

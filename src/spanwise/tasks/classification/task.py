@@ -208,7 +208,7 @@ class Classification:
         ]
         num_cut = int((features.num_dropped_W > 0).sum())
         for number, words in (
-            (num_cut, f"are cut to {self.max_length} tokens ({int(features.num_dropped_W.sum()):,} tokens dropped)"),
+            (num_cut, f"are cut to {features.longest} tokens ({int(features.num_dropped_W.sum()):,} tokens dropped)"),
             (int((features.num_windows_W > 1).sum()), "are read in windows"),
             (data.num_dropped, "rows are left out: without a label, or malformed"),
         ):
@@ -287,7 +287,8 @@ class Classification:
         """Score a JSON object of id to label, or a TSV of index and prediction; a missing one counts as wrong."""
         gold = self.read(data, purpose="score")
         told = read_predictions(predictions, gold.kind)
-        foreign = [id for id in told if id not in set(gold.ids)]
+        told = {id: label for id, label in told.items() if id not in gold.unlabelled_ids}
+        foreign = sorted(told.keys() - set(gold.ids))
         if foreign:
             raise DataError(
                 f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "

@@ -1,10 +1,13 @@
-"""Questions with choices, from the files of SWAG, CODAH, HellaSwag, RACE, DREAM, COPA and KoBEST, and plain objects.
+"""Questions with choices, from the files of SWAG, CODAH, HellaSwag, DREAM, COPA and KoBEST, the folders of RACE, and
+plain objects.
 
 A choice is read together with what stands before it: a context (premise, passage, dialogue), a question, or both.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spanwise.errors import DataError
-from spanwise.tasks.tables import Row, Table, read_table
+from spanwise.tasks.tables import Row, Table, parsed, read_table
 from spanwise.tasks.text_files import plain_suffix, read_json, read_text
 
 Purpose = Literal["train", "score", "predict"]
@@ -35,6 +38,7 @@ class Question:
     choices: tuple[str, ...]
     answer: int
     where: str
+    group: str = ""  # what part of its data set it is scored with, such as "middle" of RACE
 
     @property
     def first(self) -> str:
@@ -52,36 +56,37 @@ class ChoiceData:
 
     source: str
     questions: tuple[Question, ...]
+    num_dropped: int = 0  # rows left out under errors="repair"
 
     def __len__(self) -> int:
         return len(self.questions)
 
 
 def read_choices(path: str | Path, *, purpose: Purpose, errors: str = "strict") -> ChoiceData:
-    """Read a file by its form.
+    """Read a file by its form, or a folder of RACE.
 
     Objects have `choices` (or `endings`, `options`) and `answer` (or `label`): a choice's text, its letter or its
     number from 0; `context` (`article`, `passage`, `premise`, `ctx`) and `question` where there are such.
 
     Raises: DataError naming file and question: fewer than two choices, empty ones, an answer that is none of them.
     """
-    suffix = plain_suffix(path)
-    if suffix == ".xml":
+    suffix, num_dropped = plain_suffix(path), 0
+    if Path(path).is_dir():
+        questions, num_dropped = _race_folder(Path(path), purpose, errors)
+    elif suffix == ".xml":
         questions = _copa(read_text(path), str(path), purpose)
     elif suffix == ".json" and isinstance(record := read_json(path), list) and record and isinstance(record[0], list):
         questions = _dream(record, str(path), purpose)
     else:
         table = read_table(path, known=_KNOWN, errors=errors)
-        questions = [question for row in table.rows for question in _from_row(row, table, purpose)]
+        rows, num_dropped = parsed(table.rows, lambda row: _from_row(row, table, purpose), errors)
+        num_dropped += table.num_dropped
+        questions = [question for row in rows for question in row]
     if not questions:
         raise DataError(f"{path}: no question in it.")
     if len({question.id for question in questions}) < len(questions):
-        questions = [_numbered(question, number) for number, question in enumerate(questions)]
-    return ChoiceData(source=str(path), questions=tuple(questions))
-
-
-def _numbered(question: Question, number: int) -> Question:
-    return Question(str(number), question.context, question.question, question.choices, question.answer, question.where)
+        questions = [dataclasses.replace(question, id=str(number)) for number, question in enumerate(questions)]
+    return ChoiceData(source=str(path), questions=tuple(questions), num_dropped=num_dropped)
 
 
 def checked_question(
@@ -181,6 +186,30 @@ def _race(row: Row, known: bool) -> list[Question]:
         checked_question(f"{id}-{number}", values.get("article", ""), *parts, f"{row.where}, question {number + 1}")
         for number, parts in enumerate(zip(questions, options, answers, strict=True))
     ]
+
+
+def _race_folder(folder: Path, purpose: Purpose, errors: str) -> tuple[list[Question], int]:
+    """RACE as it is published: one passage a file below `middle/` and `high/`, each file one JSON object."""
+
+    def order(path: Path) -> tuple[str, int, str]:
+        return str(path.parent), int("0" + re.sub(r"\D", "", path.stem)), path.name
+
+    parts = [part.name for part in folder.iterdir() if part.is_dir() and part.name in ("train", "dev", "test")]
+    if parts:
+        raise DataError(f"{folder} holds {', '.join(sorted(parts))}; name one of them, such as {folder / parts[0]}.")
+    files = sorted(folder.rglob("*.txt"), key=order)
+    if not files:
+        raise DataError(f"{folder}: no file of a passage (.txt, one JSON object each, as RACE is published) in it.")
+
+    def passage(path: Path) -> list[Question]:
+        record = read_json(path)
+        if not isinstance(record, Mapping) or not isinstance(record.get("questions"), list):
+            raise DataError(f"{path}: expected an object of article, questions, options and answers (RACE).")
+        found = _race(Row(record, str(path)), purpose != "predict")
+        return [dataclasses.replace(question, group=path.parent.name) for question in found]
+
+    passages, num_dropped = parsed(files, passage, errors)
+    return [question for found in passages for question in found], num_dropped
 
 
 def _dream(record: list[Any], source: str, purpose: Purpose) -> list[Question]:

@@ -24,7 +24,7 @@ from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces, lay
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, encode_choices
 from spanwise.tasks.multiple_choice.loss import choice_loss
 from spanwise.tasks.multiple_choice.predictions import ChoicePredictions, decide, read_predictions
-from spanwise.tasks.multiple_choice.reader import ChoiceData, Purpose, read_choices
+from spanwise.tasks.multiple_choice.reader import ChoiceData, Purpose, Question, read_choices
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -93,7 +93,12 @@ class MultipleChoice:
         lines = [f"{len(data):,} questions ({shown}; {int(features.lengths_W.sum()):,} tokens)"]
         num_cut = int((features.num_dropped_W > 0).sum())
         if num_cut:
-            lines.append(f"{num_cut:,} have a passage that is cut to {self.max_length} tokens with question and choice")
+            lines.append(
+                f"{num_cut:,} have a passage that is cut to {features.longest} tokens with question and choice "
+                f"({int(features.num_dropped_W.sum()):,} tokens dropped)"
+            )
+        if data.num_dropped:
+            lines.append(f"{data.num_dropped:,} rows are left out: malformed")
         return lines
 
     def facts(self) -> list[str]:
@@ -123,7 +128,7 @@ class MultipleChoice:
         return self
 
     def score(self, data: ChoiceData, predictions: ChoicePredictions) -> dict[str, float]:
-        """`accuracy`, and `chance`: what guessing would give."""
+        """`accuracy`, and `chance`: what guessing would give; of RACE also `accuracy_middle` and `accuracy_high`."""
         return _scores(
             data, {question.id: place for question, place in zip(data.questions, predictions.told, strict=True)}
         )
@@ -151,6 +156,13 @@ class MultipleChoice:
 
 
 def _scores(data: ChoiceData, told: Mapping[str, int]) -> dict[str, float]:
-    right = sum(told.get(question.id) == question.answer for question in data.questions)
+    def accuracy(questions: Sequence[Question]) -> float:
+        return 100 * sum(told.get(question.id) == question.answer for question in questions) / len(questions)
+
+    scores = {"accuracy": accuracy(data.questions)}
+    groups = sorted({question.group for question in data.questions}, reverse=True)  # middle before high
+    if len(groups) > 1:
+        for name in groups:
+            scores[f"accuracy_{name}"] = accuracy([question for question in data.questions if question.group == name])
     chance = sum(1 / len(question.choices) for question in data.questions)
-    return {"accuracy": 100 * right / len(data), "chance": 100 * chance / len(data)}
+    return {**scores, "chance": 100 * chance / len(data)}

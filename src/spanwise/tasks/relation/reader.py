@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spanwise.errors import DataError
-from spanwise.tasks.tables import Row, read_table, text_of
+from spanwise.tasks.tables import Row, parsed, read_table, text_of
 from spanwise.tasks.text_files import plain_suffix, read_lines
 
 Purpose = Literal["train", "score", "predict"]
@@ -51,21 +51,28 @@ class RelationData:
     source: str
     pairs: tuple[Pair, ...]
     format: Format
+    num_dropped: int = 0  # examples left out under errors="repair"
 
     def __len__(self) -> int:
         return len(self.pairs)
 
 
-def read_relations(path: str | Path, *, purpose: Purpose) -> RelationData:
-    """Read a file by its form. Raises: DataError naming file and example: mentions that are missing, empty or outside
-    their text, missing labels, ids that stand twice."""
+def read_relations(path: str | Path, *, purpose: Purpose, errors: str = "strict") -> RelationData:
+    """Read a file by its form; with `errors="repair"` malformed examples are left out and counted.
+
+    Raises: DataError naming file and example: mentions that are missing, empty or outside their text, missing labels,
+    ids that stand twice."""
     if plain_suffix(path) in (".txt", ""):
-        pairs, found = _semeval(read_lines(path), str(path), purpose), "semeval"
+        lines = read_lines(path)
+        places = [number for number, line in enumerate(lines) if _SEMEVAL.fullmatch(line)]
+        found: Format = "semeval"
+        pairs, num_dropped = parsed(places, lambda place: _semeval(lines, place, str(path), purpose), errors)
     else:
-        table = read_table(path)
+        table = read_table(path, errors=errors)
         found = _format_of(table.rows[0])
-        readers = {"tacred": _tacred, "klue": _klue, "marked": _marked, "spans": _spans}
-        pairs = [readers[found](row, number, purpose) for number, row in enumerate(table.rows)]
+        reader = {"tacred": _tacred, "klue": _klue, "marked": _marked, "spans": _spans}[found]
+        rows = list(enumerate(table.rows))
+        pairs, num_dropped = parsed(rows, lambda entry: reader(entry[1], entry[0], purpose), errors)
     if not pairs:
         raise DataError(f"{path}: no example in it.")
     seen: set[str] = set()
@@ -73,7 +80,26 @@ def read_relations(path: str | Path, *, purpose: Purpose) -> RelationData:
         if pair.id in seen:
             raise DataError(f"{pair.where}: the id {pair.id!r} stands twice; every example needs its own.")
         seen.add(pair.id)
-    return RelationData(source=str(path), pairs=tuple(pairs), format=found)  # type: ignore[arg-type]
+    return RelationData(source=str(path), pairs=tuple(pairs), format=found, num_dropped=num_dropped)
+
+
+def read_key(path: str | Path) -> RelationData | None:
+    """The key of an official scorer: lines of id and relation (SemEval's), or of one relation each, which are numbered
+    from 0 (TACRED's). None where the file is none; it has relations and no texts."""
+    if plain_suffix(path) not in (".txt", ".key", ""):
+        return None
+    lines = [line.split("\t") for line in read_lines(path) if line.strip()]
+    width = len(lines[0]) if lines else 0
+    if width not in (1, 2) or any(len(cells) != width or " " in cells[-1].strip() for cells in lines):
+        return None
+    ids = [cells[0].strip() if width == 2 else str(number) for number, cells in enumerate(lines)]
+    if len(set(ids)) < len(ids):
+        raise DataError(f"{path}: an id stands on two lines; each example has one relation.")
+    nowhere = Mention(0, 0)
+    pairs = tuple(
+        Pair(id, "", nowhere, nowhere, cells[-1].strip(), str(path)) for id, cells in zip(ids, lines, strict=True)
+    )
+    return RelationData(source=str(path), pairs=pairs, format="semeval" if width == 2 else "tacred")
 
 
 def _format_of(row: Row) -> Format:
@@ -197,26 +223,21 @@ def _marked(row: Row, number: int, purpose: Purpose) -> Pair:
     return checked_pair(id, plain, places[subject.start()], places[object.start()], label, row.where)
 
 
-def _semeval(lines: Sequence[str], source: str, purpose: Purpose) -> list[Pair]:
+def _semeval(lines: Sequence[str], place: int, source: str, purpose: Purpose) -> Pair:
     """`8001 <TAB> "a sentence with <e1>marks</e1>"`, the relation below it, perhaps a comment."""
-    pairs = []
-    for number, line in enumerate(lines, 1):
-        match = _SEMEVAL.fullmatch(line)
-        if match is None:
-            continue
-        where = f"{source}, line {number}"
-        below = lines[number].strip() if number < len(lines) else ""
-        if purpose != "predict" and not below:
-            raise DataError(f"{where}: no relation stands on the line below the sentence.")
-        text, mentions = match[2], []
-        marks = re.compile(r"</?e([12])>")
-        for digit in ("1", "2"):
-            if [found[0] for found in marks.finditer(text) if found[1] == digit] != [f"<e{digit}>", f"</e{digit}>"]:
-                raise DataError(f"{where}: one <e{digit}>mention</e{digit}> was expected.")
-        plain = marks.sub("", text)
-        for digit in ("1", "2"):
-            start, end = (len(marks.sub("", text[: text.index(mark)])) for mark in (f"<e{digit}>", f"</e{digit}>"))
-            mentions.append(Mention(start, end))
-        label = below if purpose != "predict" else ""
-        pairs.append(checked_pair(match[1], plain, mentions[0], mentions[1], label, where))
-    return pairs
+    match = _SEMEVAL.fullmatch(lines[place])
+    assert match is not None
+    where = f"{source}, line {place + 1}"
+    below = lines[place + 1].strip() if place + 1 < len(lines) else ""
+    if purpose != "predict" and not below:
+        raise DataError(f"{where}: no relation stands on the line below the sentence.")
+    text, mentions = match[2], []
+    marks = re.compile(r"</?e([12])>")
+    for digit in ("1", "2"):
+        if [found[0] for found in marks.finditer(text) if found[1] == digit] != [f"<e{digit}>", f"</e{digit}>"]:
+            raise DataError(f"{where}: one <e{digit}>mention</e{digit}> was expected.")
+    plain = marks.sub("", text)
+    for digit in ("1", "2"):
+        start, end = (len(marks.sub("", text[: text.index(mark)])) for mark in (f"<e{digit}>", f"</e{digit}>"))
+        mentions.append(Mention(start, end))
+    return checked_pair(match[1], plain, mentions[0], mentions[1], below if purpose != "predict" else "", where)

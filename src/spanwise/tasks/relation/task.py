@@ -28,7 +28,7 @@ from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import encode_pairs
 from spanwise.tasks.relation.markers import Markers, marker_names
-from spanwise.tasks.relation.reader import Purpose, RelationData, read_relations
+from spanwise.tasks.relation.reader import Purpose, RelationData, read_key, read_relations
 from spanwise.tasks.relation.score import NEGATIVE, OTHER, micro_scores, semeval_scores
 from spanwise.text.tokenizers import Tokenizer
 
@@ -80,7 +80,7 @@ class RelationExtraction:
         )
 
     def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> RelationData:
-        return read_relations(path, purpose=purpose)
+        return read_relations(path, purpose=purpose, errors=errors)
 
     def check_pair(self, train: RelationData, dev: RelationData) -> None:
         """Raises: DataError where the two files are scored in different ways."""
@@ -147,12 +147,14 @@ class RelationExtraction:
         num_cut = int((features.num_dropped_W > 0).sum())
         if num_cut:
             lines.append(
-                f"{num_cut:,} are cut to {self.max_length} tokens around their mentions "
+                f"{num_cut:,} are cut to {features.longest} tokens around their mentions "
                 f"({int(features.num_dropped_W.sum()):,} tokens dropped)"
             )
         overlaps = sum(p.subject.start < p.object.end and p.object.start < p.subject.end for p in data.pairs)
         if overlaps:
             lines.append(f"{overlaps:,} have mentions that overlap")
+        if data.num_dropped:
+            lines.append(f"{data.num_dropped:,} examples are left out: malformed")
         return lines
 
     def facts(self) -> list[str]:
@@ -188,7 +190,9 @@ class RelationExtraction:
     def score(self, data: RelationData, predictions: ClassPredictions) -> dict[str, float]:
         """The official metric: TACRED's micro F1 without the negative label, SemEval's macro F1 with direction, or
         micro and macro F1 over all labels (ChemProt and SciERC)."""
-        return self._scores(data, dict(zip(predictions.ids, map(str, predictions.told), strict=True)))
+        scores = self._scores(data, dict(zip(predictions.ids, map(str, predictions.told), strict=True)))
+        number = sum(pair.label not in self.labels for pair in data.pairs)
+        return {**scores, "num_unknown_labels": number} if number else scores
 
     def _scores(self, data: RelationData, told: Mapping[str, str]) -> dict[str, float]:
         gold = {pair.id: pair.label for pair in data.pairs}
@@ -203,8 +207,11 @@ class RelationExtraction:
         return {"micro_f1": found["f1"], "macro_f1": label_scores(list(gold.values()), named)["macro_f1"]}
 
     def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
-        rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in scores.items())
-        return ScoreTable(columns=("metric", "score"), rows=rows)
+        shown = {name: value for name, value in scores.items() if name != "num_unknown_labels"}
+        number = scores.get("num_unknown_labels", 0)
+        note = f"{number:,} examples have a relation that the model does not know; they count as wrong."
+        rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in shown.items())
+        return ScoreTable(columns=("metric", "score"), rows=rows, notes=(note,) if number else ())
 
     def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, Any]:
         """`.json`: all that is known of each example, by id; `.txt`: id and relation, as SemEval's scorer wants it."""
@@ -212,10 +219,15 @@ class RelationExtraction:
         return {".json": predictions.files()[".json"], ".txt": "".join(lines)}
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
-        """Score a JSON object of id to relation, or lines of id and relation."""
-        gold = self.read(data, purpose="score")
-        told = {id: str(label) for id, label in read_predictions(predictions, "single_label").items()}
-        foreign = [id for id in told if id not in {pair.id for pair in gold.pairs}]
+        """Score a JSON object of id to relation, or lines of id and relation, or of one relation each; `data` may be
+        the key of an official scorer, which has relations and no texts."""
+        gold = read_key(data) or self.read(data, purpose="score")
+        listed = read_key(predictions)
+        if listed is not None:
+            told = {pair.id: pair.label for pair in listed.pairs}
+        else:
+            told = {id: str(label) for id, label in read_predictions(predictions, "single_label").items()}
+        foreign = sorted(told.keys() - {pair.id for pair in gold.pairs})
         if foreign:
             raise DataError(
                 f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "

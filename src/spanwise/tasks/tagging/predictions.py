@@ -5,7 +5,8 @@ Letters: n units of a sentence, K tags.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ import numpy as np
 
 from spanwise.errors import DataError
 from spanwise.tasks.tagging.columns import blocks_of
-from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData
+from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData, span_values
 from spanwise.tasks.tagging.spans import Span, spans_of, tags_of
-from spanwise.tasks.text_files import read_lines
+from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class TagPredictions:
         """`.json`: text and spans of each sentence; `.conll`: a unit and its tag a line."""
         lines = []
         for sentence, tags in zip(self.sentences, self.tags, strict=True):
-            lines += [f"{sentence.text[a:b]}\t{tag}" for (a, b), tag in zip(sentence.units, tags, strict=True)] + [""]
+            lines += [f"{unit}\t{tag}" for unit, tag in zip(_written(sentence), tags, strict=True)] + [""]
         records = [{"text": s.text, **self.record(number)} for number, s in enumerate(self.sentences)]
         return {".json": records, ".conll": "".join(line + "\n" for line in lines)}
 
@@ -97,11 +98,19 @@ def decide(
     )
 
 
-def read_tags(path: Path, gold: TaggedData) -> list[tuple[str, ...]]:
-    """Tags a sentence from a file of units and tags, as `predict` writes it, in the order of `gold`.
+def _written(sentence: Sentence) -> list[str]:
+    """The units of a sentence as they stand in a file of columns; a line feed or tab would end them there."""
+    return [re.sub(r"[\t\r\n]", " ", sentence.text[start:end]) for start, end in sentence.units]
 
-    Raises: DataError where sentences or units are not those of the gold file.
+
+def read_tags(path: Path, gold: TaggedData) -> list[tuple[str, ...]]:
+    """Tags a sentence, in the order of `gold`, from a file of units and tags or a JSON list of texts and spans, as
+    `predict` writes them.
+
+    Raises: DataError where sentences, units or borders of spans are not those of the gold file.
     """
+    if plain_suffix(path) == ".json":
+        return _read_spans(path, gold)
     blocks, _ = blocks_of(read_lines(path), tabs=True)
     if len(blocks) != len(gold):
         raise DataError(
@@ -109,11 +118,40 @@ def read_tags(path: Path, gold: TaggedData) -> list[tuple[str, ...]]:
         )
     found = []
     for block, sentence in zip(blocks, gold.sentences, strict=True):
-        units = [sentence.text[a:b] for a, b in sentence.units]
+        units = _written(sentence)
         if [line.cells[0] for line in block.lines] != units:
             raise DataError(
                 f"{path}, line {block.lines[0].number}: the sentence differs from that of {sentence.where} "
                 f"({' '.join(units)[:40]!r}); both files must have the same units."
             )
         found.append(tuple(line.cells[-1].strip() for line in block.lines))
+    return found
+
+
+def _read_spans(path: Path, gold: TaggedData) -> list[tuple[str, ...]]:
+    records = read_json(path)
+    if not isinstance(records, list) or len(records) != len(gold):
+        held = f"{len(records):,} sentences" if isinstance(records, list) else "no list of sentences"
+        raise DataError(f"{path} holds {held} and {gold.source} {len(gold):,}; they must be the same.")
+    found = []
+    for number, (record, sentence) in enumerate(zip(records, gold.sentences, strict=True), 1):
+        where = f"{path}, entry {number}"
+        if not isinstance(record, Mapping) or record.get("text") != sentence.text:
+            raise DataError(
+                f"{where}: the text differs from that of {sentence.where} ({sentence.text[:40]!r}); both files must "
+                "have the same texts."
+            )
+        first_at = {start: place for place, (start, _) in enumerate(sentence.units)}
+        last_at = {end: place for place, (_, end) in enumerate(sentence.units)}
+        spans: list[Span] = []
+        for start, end, label in span_values(record, where):
+            if start not in first_at or end not in last_at:
+                raise DataError(f"{where}: the span {start}:{end} does not begin and end where units of the gold do.")
+            spans.append(Span(first_at[start], last_at[end] + 1, label))
+        if gold.kind == "entities":
+            found.append(tuple(tags_of(spans, len(sentence.units))))
+        elif [(span.first, span.last) for span in spans] == [(n, n + 1) for n in range(len(sentence.units))]:
+            found.append(tuple(span.label for span in spans))
+        else:
+            raise DataError(f"{where}: each word of the gold needs one class, in order.")
     return found

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.suggest import did_you_mean
-from spanwise.tasks.tables import Row, read_table
+from spanwise.tasks.guess import text_looks_like
+from spanwise.tasks.tables import Row, parsed, read_table
 from spanwise.tasks.tagging.columns import (
     CONLLU,
     Block,
@@ -56,6 +57,7 @@ class TaggedData:
     sentences: tuple[Sentence, ...]
     level: Level
     kind: Kind
+    num_dropped: int = 0  # sentences left out under errors="repair"
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -69,18 +71,22 @@ def read_tagged(
     word_column: int | None = None,
     level: Level | None = None,
     kind: Kind | None = None,
+    errors: str = "strict",
 ) -> TaggedData:
     """Read CoNLL columns, CoNLL-U, a file of characters, or JSON (lines).
 
     column: where the tags stand: a number from 0, or "upos", "xpos", "deprel" of CoNLL-U; None: the last column that
     holds entity tags, else the last (CoNLL-U: upos). JSON objects have `tokens` (or `words`) and `tags`, or `text` and
     `spans` of `start`, `end`, `label`. level, kind: None: as found. Files read for prediction may lack tags.
+    With `errors="repair"` malformed sentences are left out and counted.
 
     Raises: DataError naming file and line.
     """
     if plain_suffix(path) in (".json", ".jsonl", ".ndjson"):
-        return _from_objects(path, purpose, level, kind)
+        return _from_objects(path, purpose, level, kind, errors)
     lines = read_lines(path)
+    if text_looks_like("\n".join(lines[:300])) not in (None, "tagging"):
+        raise DataError(f"{path}: this is no file of tags, which has one token a line.")
     tabs = any("\t" in line for line in lines if not line.startswith("#"))
     blocks, width = blocks_of(lines, tabs=tabs)
     if not blocks:
@@ -90,12 +96,20 @@ def read_tagged(
         bare = [_units([line.cells[0] for line in b.lines], (), level, _where(path, b)) for b in blocks]
         return TaggedData(source=str(path), sentences=tuple(bare), level=level or "words", kind=kind or "entities")
     if is_conllu(blocks, width):
-        sentences = _conllu(blocks, column, str(path))
+        sentences, num_dropped = _conllu(blocks, column, str(path), errors)
         found_level: Level = "words"
     else:
         found_level = level or ("characters" if holds_characters(blocks) else "words")
-        sentences = _columns(blocks, width, column, word_column, found_level, str(path))
-    return TaggedData(source=str(path), sentences=tuple(sentences), level=found_level, kind=kind or kind_of(sentences))
+        sentences, num_dropped = _columns(blocks, width, column, word_column, found_level, str(path), errors)
+    if not sentences:
+        raise DataError(f"{path}: no sentence in it.")
+    return TaggedData(
+        source=str(path),
+        sentences=tuple(sentences),
+        level=found_level,
+        kind=kind or kind_of(sentences),
+        num_dropped=num_dropped,
+    )
 
 
 def kind_of(sentences: Sequence[Sentence]) -> Kind:
@@ -105,8 +119,14 @@ def kind_of(sentences: Sequence[Sentence]) -> Kind:
 
 
 def _columns(
-    blocks: Sequence[Block], width: int, column: str | None, word_column: int | None, level: Level, source: str
-) -> list[Sentence]:
+    blocks: Sequence[Block],
+    width: int,
+    column: str | None,
+    word_column: int | None,
+    level: Level,
+    source: str,
+    errors: str,
+) -> tuple[list[Sentence], int]:
     word, tag = find_columns(blocks, width)
     word = word_column if word_column is not None else word
     if column is not None:
@@ -115,19 +135,32 @@ def _columns(
                 f"task.column {column!r} is a name of CoNLL-U, which {source} is not; give a number from 0."
             )
         tag = int(column)
-    for block in blocks:
+
+    def checked(block: Block) -> Block:
         for line in block.lines:
             if len(line.cells) <= max(word, tag) or not line.cells[tag].strip():
                 raise DataError(
                     f"{source}, line {line.number}: {len(line.cells)} columns ({' | '.join(line.cells)[:60]}); the tag "
                     f"was expected in column {tag}, counted from 0."
                 )
-    words = without_language([[line.cells[word] for line in block.lines] for block in blocks])
-    tags = [tuple(line.cells[tag].strip() for line in block.lines) for block in blocks]
-    return [
+            if not line.cells[word]:
+                raise DataError(f"{source}, line {line.number}: the word in column {word}, counted from 0, is empty.")
+        return block
+
+    kept, num_dropped = parsed(blocks, checked, errors)
+    words = without_language([[line.cells[word] for line in block.lines] for block in kept])
+    num_texts = sum(" " in unit.strip() for units in words for unit in units)
+    if num_texts > sum(map(len, words)) / 2:
+        raise DataError(
+            f"{source}: column {word}, counted from 0, holds texts of several words; a file of tags has one word a "
+            "line."
+        )
+    tags = [tuple(line.cells[tag].strip() for line in block.lines) for block in kept]
+    sentences = [
         _units(units, found, level, _where(source, block))
-        for units, found, block in zip(words, tags, blocks, strict=True)
+        for units, found, block in zip(words, tags, kept, strict=True)
     ]
+    return sentences, num_dropped
 
 
 def _where(source: str | Path, block: Block) -> str:
@@ -141,19 +174,20 @@ def _units(units: Sequence[str], tags: tuple[str, ...], level: Level | None, whe
     return _joined(units, tags, where)
 
 
-def _conllu(blocks: Sequence[Block], column: str | None, source: str) -> list[Sentence]:
+def _conllu(blocks: Sequence[Block], column: str | None, source: str, errors: str) -> tuple[list[Sentence], int]:
     name = column or "upos"
     if not name.isdigit() and name not in CONLLU:
         raise ConfigError(f"CoNLL-U has no column {name!r}; it has {', '.join(CONLLU)}.{did_you_mean(name, CONLLU)}")
     place = int(name) if name.isdigit() else CONLLU[name]
     if not 0 < place < 10:
         raise ConfigError(f"CoNLL-U has no column {place} of tags; it has 1 to 9.")
-    found = []
-    for block in blocks:
+
+    def sentence(block: Block) -> list[Sentence]:
         words, tags, blanks = conllu_words(block, place, source)
-        if words:
-            found.append(_joined(words, tuple(tags), _where(source, block), blanks))
-    return found
+        return [_joined(words, tuple(tags), _where(source, block), blanks)] if words else []
+
+    found, num_dropped = parsed(blocks, sentence, errors)
+    return [one for some in found for one in some], num_dropped
 
 
 def _joined(words: Sequence[str], tags: tuple[str, ...], where: str, blanks: Sequence[bool] | None = None) -> Sentence:
@@ -169,15 +203,18 @@ def _joined(words: Sequence[str], tags: tuple[str, ...], where: str, blanks: Seq
     return Sentence("".join(pieces), tuple(units), tags, where)
 
 
-def _from_objects(path: str | Path, purpose: Purpose, level: Level | None, kind: Kind | None) -> TaggedData:
-    table = read_table(path)
-    sentences = [_from_object(row, purpose) for row in table.rows]
+def _from_objects(
+    path: str | Path, purpose: Purpose, level: Level | None, kind: Kind | None, errors: str
+) -> TaggedData:
+    table = read_table(path, errors=errors)
+    sentences, num_dropped = parsed(table.rows, lambda row: _from_object(row, purpose), errors)
     by_character = "text" in table.rows[0].values
     return TaggedData(
         source=table.source,
         sentences=tuple(sentences),
         level=level or ("characters" if by_character else "words"),
         kind=kind or ("entities" if by_character else kind_of(sentences)),
+        num_dropped=num_dropped,
     )
 
 
@@ -202,18 +239,25 @@ def _from_object(row: Row, purpose: Purpose) -> Sentence:
     return _joined(words, tuple(tags), row.where)
 
 
-def _checked_spans(values: Mapping[str, Any], text: str, where: str) -> list[Span]:
+def span_values(values: Mapping[str, Any], where: str) -> list[tuple[int, int, str]]:
+    """Start, end and label of each span of an object. Raises: DataError for what is none."""
     listed = next((values[name] for name in ("spans", "entities") if name in values), None)
     if not isinstance(listed, list):
         raise DataError(f"{where}: a list 'spans' of objects with 'start', 'end' and 'label' is missing.")
-    spans = []
+    found = []
     for entry in listed:
-        found: list[Any] = []
+        parts: list[Any] = []
         if isinstance(entry, Mapping):
-            found = [entry.get(name) for name in ("start", "end", "label")]
-        if [type(value) for value in found] != [int, int, str]:
+            parts = [entry.get(name) for name in ("start", "end", "label")]
+        if [type(value) for value in parts] != [int, int, str] or not parts[2].strip():
             raise DataError(f"{where}: a span needs 'start', 'end' and 'label', got {str(entry)[:60]}.")
-        start, end, label = found
+        found.append((parts[0], parts[1], parts[2]))
+    return found
+
+
+def _checked_spans(values: Mapping[str, Any], text: str, where: str) -> list[Span]:
+    spans = []
+    for start, end, label in span_values(values, where):
         if not 0 <= start < end <= len(text):
             raise DataError(f"{where}: the span {start}:{end} is empty or outside the text of {len(text)} characters.")
         spans.append(Span(start, end, label))

@@ -72,7 +72,13 @@ class Tagging:
     def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> TaggedData:
         """Raises: DataError naming file and line; also where a model of entities gets word classes, or the reverse."""
         found = read_tagged(
-            path, purpose=purpose, column=self.column, word_column=self.word_column, level=self.level, kind=self.kind
+            path,
+            purpose=purpose,
+            column=self.column,
+            word_column=self.word_column,
+            level=self.level,
+            kind=self.kind,
+            errors=errors,
         )
         tags = {tag for sentence in found.sentences for tag in sentence.tags}
         if purpose != "predict" and self.kind == "entities" and kind_of(found.sentences) != "entities":
@@ -137,6 +143,8 @@ class Tagging:
                 f"{features.num_unreached:,} spans ({100 * share:.1f} %) begin or end inside a piece: no model of this "
                 "vocabulary can find their exact borders"
             )
+        if data.num_dropped:
+            lines.append(f"{data.num_dropped:,} sentences are left out: malformed")
         return lines
 
     def facts(self) -> list[str]:
@@ -165,13 +173,26 @@ class Tagging:
     def score(self, data: TaggedData, predictions: TagPredictions) -> dict[str, Any]:
         """Of entities F1, precision, recall, macro F1 and those of each type; of classes accuracy and macro F1. Files
         of characters also give `char_accuracy` and `char_macro_f1`."""
-        return _scores(data, predictions.tags)
+        scores = _scores(data, predictions.tags)
+        number = self._num_unknown(data)
+        return {**scores, "num_unknown_labels": number} if number else scores
+
+    def _num_unknown(self, data: TaggedData) -> int:
+        """Gold entities or words of a type that the model does not have."""
+        if data.kind == "classes":
+            return sum(tag not in self.labels for sentence in data.sentences for tag in sentence.tags)
+        known = {name[2:] for name in self.labels}
+        return sum(number for name, number in _types(data).items() if name not in known)
 
     def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+        unknown = scores.get("num_unknown_labels", 0)
+        scores = {name: value for name, value in scores.items() if name != "num_unknown_labels"}
+        lost = (f"{unknown:,} gold tags are of a type that the model does not know; they count as missed.",)
         if "f1" not in scores:
             return ScoreTable(
                 columns=("metric", "score"),
                 rows=tuple((name.replace("_", " "), f"{value:.2f}") for name, value in scores.items()),
+                notes=lost if unknown else (),
             )
         keys = ("precision", "recall", "f1")
         rows = [("all", *(f"{scores[key]:.2f}" for key in keys))]
@@ -182,13 +203,15 @@ class Tagging:
         ]
         rest = {name: value for name, value in scores.items() if name not in keys and not isinstance(value, Mapping)}
         notes = tuple(f"{name.replace('_', ' ')} {value:.2f}" for name, value in rest.items())
-        return ScoreTable(columns=("type", "precision", "recall", "F1"), rows=tuple(rows), notes=notes)
+        return ScoreTable(
+            columns=("type", "precision", "recall", "F1"), rows=tuple(rows), notes=notes + (lost if unknown else ())
+        )
 
     def prediction_files(self, predictions: TagPredictions) -> Mapping[str, Any]:
         return predictions.files()
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
-        """Score a file of units and tags (the last column), sentence by sentence."""
+        """Score a file of units and tags (the last column) or a JSON list of texts and spans, sentence by sentence."""
         gold = self.read(data, purpose="score")
         return FileScores(scores=_scores(gold, read_tags(predictions, gold)))
 
