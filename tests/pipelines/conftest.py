@@ -187,3 +187,26 @@ def causal_model_folder(causal_oracle, tiny_text, tmp_path_factory):
     causal_oracle(tokenizer.vocab_size).save_pretrained(folder)
     tokenizer.save(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def discriminator_oracle(vocabulary_folder):
+    """ELECTRA's discriminator with random weights in transformers, drawn large."""
+    from transformers import ElectraConfig, ElectraForPreTraining
+
+    num_tokens = len((vocabulary_folder / "vocab.txt").read_text(encoding="utf-8").split())
+    torch.manual_seed(0)
+    sizes = {"vocab_size": num_tokens, "embedding_size": 16, "max_position_embeddings": 24}
+    model = ElectraForPreTraining(ElectraConfig(**{**CONFIG, **sizes})).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.2 * torch.randn(parameter.shape)
+    return model
+
+
+@pytest.fixture(scope="session")
+def discriminator_folder(discriminator_oracle, vocabulary_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("discriminator")
+    discriminator_oracle.save_pretrained(folder)
+    Tokenizer.load(vocabulary_folder).save(folder)
+    return folder

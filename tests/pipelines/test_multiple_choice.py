@@ -44,3 +44,16 @@ def test_long_passages_are_cut_and_counted_or_refused(model):
 def test_the_input_that_is_none_is_named(model, wrong):
     with pytest.raises(InputError, match="input 1"):
         spanwise.pipeline("multiple-choice", model=model)([ITEM, wrong])
+
+
+def test_a_causal_model_chooses_in_its_own_layout(causal_model_folder, tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_text("\n".join(json.dumps({**ITEM, "answer": answer}) for answer in (0, 1)))
+    changes = ["training.max_steps=2", "training.precision=fp32"]
+    run = finetune(
+        "multiple-choice", model=causal_model_folder, train=path, out=tmp_path / "r", recipe="gpt-1", overrides=changes
+    )
+    choose = spanwise.pipeline("multiple-choice", model=run.final)
+    found = choose([ITEM, {**ITEM, "context": "The old river ran. " * 20}])
+    assert sum(found[0]["scores"]) == pytest.approx(1) and found[0]["num_dropped_tokens"] == 0
+    assert found[1]["num_dropped_tokens"] > 40 and len(found[1]["scores"]) == 3

@@ -62,3 +62,24 @@ def test_pairs_are_asked_for_by_a_model_of_pairs(models):
         spanwise.pipeline("text-classification", model=models["single"][0])({"text": "a", "text_pair": "b"})
     with pytest.raises(InputError, match="input 0: a text or"):
         classify([3])
+
+
+def test_a_causal_model_of_pairs_adds_both_orders_and_says_what_it_did_not_read(causal_model_folder, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    rows = [("the river", "a bridge", "4.5"), ("the bells", "bread", "1.5")]
+    path.write_text("sentence1\tsentence2\tscore\n" + "".join("\t".join(row) + "\n" for row in rows))
+    changes = ["training.max_steps=2", "training.precision=fp32"]
+    run = finetune(
+        "classification", model=causal_model_folder, train=path, out=tmp_path / "r", recipe="gpt-1", overrides=changes
+    )
+    like = spanwise.pipeline("text-classification", model=run.final)
+    one, other = like([{"text": a, "text_pair": b} for a, b in (("the river", "bread"), ("bread", "the river"))])
+    assert one["value"] == pytest.approx(other["value"], abs=1e-5)  # the order plays no part
+    assert one["num_windows"] == 1 and one["num_dropped_tokens"] == 0
+    long = {"text": "the old river " * 30, "text_pair": "bread"}
+    assert like(long)["num_dropped_tokens"] > 40
+    assert spanwise.pipeline("text-classification", model=run.final, on_overflow="windows")(long)["num_windows"] > 2
+    with pytest.raises(DataError, match="and at most 40 fit"):
+        spanwise.pipeline("text-classification", model=run.final, on_overflow="error")(long)
+    written = spanwise.pipeline("text-generation", model=run.final)("the old river", max_new_tokens=3)
+    assert written["num_tokens"] == 3  # it goes on guessing the next token

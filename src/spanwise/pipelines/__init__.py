@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from spanwise.errors import ConfigError
@@ -18,6 +20,8 @@ _PIPELINES = {
     "multiple-choice": "spanwise.pipelines.multiple_choice:MultipleChoicePipeline",
     "fill-mask": "spanwise.pipelines.fill_mask:FillMaskPipeline",
     "coreference": "spanwise.pipelines.coreference:CoreferencePipeline",
+    "replaced-tokens": "spanwise.pipelines.replaced_tokens:ReplacedTokensPipeline",
+    "span-embedding": "spanwise.pipelines.span_embedding:SpanEmbeddingPipeline",
     "text-generation": "spanwise.pipelines.text_generation:TextGenerationPipeline",
 }
 
@@ -28,7 +32,8 @@ def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any
     `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
     options are those of the pipeline's class.
 
-    Raises: ConfigError for an unknown task or without a model; CheckpointError for a model that cannot do the task.
+    Raises: ConfigError for an unknown task or option, or without a model; CheckpointError for a model that cannot do
+    the task.
     """
     if task not in _PIPELINES:
         known = ", ".join(_PIPELINES)
@@ -36,4 +41,14 @@ def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any
     if model is None:
         raise ConfigError(f"pipeline {task!r} needs a model: pass model=FOLDER (nothing is downloaded by default).")
     module, _, cls = _PIPELINES[task].partition(":")
-    return getattr(importlib.import_module(module), cls)(model=model, tokenizer=tokenizer, **options)
+    found = getattr(importlib.import_module(module), cls)
+    taken = inspect.signature(found).parameters
+    if not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in taken.values()):
+        _refuse_unknown(task, options, [name for name in taken if name not in ("model", "tokenizer")])
+    return found(model=model, tokenizer=tokenizer, **options)
+
+
+def _refuse_unknown(task: str, options: Iterable[str], names: list[str]) -> None:
+    for name in options:
+        if name not in names:
+            raise ConfigError(f"{task} has no option {name!r}; it has {', '.join(names)}.{did_you_mean(name, names)}")

@@ -1,0 +1,237 @@
+"""Vectors for spans of a text: `spanwise.pipeline("span-embedding", model=FOLDER)({"text": ..., "spans": [[0, 3]]})`.
+
+| kind | vector of a span | length |
+|---|---|---|
+| boundary | hidden states of its first and its last piece, side by side | 2D |
+| mean | mean of the hidden states of its pieces | D |
+| boundary+width | boundary, and the embedding of its width that a coreference model has learned | 2D + P |
+
+Letters: n spans of one text, D hidden size, P size of a width embedding.
+Source: Joshi et al. 2020 (SpanBERT), section 2.2 (a span is what its boundaries say); Lee et al. 2017, section 4, for
+boundary and width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanwise.errors import CheckpointError
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.pipelines.given import OptionError, option_values
+from spanwise.pipelines.several import InputError, answer_all, chosen_overflow
+from spanwise.pipelines.windowed import WindowReader, open_checkpoint
+from spanwise.runtime.device import Precision
+from spanwise.runtime.suggest import did_you_mean
+from spanwise.tasks.windows import token_range
+from spanwise.text.tokenizers import Encoding
+
+Kind = Literal["boundary", "mean", "boundary+width"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+WIDTHS = "spans.width.weight"  # of a coreference head
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingOptions:
+    """The options of a call: what a vector is made of, and what is done with a text longer than the model reads
+    ("windows", "error")."""
+
+    kind: str = "boundary"
+    on_overflow: str = "windows"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise OptionError(f"kind {self.kind!r} is not here; kinds are {', '.join(KINDS)}.{_nearest(self.kind)}")
+        chosen_overflow(self.on_overflow, "windows", ("windows", "error"))
+
+
+def _nearest(kind: object) -> str:
+    return did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
+
+
+_OPTIONS = tuple(EmbeddingOptions.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A text with its spans: characters as asked for, and the half-open range of pieces that each is read by."""
+
+    text: str
+    encoding: Encoding
+    spans: list[tuple[int, int]]
+    pieces: list[tuple[int, int]]
+
+
+class SpanEmbeddingPipeline:
+    """`embed({"text": text, "spans": [[0, 3], [10, 14]]})` -> `{"embeddings", "spans", "num_windows",
+    "num_dropped_tokens"}`.
+
+    `model` is a folder or hub id of any encoder, `tokenizer` another folder or a `Tokenizer`. The options of a call
+    (see `EmbeddingOptions`) can be given here as new defaults. "boundary+width" needs a model that was fine-tuned for
+    coreference; the others take any.
+
+    Raises: CheckpointError where that kind is asked for and the model has no embedding of widths.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any = None,
+        *,
+        device: str | int | None = None,
+        precision: Precision = "fp32",
+        **options: Any,
+    ) -> None:
+        self._defaults = option_values(options, _OPTIONS, (), "span-embedding")
+        chosen = EmbeddingOptions(**self._defaults)
+        checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
+        self._checkpoint = checkpoint
+        self._widths_WP = checkpoint.heads.get("coref", {}).get(WIDTHS)
+        self._check(chosen)
+        self.reader = WindowReader(checkpoint, self.tokenizer, device, precision)
+
+    def __call__(self, inputs: Any, **options: Any) -> Any:
+        """Vectors for `{"text", "spans"}`, for a list of such, or for a generator of them (answers then come as one).
+
+        A span is `[start, end]` or `{"start", "end"}`, half-open characters of the text. The answer has `embeddings`, a
+        float32 array with a row for each span, in order, and `spans`: where each was read. A span that begins or ends
+        inside a piece is read from whole pieces: `start` and `end` then lie further out and `is_snapped` is true.
+        `num_pieces` is its length; widths beyond those that a coreference model knows count as its greatest
+        (`is_width_cut`). Of a long text each span is read in the window that shows most around it; `num_windows` are
+        those that were read.
+
+        Raises: InputError (a DataError and ValueError) naming the input and the span that lies outside its text, is
+        empty, has nothing that the tokenizer keeps, or is longer than the model reads; OptionError for an option.
+        """
+        given = option_values(options, _OPTIONS, (), "span-embedding")
+        chosen = EmbeddingOptions(**{**self._defaults, **given})
+        self._check(chosen)
+        return answer_all(
+            inputs, lambda item: self._parse(item, chosen.on_overflow), lambda items: self._embed(items, chosen.kind)
+        )
+
+    def _check(self, options: EmbeddingOptions) -> None:
+        if options.kind == "boundary+width" and self._widths_WP is None:
+            raise CheckpointError(_no_widths(self._checkpoint))
+
+    def _parse(self, item: Any, on_overflow: str) -> _Asked:
+        if not isinstance(item, Mapping) or set(item) != {"text", "spans"}:
+            raise InputError(f"{{'text', 'spans'}} was expected, got {type(item).__name__} {str(item)[:60]!r}.")
+        text = self.reader.checked("'text'", item["text"])
+        given = item["spans"]
+        if isinstance(given, str | Mapping) or not isinstance(given, Sequence | np.ndarray):
+            raise InputError(f"'spans' is a {type(given).__name__}; a list of [start, end] was expected.")
+        spans = [_span(number, span, text) for number, span in enumerate(given)]
+        (encoding,) = self.reader.encode([text])
+        self.reader.windows(len(encoding.ids), on_overflow=on_overflow)
+        pieces = []
+        for number, (start, end) in enumerate(spans):
+            found = token_range(encoding.offsets, start, end)
+            if found is None:
+                raise InputError(
+                    f"span {number} [{start}, {end}] is {text[start:end]!r}, of which the tokenizer keeps nothing."
+                )
+            if found[1] - found[0] > self.reader.capacity:
+                raise InputError(
+                    f"span {number} [{start}, {end}] has {found[1] - found[0]:,} pieces, and the model reads "
+                    f"{self.reader.capacity:,} at a time; part it."
+                )
+            pieces.append(found)
+        return _Asked(text, encoding, spans, pieces)
+
+    def _embed(self, items: list[_Asked], kind: str) -> list[dict[str, Any]]:
+        plans = [_plan(self.reader, len(item.encoding.ids), item.pieces) for item in items]
+        windows = [
+            item.encoding.ids[first:last] for item, plan in zip(items, plans, strict=True) for first, last in plan
+        ]
+        hidden = self.reader.read(windows)
+        answers = []
+        for item, plan in zip(items, plans, strict=True):
+            rows = np.zeros((len(item.spans), self._size(kind)), dtype=np.float32)
+            for (begin, _), numbers in plan.items():
+                states_nD = next(hidden)
+                for number in numbers:
+                    first, last = item.pieces[number]
+                    rows[number] = self._vector(states_nD[first - begin : last - begin], kind).cpu().numpy()
+            spans = [self._told(item, number, kind) for number in range(len(item.spans))]
+            answers.append({"embeddings": rows, "spans": spans, "num_windows": len(plan), "num_dropped_tokens": 0})
+        return answers
+
+    def _size(self, kind: str) -> int:
+        size = self.reader.encoder.config.hidden_size
+        if kind == "mean":
+            return size
+        return 2 * size + (self._widths_WP.shape[1] if kind == "boundary+width" and self._widths_WP is not None else 0)
+
+    def _vector(self, states_nD: Tensor, kind: str) -> Tensor:
+        if kind == "mean":
+            return states_nD.mean(0)
+        parts = [states_nD[0], states_nD[-1]]
+        if kind == "boundary+width":
+            assert self._widths_WP is not None  # asked before
+            parts.append(self._widths_WP[min(len(states_nD), len(self._widths_WP)) - 1].to(states_nD.device))
+        return torch.cat(parts)
+
+    def _told(self, item: _Asked, number: int, kind: str) -> dict[str, Any]:
+        (start, end), (first, last) = item.spans[number], item.pieces[number]
+        covered = item.encoding.offsets[first:last]
+        begin, stop = min(start, int(covered[:, 0].min())), max(end, int(covered[:, 1].max()))
+        told = {
+            "start": begin,
+            "end": stop,
+            "text": item.text[begin:stop],
+            "is_snapped": (begin, stop) != (start, end),
+            "num_pieces": last - first,
+        }
+        if kind == "boundary+width" and self._widths_WP is not None:
+            told["is_width_cut"] = last - first > len(self._widths_WP)
+        return told
+
+
+def _plan(reader: WindowReader, num_tokens: int, pieces: list[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
+    """Which windows of a text are read, and for which of its spans; a span that no window holds gets its own."""
+    windows = reader.windows(num_tokens).tolist()
+    plan: dict[tuple[int, int], list[int]] = {}
+    for number, (first, last) in enumerate(pieces):
+        context = {
+            (begin, stop): min(first - begin, stop - last) + 0.01 * (stop - begin)
+            for begin, stop in windows
+            if begin <= first and last <= stop
+        }
+        if context:
+            best = max(context, key=lambda window: context[window])
+        else:
+            begin = min(max(0, first - (reader.capacity - (last - first)) // 2), num_tokens - reader.capacity)
+            best = (begin, begin + reader.capacity)
+        plan.setdefault(best, []).append(number)
+    return plan
+
+
+def _span(number: int, span: Any, text: str) -> tuple[int, int]:
+    """Raises: InputError for what is no span of the text."""
+    if isinstance(span, Mapping):
+        span = [span.get("start"), span.get("end")]
+    values = list(span) if isinstance(span, Sequence | np.ndarray) and not isinstance(span, str) else []
+    if len(values) != 2 or not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in values):
+        raise InputError(f"span {number} is {str(span)[:40]!r}; [start, end] in characters was expected.")
+    start, end = map(int, values)
+    if not 0 <= start <= end <= len(text):
+        raise InputError(
+            f"span {number} [{start}, {end}] lies outside its text of {len(text):,} characters; start and end count "
+            "characters from 0, the end not included."
+        )
+    if start == end:
+        raise InputError(f"span {number} [{start}, {end}] is empty; its end is not included.")
+    return start, end
+
+
+def _no_widths(checkpoint: Checkpoint) -> str:
+    return (
+        f"{checkpoint.folder} ({checkpoint.source_class}) has no embedding of widths, which a coreference head has: "
+        "fine-tune it (spanwise finetune coref), or take kind='boundary' or 'mean'."
+    )
