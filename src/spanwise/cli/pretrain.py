@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from spanwise.cli.budget import format_seconds, parse_budget
 from spanwise.cli.changes import read_changes, resume_command
 from spanwise.cli.console import print_json, say
+from spanwise.cli.processes import is_leader, is_one_of_several, launch_again
 
 Files = Annotated[list[Path] | None, Parameter(consume_multiple=True)]
 
@@ -38,9 +39,10 @@ def pretrain(
     text_field: str = "text",
     language: str = "en",
     device: str | None = None,
+    processes: int = 1,
     tensorboard: bool = False,
     json: bool = False,
-) -> None:
+) -> int:
     """Pre-train a recipe. Give --data STORE, or --text FILES to learn the vocabulary and make the store first.
 
     Ctrl-C saves and ends with status 75; the same command with --resume goes on, bit for bit on CPU.
@@ -90,12 +92,17 @@ def pretrain(
         Of --text, for splitting sentences: en, ko, ...
     device
         cpu, cuda or cuda:1. Default: a GPU where there is one.
+    processes
+        Share each step among so many processes of this machine: on a CPU one a core, each with one thread, is faster
+        than one process with as many threads; on GPUs one each. On several machines, start this command by torchrun.
     tensorboard
         Write TensorBoard files too.
     json
         Print one JSON object at the end, progress to standard error.
     """
     seconds = None if budget is None else parse_budget(budget)
+    if processes != 1 and not is_one_of_several():
+        return launch_again(processes)
     from spanwise.pretraining.run import pretrain as run_pretraining
     from spanwise.recipes import find
     from spanwise.runtime.progress import RunLog
@@ -124,13 +131,16 @@ def pretrain(
         device=device,
         resume_command=resume_command(),
     )
+    if not is_leader():
+        return 0
     if json:
         print_json(training_record(result))
-        return
+        return 0
     say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
     final = quote(str(result.final))
     say(f"Next: spanwise show masks --text '...' --span 1:3 --model {final}")
     say(f"      spanwise finetune qa --model {final} --train FILE --dev FILE --out RUN")
+    return 0
 
 
 def training_record(result) -> dict:

@@ -6,6 +6,7 @@ same call with `resume=True` finds what is there and goes on bit for bit.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -45,6 +46,7 @@ from spanwise.pretraining.system import (
     validation_source,
 )
 from spanwise.runtime.device import choose_device, resolve_precision
+from spanwise.runtime.distributed import Group, joined
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
@@ -111,7 +113,8 @@ def pretrain(
     `init` a Hugging Face folder of any family to go on from, whose tokenizer and shape replace the recipe's. Its
     vocabulary grows by `add_tokens` (a list, or a file with one a line; `token_rows` says where their embeddings
     start), and with `longer_positions` its position table grows to the recipe's `encoder.max_positions`. `budget` is in
-    seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes.
+    seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes. Started as
+    several processes (torchrun, or `spanwise pretrain --processes`), all call this alike and share each step's packs.
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
@@ -127,8 +130,14 @@ def pretrain(
     for paths in () if resume else (text, valid):  # before a wrong name leaves a run folder behind
         if paths is not None and not (isinstance(paths, str | Path) and Path(paths).is_dir()):
             corpus_files(paths)
-    with claim_run_folder(out, resume=resume) as folder:
-        log = log or RunLog(out)
+    with joined() as group, contextlib.ExitStack() as stack:
+        is_leader = group is None or group.world.is_leader
+        log = log or RunLog(out) if is_leader else RunLog(None)
+        folder = stack.enter_context(claim_run_folder(out, resume=resume)) if is_leader else RunFolder(Path(out))
+        if group is not None:
+            check_processes(recipe, group)
+            if not is_leader:
+                group.gather(None)  # the leader has made what was missing
         ready = make_ready(
             recipe,
             folder,
@@ -141,9 +150,11 @@ def pretrain(
             corpus=corpus,
             log=log,
         )
-        if not folder.plan.exists():  # a refused resume must leave the first record
+        if is_leader and not folder.plan.exists():  # a refused resume must leave the first record
             write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
             write_text_atomic(folder.path / MASKS_NAME, _json(mask_record(ready.source.masked_step(0))))
+        if group is not None and is_leader:
+            group.gather(None)
         return train(
             ready.model,
             ready.source,
@@ -157,6 +168,21 @@ def pretrain(
             device=device,
             flops_per_token=flops_per_token(ready),
             resume_command=resume_command,
+            group=group,
+        )
+
+
+def check_processes(recipe: PretrainingRecipe, group: Group) -> None:
+    """Every process needs a pack of each step. Raises: ConfigError."""
+    batch, size = recipe.batch, group.world.size
+    if batch.packs_per_step < size:
+        room = batch.tokens_per_step // size
+        cure = f"--set batch.max_tokens={room}"
+        if room < recipe.format.max_length:
+            cure = f"--set batch.tokens_per_step={recipe.format.max_length * size} or fewer processes"
+        raise ConfigError(
+            f"a step of {batch.tokens_per_step:,} tokens is {batch.packs_per_step} pack(s) of {batch.max_tokens:,}, "
+            f"too few for {size} processes; use {cure}."
         )
 
 

@@ -111,14 +111,15 @@ class PretrainingSource:
         """Return the number of packs of an epoch; it differs a little from epoch to epoch."""
         return len(self._epoch(epoch).borders) - 1
 
-    def step(self, index: int) -> list[Batch]:
-        """Return the packs of one step."""
-        return [self.collator.batch(masked) for masked in self.masked_step(index)]
+    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
+        """Return the packs of one step, or of several processes' shares the one of process `rank`."""
+        return [self.collator.batch(masked) for masked in self.masked_step(index, rank, num_ranks)]
 
-    def masked_step(self, index: int) -> list[Masked]:
+    def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]:
         """Return the packs of one step before they become tensors: what pictures and counts are made of."""
         first = index * self.packs_per_step
-        return [self._masked(*self._place(pack)) for pack in range(first, first + self.packs_per_step)]
+        packs = range(first + rank, first + self.packs_per_step, num_ranks)
+        return [self._masked(*self._place(pack)) for pack in packs]
 
     def position(self, index: int) -> dict[str, float | int]:
         """Return where step `index` begins: epochs passed (as a fraction) and tokens passed."""

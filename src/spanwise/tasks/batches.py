@@ -40,8 +40,8 @@ class EpochBatches:
         self._epoch = -1
         self._order_W = np.zeros(0, dtype=np.int64)
 
-    def step(self, index: int) -> list[Batch]:
-        """The packs of step `index`, counted from 0 over all epochs."""
+    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
+        """The packs of step `index`, counted from 0 over all epochs, or of several processes' shares that of `rank`."""
         epoch, place = divmod(index, self.steps_per_epoch)
         if epoch != self._epoch:
             given = self._all
@@ -50,7 +50,8 @@ class EpochBatches:
             self._order_W, self._epoch = permutation(self.seed, epoch, len(self._lengths_W)), epoch
         rows = self._order_W[place * self.batch_size : (place + 1) * self.batch_size]
         pack_tokens = max(self.pack_tokens, int(self._lengths_W.max()))  # a single long example still makes a pack
-        return [self.features.assemble(part) for part in _cut(rows, self._lengths_W, pack_tokens)]
+        packs = _cut(rows, self._lengths_W, pack_tokens)[rank::num_ranks]
+        return [self.features.assemble(part) for part in packs]
 
     def position(self, index: int) -> dict[str, float]:
         return {"epoch": index / self.steps_per_epoch}

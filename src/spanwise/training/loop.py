@@ -6,10 +6,11 @@ checkpoint and, on the same machine with the same threads, computes the very sam
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import CheckpointError, InterruptedAndSaved
 from spanwise.runtime.device import choose_device, numerics_fingerprint, resolve_precision
+from spanwise.runtime.distributed import Group
 from spanwise.runtime.files import atomic_folder, require_free_space, verify_folder, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.progress import RunLog
@@ -36,6 +38,7 @@ from spanwise.training.checkpoint import (
 )
 from spanwise.training.optim import build_optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
+from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.step import BadNumbers, StepSums, Updater
 from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
@@ -49,8 +52,9 @@ _BYTES_A_PARAMETER = 3 * 12  # weights and two moments in float32; two checkpoin
 class BatchSource(Protocol):
     """The data of a run as pure functions of the step; index 0 is the first step."""
 
-    def step(self, index: int) -> list[Batch]:
-        """The S packs of one step."""
+    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
+        """The packs of one step; of several processes that share them, those of process `rank`: pack k where
+        k modulo `num_ranks` is `rank`."""
         ...
 
     def position(self, index: int) -> dict[str, Any]:
@@ -102,6 +106,7 @@ def train(
     resume_command: str = "",
     prefetch_depth: int = 2,
     stop_early: Callable[[], str | None] | None = None,
+    group: Group | None = None,
 ) -> TrainingResult:
     """Train `model` in place to the end of the plan and commit `run_folder/final`.
 
@@ -110,22 +115,37 @@ def train(
     `eval_every` steps and at the end. `identity` is what a resumed run must share (recipe record, store and tokenizer
     hash); the options are added to it. `flops_per_token` are the model's own operations for one token, forward and
     backward. `stop_early()` is asked after each evaluation between the steps: a reason ends the run there, and the plan
-    records it. With `resume` the newest whole checkpoint is taken, or the run starts where there is none yet.
+    records it. With `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The
+    processes of `group` share the packs of each step; the first of them evaluates, saves and logs.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole
     checkpoint), NumericsError (numbers that are not finite; nothing bad is saved), SpanwiseError (disk),
-    InterruptedAndSaved (SIGINT or SIGTERM; a checkpoint was written).
+    InterruptedAndSaved (SIGINT or SIGTERM; a checkpoint was written), PeerLostError (another process has gone).
     """
-    with claim_run_folder(run_folder, resume=resume) as folder, StopRequested() as stop:
-        loop = _Loop(model, source, options, folder, log or RunLog(run_folder))
+    reducer = SingleProcess() if group is None else SeveralProcesses(group)
+    with share_run_folder(run_folder, reducer, resume=resume) as folder, StopRequested() as stop:
+        log = log or RunLog(run_folder) if reducer.rank == 0 else RunLog(None)
+        loop = _Loop(model, source, options, folder, log, reducer)
         loop.save_model, loop.evaluate_now, loop.stop_early = save_model, evaluate, stop_early
         loop.prepare(dict(identity or {}), device, flops_per_token)
         resumed_from = loop.restore() if resume else None
-        loop.plan = Plan.open(folder.plan, options, source)
+        loop.open_plan()
         try:
             return loop.run(stop, resumed_from, resume_command, prefetch_depth)
         finally:
             loop.log.close()
+
+
+@contextlib.contextmanager
+def share_run_folder(folder: str | Path, reducer: Reducer, *, resume: bool) -> Iterator[RunFolder]:
+    """The leader claims the run folder before any other process looks into it."""
+    if reducer.rank == 0:
+        with claim_run_folder(folder, resume=resume) as claimed:
+            reducer.any(False)
+            yield claimed
+    else:
+        reducer.any(False)
+        yield RunFolder(Path(folder))
 
 
 class _Loop:
@@ -137,9 +157,16 @@ class _Loop:
     stop_early: Callable[[], str | None] | None
 
     def __init__(
-        self, model: nn.Module, source: BatchSource, options: TrainingOptions, folder: RunFolder, log: RunLog
+        self,
+        model: nn.Module,
+        source: BatchSource,
+        options: TrainingOptions,
+        folder: RunFolder,
+        log: RunLog,
+        reducer: Reducer,
     ) -> None:
         self.model, self.source, self.options, self.folder, self.log = model, source, options, folder, log
+        self.reducer = reducer
         self.progress = _Progress()
 
     def prepare(self, identity: dict[str, Any], device: str | None, flops_per_token: float | None) -> None:
@@ -160,6 +187,7 @@ class _Loop:
             seed=options.seed,
             max_grad_norm=options.max_grad_norm,
             timer=self.timer,
+            reducer=self.reducer,
         )
         self.identity = json.loads(json.dumps(identity))
         record = to_record(options)
@@ -173,7 +201,9 @@ class _Loop:
 
     def restore(self) -> int | None:
         """Go back to the newest whole checkpoint; None where the run had not saved any."""
-        found = newest_checkpoint(self.folder.checkpoints, self.log.say)
+        is_leader = self.reducer.rank == 0
+        found = newest_checkpoint(self.folder.checkpoints, self.log.say) if is_leader else None
+        found = self.reducer.leaders(found)
         if found is None:
             self.log.cut_after(-1)
             return None
@@ -182,7 +212,7 @@ class _Loop:
         threads = state["numerics"]["threads"]
         if self.options.threads is None and threads != torch.get_num_threads():
             torch.set_num_threads(threads)  # the number of threads decides the last bits: keep the run's own
-        changed = fingerprint_change(state["numerics"], numerics_fingerprint(self.device, self.precision))
+        changed = fingerprint_change(state["numerics"], self._fingerprint())
         if changed:
             self.log.say(changed)
         load_tensors(path, self.model, self.optimizer)
@@ -195,38 +225,60 @@ class _Loop:
         self.log.say(f"Going on from step {self.progress.step:,} ({path}).")
         return self.progress.step
 
+    def open_plan(self) -> None:
+        """Read or begin the plan; the leader's file is every process's plan."""
+        plan = Plan.open(self.folder.plan, self.options, self.source) if self.reducer.rank == 0 else None
+        lines = self.reducer.leaders(plan.lines if plan else [])
+        self.plan = plan or Plan(None, lines, self.options)
+
+    def _fingerprint(self) -> dict[str, Any]:
+        """What equal bits depend on; one process alone is the rule and isn't mentioned."""
+        several = {"processes": self.reducer.size} if self.reducer.size > 1 else {}
+        return {**numerics_fingerprint(self.device, self.precision), **several}
+
+    def _packs(self, index: int) -> list[Batch]:
+        """The packs of a step that are computed here."""
+        if self.reducer.size == 1:
+            return self.source.step(index)
+        return self.source.step(index, self.reducer.rank, self.reducer.size)
+
     def run(
         self, stop: StopRequested, resumed_from: int | None, resume_command: str, prefetch_depth: int
     ) -> TrainingResult:
         now = self.progress
         self._counted_until = time.perf_counter()
         if self.flops_per_token:  # measured before the clock of the first log line starts
-            self.peak = matmul_peak(str(self.device), self.precision, torch.get_num_threads())
+            peak = matmul_peak(str(self.device), self.precision, torch.get_num_threads())
+            self.peak = sum(self.reducer.told(peak))
         self.timer.take()
         if now.step == 0 and now.evaluated_step is None:
             self._evaluate(first=True)
         elif self._evaluation_is_due() and now.evaluated_step != now.step:
             self._evaluate()
-        with Prefetcher(self.source.step, first=now.step, depth=prefetch_depth) as packs:
+        asked = self.reducer.any  # decisions that depend on a signal or a clock are those of all processes
+        with Prefetcher(self._packs, first=now.step, depth=prefetch_depth) as packs:
             self.model.train()
             while now.step < self.plan.total_after(now.step):
                 self._one_step(packs)
-                if self._evaluation_is_due() and not stop:
+                if self._evaluation_is_due() and not asked(bool(stop)):
                     self._evaluate()
                     self._end_if_asked()
-                if self._saving_is_due() and not stop:
+                if self.reducer.leaders(self._saving_is_due()) and not asked(bool(stop)):
                     self._save()
-                if stop:
+                if asked(bool(stop)):
                     self._leave(resume_command)
                 self._count_seconds()
-                self.plan.revise(now.step, self.clock)
+                if self.options.budget is not None:
+                    self._revise_plan()
         if now.evaluated_step != now.step:
             self._evaluate()
         if self.saved_step != now.step:
             self._save()
-        if stop and not self._final_is_whole():
+        if asked(bool(stop)) and not self.reducer.leaders(self._final_is_whole()):
             self._leave(resume_command)
-        self._commit_final()
+        if self.reducer.rank == 0:
+            self._commit_final()
+        self.reducer.any(False)  # nobody leaves before the model is there
         return TrainingResult(
             steps=now.step,
             tokens=now.tokens,
@@ -237,6 +289,15 @@ class _Loop:
             final=self.folder.final,
             resumed_from=resumed_from,
         )
+
+    def _revise_plan(self) -> None:
+        """The leader's clock decides."""
+        if self.reducer.rank == 0:
+            known = len(self.plan.lines)
+            self.plan.revise(self.progress.step, self.clock)
+            self.reducer.leaders(self.plan.lines[known:])
+        else:
+            self.plan.lines += self.reducer.leaders([])
 
     def _one_step(self, packs: Prefetcher[list[Batch]]) -> None:
         now = self.progress
@@ -249,7 +310,8 @@ class _Loop:
             sums, norm = self.updater.update(step, batches, rate)
         except BadNumbers as error:
             record = {"step": error.step, "pack": error.pack, "ids": list(error.ids), "error": str(error)}
-            write_text_atomic(self.folder.path / "bad_step.json", json.dumps(record, indent=1) + "\n")
+            if self.reducer.rank == 0:
+                write_text_atomic(self.folder.path / "bad_step.json", json.dumps(record, indent=1) + "\n")
             error.args = (f"{error} {self._where_to_start_again()}",)
             raise
         now.step = step
@@ -310,9 +372,12 @@ class _Loop:
             return
         began = time.perf_counter()
         with self.timer.section("evaluation"):
-            self.model.eval()
-            now.evaluation = {name: float(value) for name, value in self.evaluate_now().items()}
-            self.model.train()
+            measured: dict[str, float] = {}
+            if self.reducer.rank == 0:
+                self.model.eval()
+                measured = {name: float(value) for name, value in self.evaluate_now().items()}
+                self.model.train()
+            now.evaluation = self.reducer.leaders(measured)
         self.clock.evaluation = time.perf_counter() - began
         if first:
             now.first_evaluation = dict(now.evaluation)
@@ -324,19 +389,24 @@ class _Loop:
     def _end_if_asked(self) -> None:
         """Make this step the last one, durably, where the evaluation says that more would be in vain."""
         now = self.progress
-        reason = self.stop_early() if self.stop_early is not None else None
+        asks = self.stop_early is not None and self.reducer.rank == 0
+        reason = self.reducer.leaders(self.stop_early() if asks and self.stop_early is not None else None)
         if reason and now.step < self.plan.total_after(now.step):
             self.plan.add(now.step, now.step, reason)
             self.log.say(f"Step {now.step:,} is the last: {reason}.")
 
     def _save(self) -> None:
         now = self.progress
+        self.saved_step = now.step
+        self._saved_at = time.monotonic()
+        if self.reducer.rank != 0:
+            return
         began = time.perf_counter()
         self._count_seconds()
         state = {
             "progress": dataclasses.asdict(now),
             "identity": self.identity,
-            "numerics": numerics_fingerprint(self.device, self.precision),
+            "numerics": self._fingerprint(),
         }
         with self.timer.section("checkpoint"):
             save_checkpoint(
@@ -348,7 +418,6 @@ class _Loop:
                 self.save_model,
                 keep=self.options.keep,
             )
-        self.saved_step = now.step
         self._saved_at = time.monotonic()
         self.clock.saving = time.perf_counter() - began
 
@@ -356,6 +425,7 @@ class _Loop:
         """Save what there is and say how to go on."""
         if self.saved_step != self.progress.step:
             self._save()
+        self.reducer.any(False)  # nobody leaves before it is saved
         how = f" Go on with:\n  {resume_command}" if resume_command else " Go on with --resume."
         raise InterruptedAndSaved(f"Stopped on request at step {self.progress.step:,}; everything is saved.{how}")
 

@@ -128,9 +128,9 @@ def count_steps(options: TrainingOptions, source: Positions) -> int | None:
 
 
 class Plan:
-    """The lines of one run, on disk and in memory."""
+    """The lines of one run, on disk and in memory; with `path=None` (not the leader's process) in memory alone."""
 
-    def __init__(self, path: Path, lines: list[PlanLine], options: TrainingOptions) -> None:
+    def __init__(self, path: Path | None, lines: list[PlanLine], options: TrainingOptions) -> None:
         self._path = path
         self._options = options
         self.lines = lines
@@ -166,8 +166,9 @@ class Plan:
         """Record a revision, durably, before it is obeyed."""
         line = PlanLine(step=step, total_steps=total_steps, reason=reason)
         record = {"step": line.step, "total_steps": line.total_steps, "reason": line.reason}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        append_line(self._path, json.dumps(record))
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            append_line(self._path, json.dumps(record))
         self.lines.append(line)
 
     def learning_rate(self, step: int) -> float:

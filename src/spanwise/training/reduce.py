@@ -1,42 +1,123 @@
-"""The only place where numbers of several packs, and later of several processes, meet.
+"""The only place where numbers of several packs, and of several processes, meet.
 
-One process adds gradients by accumulation, in the order of the packs. Everything the loop shares (integer counts
-before the first forward, gradients after the last backward, loss sums to report) passes through a `Reducer`, so that
-a distributed one changes this seam and nothing else.
+One process adds gradients by accumulation, in the order of the packs. Of several processes each computes its share of
+a step's packs (pack k by process k modulo their number), and everything the loop shares passes through a `Reducer`:
+integer counts before the first forward, gradients after the last backward, what is reported, and decisions that
+depend on a clock or a signal. Dropout is keyed by the pack's place in the step, so the number of processes changes
+rounding and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
 
-from torch import Tensor
+import torch
+from torch import nn
+
+from spanwise.errors import DataError
+from spanwise.runtime.distributed import Group
+
+T = TypeVar("T")
 
 
 class Reducer(Protocol):
-    """Adds up what belongs to one step."""
+    """Adds up what belongs to one step. Every process calls the same methods in the same order."""
 
-    def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]: ...
+    @property
+    def rank(self) -> int: ...
 
-    def gradients(self, gradients: Iterable[Tensor]) -> None: ...
+    @property
+    def size(self) -> int: ...
 
-    def sums(self, sums: Tensor) -> Tensor: ...
+    def place(self, k: int) -> int:
+        """The place in the whole step of the k-th pack computed here."""
+        ...
+
+    def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
+        """Targets of the whole step by name, known before any forward. Raises: DataError where it has no pack."""
+        ...
+
+    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Make every parameter's gradient that of the whole step."""
+        ...
+
+    def told(self, mine: T) -> list[T]:
+        """What each process says, by rank."""
+        ...
+
+    def any(self, mine: bool) -> bool:
+        """Whether one process at least says yes."""
+        ...
+
+    def leaders(self, mine: T) -> T:
+        """What the leader says."""
+        ...
 
 
 class SingleProcess:
     """All packs of a step are computed here, one after the other."""
 
-    def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
-        """Targets of the whole step by name, known before any forward."""
-        total: dict[str, int] = {}
-        for pack in packs:
-            for name, count in pack.items():
-                total[name] = total.get(name, 0) + int(count)
-        return total
+    rank, size = 0, 1
 
-    def gradients(self, gradients: Iterable[Tensor]) -> None:
+    def place(self, k: int) -> int:
+        return k
+
+    def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
+        return _total(packs)
+
+    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Backward has accumulated them already."""
 
-    def sums(self, sums: Tensor) -> Tensor:
-        """Sums over the packs of this process are the step's."""
-        return sums
+    def told(self, mine: T) -> list[T]:
+        return [mine]
+
+    def any(self, mine: bool) -> bool:
+        return mine
+
+    def leaders(self, mine: T) -> T:
+        return mine
+
+
+class SeveralProcesses:
+    """The packs of a step are dealt out to the processes of a group."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self.rank, self.size = group.world.rank, group.world.size
+
+    def place(self, k: int) -> int:
+        return self.rank + k * self.size
+
+    def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
+        everyone = self._group.gather((len(packs), _total(packs)))
+        if not any(number for number, _ in everyone):
+            raise DataError("a step has no pack; the data source is empty.")
+        return _total([counts for _, counts in everyone])
+
+    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """A parameter that no process has reached keeps no gradient; one that another has reached counts as zero here
+        (a process without a pack)."""
+        everyone = self._group.gather([parameter.grad is not None for parameter in parameters])
+        reached = [parameter for place, parameter in enumerate(parameters) if any(one[place] for one in everyone)]
+        for parameter in reached:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        self._group.add([parameter.grad for parameter in reached if parameter.grad is not None])
+
+    def told(self, mine: T) -> list[T]:
+        return self._group.gather(mine)
+
+    def any(self, mine: bool) -> bool:
+        return any(self._group.gather(mine))
+
+    def leaders(self, mine: T) -> T:
+        return self._group.gather(mine if self.rank == 0 else None)[0]  # type: ignore[return-value]
+
+
+def _total(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            total[name] = total.get(name, 0) + int(count)
+    return total

@@ -2,14 +2,16 @@
 
 Loss of a step: the sum over names of `weight * (loss sums of all packs) / max(1, targets of the whole step)`. Counts
 are integers known before the first forward, so packs with different counts weigh as one big batch would. Dropout is
-reseeded by (seed, step, pack). Every number is checked before the parameters are touched.
+reseeded by (seed, step, pack). Every number is checked before the parameters are touched. Where several processes
+compute a step, each has some of its packs, and all of them apply the same gradient.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NoReturn, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +62,14 @@ class StepSums:
         return {name: value / self.counts[name] for name, value in self.correct.items() if self.counts.get(name)}
 
 
+@dataclass(frozen=True)
+class _Told:
+    """What one process has to say of its packs."""
+
+    sums: StepSums
+    is_finite: bool
+
+
 def _add(mine: dict[str, Number], theirs: Mapping[str, Number]) -> None:
     for name, value in theirs.items():
         mine[name] = mine.get(name, 0) + value
@@ -88,28 +98,38 @@ class Updater:
         Raises: NumericsError naming the step, the pack and its blocks, with model and optimizer unchanged;
         DataError where a step has no pack.
         """
-        if not packs:
+        if not packs and self.reducer.size == 1:
             raise DataError(f"step {step} has no pack; the data source is empty.")
-        totals = self.reducer.counts([batch.counts for batch in packs])
+        with self.timer.section("communication"):
+            totals = self.reducer.counts([batch.counts for batch in packs])
         self.optimizer.zero_grad(set_to_none=True)
         told = [self._forward_backward(step, k, batch, totals) for k, batch in enumerate(packs)]
+        with self.timer.section("communication"):
+            self.reducer.gradients(self._trainable)
         with self.timer.section("optimizer"):
             gradients = [p.grad for p in self._trainable if p.grad is not None]
-            self.reducer.gradients(gradients)
             norm = gradient_norm(gradients)
             numbers = [*(value for pack in told for value in pack.values()), norm]
             read = torch.stack([value.detach().double().reshape(()) for value in numbers]).cpu()  # one wait a step
-            if not torch.isfinite(read).all():
-                self._fail(step, packs, totals, told, read)
+        mine = _Told(sums=self._collect(packs, told, read), is_finite=bool(torch.isfinite(read).all()))
+        with self.timer.section("communication"):
+            everyone = self.reducer.told(mine)
+        if not all(one.is_finite for one in everyone):
+            self._fail(step, packs, totals, told, read)
+        with self.timer.section("optimizer"):
             clip_gradients(gradients, norm, self.max_grad_norm)
             for group in self.optimizer.param_groups:
                 group["lr"] = learning_rate * group["rate_scale"]
             self.optimizer.step()
-        return self._collect(packs, totals, told, read), float(read[-1])
+        sums = StepSums()
+        for one in everyone:
+            sums.add(one.sums)
+        sums.counts = dict(totals)
+        return sums, float(read[-1])
 
     def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[str, Tensor]:
         """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
-        seed_device(self.seed, "dropout", step, k)
+        seed_device(self.seed, "dropout", step, self.reducer.place(k))
         with self.timer.section("data"):
             batch = batch.to(self.device)
         with self.timer.section("forward"):
@@ -127,22 +147,21 @@ class Updater:
         right = {name: num_correct(value) for name, value in losses.items()}
         return told | {f"correct/{name}": value for name, value in right.items() if value is not None}
 
-    def _collect(
-        self, packs: Sequence[Batch], totals: Mapping[str, int], told: list[dict[str, Tensor]], read: Tensor
-    ) -> StepSums:
+    def _collect(self, packs: Sequence[Batch], told: list[dict[str, Tensor]], read: Tensor) -> StepSums:
+        """The sums over the packs of this process."""
         sums = StepSums(
-            counts=dict(totals),
             num_tokens=sum(batch.num_tokens for batch in packs),
             num_padding=sum(batch.num_padding for batch in packs),
         )
-        values = iter(self.reducer.sums(read).tolist())
+        values = iter(read.tolist())
         for pack in told:
             for key in pack:
                 kind, _, name = key.partition("/")
+                value = next(values)
                 if kind == "sum":
-                    sums.losses[name] = sums.losses.get(name, 0.0) + next(values)
+                    sums.losses[name] = sums.losses.get(name, 0.0) + value
                 else:
-                    sums.correct[name] = sums.correct.get(name, 0) + int(next(values))
+                    sums.correct[name] = sums.correct.get(name, 0) + (int(value) if math.isfinite(value) else 0)
         return sums
 
     def _fail(
@@ -152,21 +171,47 @@ class Updater:
         totals: Mapping[str, int],
         told: list[dict[str, Tensor]],
         read: Tensor,
-    ) -> None:
-        """Find the pack that is to blame and say so. Nothing has been updated yet."""
+    ) -> NoReturn:
+        """Find the pack that is to blame, and say so in every process. Nothing has been updated yet."""
+        found = self.reducer.told(self._blame(step, packs, totals, told, read))
+        for blame in found:
+            if blame is not None:
+                raise bad_numbers(step, blame)
+        ids = packs[0].ids if packs else ()
+        raise bad_numbers(step, _Blame(0, ids, "the gradient of the whole step is too large to measure"))
+
+    def _blame(
+        self,
+        step: int,
+        packs: Sequence[Batch],
+        totals: Mapping[str, int],
+        told: list[dict[str, Tensor]],
+        read: Tensor,
+    ) -> _Blame | None:
+        """What is wrong with the packs of this process; None where nothing is."""
         values = iter(read.tolist())
         for k, pack in enumerate(told):
             for key in pack:
                 value = next(values)
-                if value != value or value in (float("inf"), float("-inf")):
-                    raise bad_numbers(step, k, packs[k], f"the loss of {key.partition('/')[2]!r} is {value}")
+                if not math.isfinite(value):
+                    what = f"the loss of {key.partition('/')[2]!r} is {value}"
+                    return _Blame(self.reducer.place(k), packs[k].ids, what)
         for k, batch in enumerate(packs):  # the losses are finite: redo pack by pack to find the gradient that is not
             self.optimizer.zero_grad(set_to_none=True)
             self._forward_backward(step, k, batch, totals)
             for name, parameter in self.model.named_parameters():
                 if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
-                    raise bad_numbers(step, k, batch, f"the gradient of {name} is not finite")
-        raise bad_numbers(step, 0, packs[0], "the gradient of the whole step is too large to measure")
+                    return _Blame(self.reducer.place(k), batch.ids, f"the gradient of {name} is not finite")
+        return None
+
+
+@dataclass(frozen=True)
+class _Blame:
+    """The pack (its place in the step and its block ids) that bad numbers came from."""
+
+    pack: int
+    ids: tuple[int, ...]
+    what: str
 
 
 class BadNumbers(NumericsError):
@@ -177,11 +222,11 @@ class BadNumbers(NumericsError):
     ids: tuple[int, ...] = ()
 
 
-def bad_numbers(step: int, pack: int, batch: Batch, what: str) -> BadNumbers:
-    shown = ", ".join(map(str, batch.ids[:8])) + (", ..." if len(batch.ids) > 8 else "")
+def bad_numbers(step: int, blame: _Blame) -> BadNumbers:
+    shown = ", ".join(map(str, blame.ids[:8])) + (", ..." if len(blame.ids) > 8 else "")
     error = BadNumbers(
-        f"step {step}, pack {pack} (blocks {shown or 'unnamed'}): {what}. Nothing was updated. Lower "
+        f"step {step}, pack {blame.pack} (blocks {shown or 'unnamed'}): {blame.what}. Nothing was updated. Lower "
         "training.learning_rate, lengthen training.warmup_steps, or use training.precision=fp32."
     )
-    error.step, error.pack, error.ids = step, pack, tuple(batch.ids)
+    error.step, error.pack, error.ids = step, blame.pack, tuple(blame.ids)
     return error

@@ -128,14 +128,14 @@ class MixedSource:
         """The blocks of the first epoch of each store, and its share of the tokens."""
         return list(zip(self._tables, self._shares.tolist(), strict=True))
 
-    def step(self, index: int) -> list[Batch]:
-        """Return the packs of one step."""
-        return [self._streams[0].collator.batch(masked) for masked in self.masked_step(index)]
+    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
+        """Return the packs of one step, or of several processes' shares the one of process `rank`."""
+        return [self._streams[0].collator.batch(masked) for masked in self.masked_step(index, rank, num_ranks)]
 
-    def masked_step(self, index: int) -> list[Masked]:
+    def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]:
         """Return the packs of one step before they become tensors."""
         first = index * self.packs_per_step
-        return [self._masked(pack) for pack in range(first, first + self.packs_per_step)]
+        return [self._masked(pack) for pack in range(first + rank, first + self.packs_per_step, num_ranks)]
 
     def position(self, index: int) -> dict[str, float | int | dict[str, float]]:
         """Return where step `index` begins: epochs and tokens passed, and the epochs of each store."""

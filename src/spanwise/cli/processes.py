@@ -1,0 +1,37 @@
+"""`--processes N`: the same command once more, as several processes of this machine."""
+
+import sys
+from collections.abc import Sequence
+
+from spanwise.errors import ConfigError
+
+
+def is_one_of_several() -> bool:
+    """Whether a launcher started this process as one of several; then it leaves when its launcher is killed."""
+    from spanwise.runtime.distributed import world_of_environment
+    from spanwise.runtime.launch import leave_with_launcher
+
+    leave_with_launcher()
+    return world_of_environment().size > 1
+
+
+def is_leader() -> bool:
+    """Whether this process is the one that speaks."""
+    from spanwise.runtime.distributed import world_of_environment
+
+    return world_of_environment().is_leader
+
+
+def launch_again(num_processes: int, arguments: Sequence[str] | None = None) -> int:
+    """Run this command as `num_processes` processes, the machine's cores shared among them; return the exit status.
+
+    Raises: ConfigError.
+    """
+    from spanwise.runtime.launch import launch
+    from spanwise.runtime.machine import num_usable_cores
+
+    if num_processes < 1:
+        raise ConfigError(f"--processes {num_processes} leaves nobody to work; give 1 or more.")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    num_threads = max(1, num_usable_cores() // num_processes)
+    return launch([sys.executable, "-m", "spanwise", *given], num_processes, num_threads)

@@ -1,0 +1,135 @@
+"""Several processes of one run: who they are, and what they say to each other.
+
+Processes are started by `spanwise pretrain --processes N`, or by `torchrun`; both name each process in the environment
+(RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT). The first process, the leader, owns the run folder. Small
+things are said through Gloo, on CPU; tensors are added there too, or by NCCL where they lie on GPUs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from torch import Tensor
+
+from spanwise.errors import ConfigError, PeerLostError
+
+T = TypeVar("T")
+BUCKET_BYTES = 1 << 20  # smaller tensors are added together; larger ones one by one, where they lie
+WAIT = timedelta(minutes=30)  # for a peer that learns a vocabulary, evaluates or saves
+
+
+@dataclass(frozen=True)
+class World:
+    """Which of how many processes this is."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0  # among those of this machine
+
+    @property
+    def is_leader(self) -> bool:
+        return self.rank == 0
+
+
+def world_of_environment() -> World:
+    """Return what the launcher says; one process alone where there is none. Raises: ConfigError."""
+    size = _number("WORLD_SIZE", 1)
+    if size <= 1:
+        return World()
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        if name not in os.environ:
+            raise ConfigError(
+                f"WORLD_SIZE is {size} and {name} is not set; start the processes with torchrun or --processes, "
+                "or unset WORLD_SIZE."
+            )
+    return World(rank=_number("RANK", 0), size=size, local_rank=_number("LOCAL_RANK", 0))
+
+
+class Group:
+    """The processes of a run. Every method is called by all of them, in the same order.
+
+    Raises (every method): PeerLostError where another process has gone.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def gather(self, value: T) -> list[T]:
+        """Return what each process gave, by rank. Values are small: numbers, names."""
+        import torch.distributed as dist
+
+        values: list[Any] = [None] * self.world.size
+        with _lost_peers():
+            dist.all_gather_object(values, value)
+        return values
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes, the same bits on each of them."""
+        import torch
+        import torch.distributed as dist
+
+        small = [tensor for tensor in tensors if tensor.numel() * tensor.element_size() < BUCKET_BYTES]
+        with _lost_peers():
+            for tensor in tensors:
+                if tensor.numel() * tensor.element_size() >= BUCKET_BYTES:
+                    if tensor.is_contiguous():
+                        dist.all_reduce(tensor)
+                        continue
+                    dense = tensor.contiguous()
+                    dist.all_reduce(dense)
+                    tensor.copy_(dense)
+            if small:
+                flat = torch.cat([tensor.reshape(-1) for tensor in small])
+                dist.all_reduce(flat)
+                for tensor, part in zip(small, flat.split([tensor.numel() for tensor in small]), strict=True):
+                    tensor.copy_(part.view_as(tensor))
+
+
+@contextlib.contextmanager
+def joined() -> Iterator[Group | None]:
+    """Join the processes that the environment names, for the length of the block; None for a process alone.
+
+    Blocks may nest. Raises: ConfigError, PeerLostError.
+    """
+    world = world_of_environment()
+    if world.size == 1:
+        yield None
+        return
+    import torch
+    import torch.distributed as dist
+
+    if not dist.is_available():
+        raise ConfigError("this torch was built without torch.distributed; run one process.")
+    if dist.is_initialized():
+        yield Group(world)
+        return
+    with _lost_peers():
+        dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=WAIT)
+    try:
+        yield Group(world)
+    finally:
+        with contextlib.suppress(RuntimeError):
+            dist.destroy_process_group()
+
+
+@contextlib.contextmanager
+def _lost_peers() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:  # Gloo and NCCL tell of closed connections and time-outs in words of their own
+        raise PeerLostError(
+            "another process of this run has gone, so this one can't go on; its own message says why. "
+            "Go on from the newest checkpoint with --resume."
+        ) from error
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    if text and not text.isdigit():
+        raise ConfigError(f"{name}={text!r} in the environment is no number; torchrun and --processes set it.")
+    return int(text) if text else default

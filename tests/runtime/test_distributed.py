@@ -1,0 +1,46 @@
+"""Who a process is; what processes do together is in tests/training/test_reduce.py."""
+
+import pytest
+
+from spanwise.errors import ConfigError
+from spanwise.runtime.distributed import World, joined, world_of_environment
+
+NAMES = {"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+
+
+@pytest.fixture
+def named(monkeypatch):
+    for name, value in NAMES.items():
+        monkeypatch.setenv(name, value)
+    return monkeypatch
+
+
+def test_a_process_that_nobody_launched_is_alone(monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+
+    assert world_of_environment() == World(rank=0, size=1, local_rank=0)
+    assert world_of_environment().is_leader
+    with joined() as group:
+        assert group is None
+
+
+def test_a_launcher_says_who_a_process_is(named):
+    world = world_of_environment()
+
+    assert world == World(rank=3, size=4, local_rank=1)
+    assert not world.is_leader
+
+
+@pytest.mark.parametrize("name", ["RANK", "MASTER_ADDR", "MASTER_PORT"])
+def test_half_a_launch_is_refused_with_the_missing_name(named, name):
+    named.delenv(name)
+
+    with pytest.raises(ConfigError, match=name):
+        world_of_environment()
+
+
+def test_a_world_that_is_no_number_is_refused(named):
+    named.setenv("WORLD_SIZE", "two")
+
+    with pytest.raises(ConfigError, match="WORLD_SIZE='two'"):
+        world_of_environment()
