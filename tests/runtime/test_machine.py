@@ -36,6 +36,7 @@ def test_each_weakness_gets_a_line_with_its_cure(machine):
         ({"disk_free_gb": 0.5}, "free some"),
         ({"missing": ("torch",)}, "pip install"),
         ({"num_threads": 999}, "OMP_NUM_THREADS"),
+        ({"device": "cpu", "num_cores": 4, "num_threads": 4}, "--processes 4"),
     ]:
         (line,) = dataclasses.replace(healthy, **change).advice()
         assert cure in line

@@ -50,7 +50,7 @@ class Machine:
             lines.append(f"{self.memory_gb:.1f} GB of memory is little: choose spanbert-tiny and small packs.")
         if self.disk_free_gb < MIN_DISK_GB:
             lines.append(f"{self.disk_free_gb:.1f} GB of disk is little for checkpoints: free some, or set --out.")
-        if self.device == "cpu" and self.num_cores > 1:
+        if self.device == "cpu" and 1 < self.num_threads <= self.num_cores:
             lines.append(
                 f"Pre-training: --processes {self.num_cores} (one a core, one thread each) is faster than one process "
                 f"with {self.num_cores} threads; a step needs {self.num_cores} packs."
