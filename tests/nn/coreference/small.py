@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from tests.nn.toy import toy_config
 
 from spanwise.nn.coreference.head import CoreferenceHead, DocumentTensors, HeadSizes
@@ -36,3 +37,17 @@ def small_document(num_pieces=60, seed=0, num_spans=20, max_width=6, hidden_size
         always_N=always,
     )
     return torch.randn(num_pieces, hidden_size, generator=torch.Generator().manual_seed(seed)), document
+
+
+class LargestTensor(TorchDispatchMode):
+    """How many elements the largest matrix has that is made inside, of those with more than `columns` columns."""
+
+    def __init__(self, columns=0):
+        super().__init__()
+        self.columns, self.num_elements = columns, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor) and made.ndim > 1 and made.shape[-1] > self.columns:
+            self.num_elements = max(self.num_elements, made.numel())
+        return made

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from tests.nn.coreference.small import small_head
+from tests.nn.coreference.small import LargestTensor, small_head
 
 from spanwise.nn.coreference.antecedents import Spans, distance_bucket
 
@@ -76,6 +76,16 @@ def test_scores_are_those_of_the_formulas_pair_by_pair(depth):
         assert (found.scores_kc[i][~valid] == -math.inf).all()
 
 
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_scores_in_one_pass_are_those_with_gradients(dtype):
+    scorer, given = small_head(gated=True).antecedents, spans(50)
+    plain = scorer(given, num_antecedents=9, depth=2, dtype=dtype)
+    with torch.no_grad():
+        found = scorer(given, num_antecedents=9, depth=2, dtype=dtype)
+    assert plain.scores_kc.requires_grad and torch.equal(found.index_kc, plain.index_kc)
+    torch.testing.assert_close(found.scores_kc, plain.scores_kc, rtol=1e-4, atol=1e-4 if dtype is None else 0.02)
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_chunks_change_no_score(depth):
     scorer, given = small_head(gated=True).antecedents, spans(50)
@@ -94,13 +104,17 @@ def test_memory_of_pairs_does_not_grow_with_the_document():
     scorer.chunk_pairs = 100
     largest = {}
     for k in (40, 400):
-        sizes = []
-        handle = scorer.pair.out.register_forward_pre_hook(lambda _, given, to=sizes: to.append(given[0].numel()))
-        with torch.no_grad():
-            scorer(spans(k), num_antecedents=20, depth=1)
-        handle.remove()
-        largest[k] = max(sizes)
-    assert largest[400] == largest[40] == 100 * 14
+        given, pairs = spans(k), pairs_of(k, 20)
+        with torch.no_grad(), LargestTensor(columns=20) as seen:
+            scorer._fine(given, given.vectors_kG, *pairs, None, refine=False, in_place=False)
+        largest[k] = seen.num_elements
+    assert largest[400] == largest[40] == 100 * 40
+
+
+def pairs_of(k, c):
+    """The c spans before each of k."""
+    index = torch.arange(k)[:, None] - torch.arange(c, 0, -1)
+    return index.clamp(min=0), index >= 0, torch.zeros(k, c).masked_fill(index < 0, -torch.inf)
 
 
 @pytest.mark.parametrize(("k", "c", "rows"), [(1, 1, 100), (40, 40, 25), (300, 50, 20), (60, 50, 1), (33, 33, 500)])
@@ -118,11 +132,13 @@ def test_same_speaker_is_told_apart_among_fifty_speakers():
     scorer = small_head().antecedents
     with torch.no_grad():
         given = spans(50, num_speakers=50)
-        features = scorer._features(given, torch.arange(50), torch.arange(50).expand(50, 50))[..., :4]
+        numbers = scorer._feature_numbers(given, torch.arange(50), torch.arange(50).expand(50, 50))
+        features = scorer._features(numbers, given.genre)
+        assert torch.equal(scorer._all_features(given.genre)[scorer._feature_rows(numbers)], features)
     for i in range(50):
         for j in range(50):
             same = int(given.speaker_k[i] == given.speaker_k[j])
-            assert torch.equal(features[i, j], scorer.same_speaker.weight[same])
+            assert torch.equal(features[i, j, :4], scorer.same_speaker.weight[same])
 
 
 @pytest.mark.parametrize("k", [0, 1])

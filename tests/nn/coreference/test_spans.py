@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tests.nn.coreference.small import small_document, small_head
+from tests.nn.coreference.small import LargestTensor, small_document, small_head
 
 from spanwise.nn.coreference.spans import attention_weights
 
@@ -52,17 +52,12 @@ def test_candidates_are_scored_without_dropout_while_training_and_the_mode_comes
 
 def test_memory_of_scoring_does_not_grow_with_the_document():
     head = small_head().spans
-    largest = {}
+    head.chunk_spans, head.chunk_pieces = 64, 64
     for num_pieces in (300, 3000):
         hidden, document = small_document(num_pieces)
-        sizes = []
-        handle = head.mention.out.register_forward_pre_hook(lambda _, given, to=sizes: to.append(given[0].numel()))
-        head.chunk_spans, head.chunk_pieces = 64, 64
-        head.candidate_scores(hidden, document.start_N, document.end_N)
-        handle.remove()
-        largest[num_pieces] = max(sizes)
-        assert sum(size // 14 for size in sizes) >= len(document.start_N)
-    assert largest[3000] == largest[300] <= 64 * 14
+        with LargestTensor() as seen:
+            head.candidate_scores(hidden, document.start_N, document.end_N)
+        assert 64 * 14 <= seen.num_elements <= 64 * (64 + head.max_width)
 
 
 def test_attention_stays_inside_the_span_however_large_the_logits():

@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanwise.nn.coreference.products import factor, product
+from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
+from spanwise.nn.coreference.products import factor, product, rounded
 from spanwise.nn.coreference.rows import Rows, rows_at
 from spanwise.nn.coreference.spans import TwoLayers
 from spanwise.nn.dropout import dropout
@@ -174,23 +175,37 @@ class AntecedentScorer(nn.Module):
         # Many spans: the few that a chunk goes back to are projected there, so that no second table of all is held.
         all_at_once = torch.is_grad_enabled() or k <= self.chunk_pairs
         antecedent_kF = product(vectors_kG, of_antecedent, dtype) if all_at_once else None
+        in_one_pass = one_pass(index_kc.device) and not self.training
+        feature_mF = F.linear(self._all_features(spans.genre), weight[:, 3 * G :]) if in_one_pass else None
         place_k = torch.arange(k, device=index_kc.device)
         scores, moved = Rows(k, backwards=True), Rows(k, backwards=True)
         for rows, num_columns in reversed(self._chunks(k, c)):
             index_rc = index_kc[rows, :num_columns]
             own_rG, other_rcG = vectors_kG[rows], rows_at(vectors_kG, index_rc)
-            features = self._features(spans, place_k[rows], index_rc)
             is_free = not (refine or torch.is_grad_enabled())  # to be overwritten
             product_rcG = other_rcG.mul_(own_rG[:, None]) if is_free else other_rcG * own_rG[:, None]
-            before_relu = product(product_rcG, of_product, dtype)
-            before_relu += product(own_rG, of_span, dtype, self.pair.hidden.bias)[:, None]
+            own_rF = product(own_rG, of_span, dtype, self.pair.hidden.bias)
             if antecedent_kF is not None:
-                before_relu += rows_at(antecedent_kF, index_rc)
+                earlier_aF, place_rc = antecedent_kF, index_rc
             else:
                 asked, place_rc = torch.unique(index_rc, return_inverse=True)
-                before_relu += rows_at(product(vectors_kG[asked], of_antecedent, dtype), place_rc)
-            before_relu += product(features, of_features, dtype)
-            scores_rc = coarse_kc[rows, :num_columns] + self.pair.score(before_relu)
+                earlier_aF = product(rows_at(vectors_kG, asked), of_antecedent, dtype)
+            numbers = self._feature_numbers(spans, place_k[rows], index_rc)
+            if feature_mF is not None:
+                shared = (
+                    Shared(own_rF, torch.arange(len(own_rF)).repeat_interleave(num_columns)),
+                    Shared(earlier_aF, place_rc.flatten()),
+                    Shared(feature_mF, self._feature_rows(numbers).flatten()),
+                )
+                inner_pF = F.linear(rounded(product_rcG.flatten(0, 1), dtype), of_product)
+                fine_rc = scores_of_sums(inner_pF, shared, self.pair.out).view(index_rc.shape)
+            else:
+                before_relu = product(product_rcG, of_product, dtype)
+                before_relu += own_rF[:, None]
+                before_relu += rows_at(earlier_aF, place_rc)
+                before_relu += product(self._features(numbers, spans.genre), of_features, dtype)
+                fine_rc = self.pair.score(before_relu)
+            scores_rc = coarse_kc[rows, :num_columns] + fine_rc
             scores_rc = scores_rc.masked_fill(~valid_kc[rows, :num_columns], -torch.inf)
             scores.add(F.pad(scores_rc, (0, c - num_columns), value=-torch.inf))
             if refine and in_place:
@@ -208,19 +223,35 @@ class AntecedentScorer(nn.Module):
             begin = end
         return chunks
 
-    def _features(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> Tensor:
-        """Embedded features of pairs, [r, c, 4P]."""
-        same = (spans.speaker_k[place_r][:, None] == spans.speaker_k[index_rc]).long()
-        segments = (spans.segment_k[place_r][:, None] - spans.segment_k[index_rc]).clamp(
+    def _feature_numbers(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Same speaker (0 or 1), distance bucket and distance in segments of pairs, each int64 [r, c]."""
+        same_rc = (spans.speaker_k[place_r][:, None] == spans.speaker_k[index_rc]).long()
+        segments_rc = (spans.segment_k[place_r][:, None] - spans.segment_k[index_rc]).clamp(
             0, self.segments_apart.num_embeddings - 1
         )
+        return same_rc, distance_bucket((place_r[:, None] - index_rc).clamp(min=0)), segments_rc
+
+    def _features(self, numbers: tuple[Tensor, Tensor, Tensor], genre: int) -> Tensor:
+        """Embedded features of pairs, [r, c, 4P]."""
+        same, distance, segments = numbers
         parts = [
             self.same_speaker(same),
-            self.genre(torch.full_like(index_rc, spans.genre)),
-            self.distance(distance_bucket((place_r[:, None] - index_rc).clamp(min=0))),
+            self.genre(torch.full_like(same, genre)),
+            self.distance(distance),
             self.segments_apart(segments),
         ]
         return dropout(torch.cat(parts, dim=-1), self.dropout, self.training)
+
+    def _all_features(self, genre: int) -> Tensor:
+        """The features of every pair that there can be in a document of this genre, [m, 4P]."""
+        sizes = (2, NUM_DISTANCES, self.segments_apart.num_embeddings)
+        same, distance, segments = torch.cartesian_prod(*(torch.arange(size) for size in sizes)).unbind(1)
+        return self._features((same, distance, segments), genre)
+
+    def _feature_rows(self, numbers: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        """Which row of `_all_features` each pair has."""
+        same, distance, segments = numbers
+        return (same * NUM_DISTANCES + distance) * self.segments_apart.num_embeddings + segments
 
     def _moved(self, own_rG: Tensor, other_rcG: Tensor, scores_rc: Tensor) -> Tensor:
         """Each span's vector, moved by a gate towards the mean of its antecedents (itself, where it has none)."""

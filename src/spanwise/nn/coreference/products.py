@@ -16,12 +16,16 @@ def product_dtype(device: torch.device) -> torch.dtype | None:
     return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
 
 
+def rounded(values: Tensor, dtype: torch.dtype | None) -> Tensor:
+    return values if dtype is None else values.to(dtype)
+
+
 def factor(weight: Tensor, dtype: torch.dtype | None) -> Tensor:
     """A weight that many chunks are multiplied by, rounded once.
 
     With gradients it stays as it is, and each chunk rounds it anew: so what the chunks send back adds up in float32.
     """
-    return weight if dtype is None or torch.is_grad_enabled() else weight.to(dtype)
+    return weight if torch.is_grad_enabled() else rounded(weight, dtype)
 
 
 def product(rows: Tensor, weight: Tensor, dtype: torch.dtype | None, bias: Tensor | None = None) -> Tensor:

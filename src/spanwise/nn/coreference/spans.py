@@ -25,7 +25,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanwise.nn.coreference.products import product
+from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
+from spanwise.nn.coreference.products import product, rounded
 from spanwise.nn.coreference.rows import Rows, rows_at
 from spanwise.nn.dropout import dropout
 
@@ -103,7 +104,8 @@ class SpanScorer(nn.Module):
         base, last = int(start_N[0]), int(end_N.max())
         pieces = hidden_TD[base:last].float()
         at_start, at_end, by_width, inside = self._first_layer_parts()
-        start_TF, end_TF, inside_TF = (product(pieces, weight, dtype) for weight in (at_start, at_end, inside))
+        start_TF, end_TF = (product(pieces, weight, dtype) for weight in (at_start, at_end))
+        inside_TF = F.linear(rounded(pieces, dtype), rounded(inside, dtype))
         width_WF = F.linear(self.width.weight, by_width, self.mention.hidden.bias)
         prior_W = self.prior(self.prior_width.weight)
         logit_T = self.attention(pieces).squeeze(-1)
@@ -112,12 +114,18 @@ class SpanScorer(nn.Module):
             start_n, end_n = (torch.from_numpy(border[chunk] - base).to(pieces.device) for border in (start_N, end_N))
             here, beyond = int(start_N[chunk][0]) - base, int(end_N[chunk].max()) - base
             weights_nt = attention_weights(logit_T[here:beyond], start_n - here, end_n - here)
-            summed_nF = weights_nt @ inside_TF[here:beyond]
-            summed_nF += rows_at(start_TF, start_n)
-            summed_nF += rows_at(end_TF, end_n - 1)
-            summed_nF += rows_at(width_WF, end_n - start_n - 1)
-            found_n = self.mention.score(summed_nF) + prior_W[end_n - start_n - 1]
+            inner_nF = rounded(weights_nt, dtype) @ inside_TF[here:beyond]
+            shared = (Shared(start_TF, start_n), Shared(end_TF, end_n - 1), Shared(width_WF, end_n - start_n - 1))
+            found_n = self._mention_scores(inner_nF, shared) + prior_W[end_n - start_n - 1]
             scores_N[chunk] = found_n.cpu().numpy()
+
+    def _mention_scores(self, inner_nF: Tensor, shared: tuple[Shared, Shared, Shared]) -> Tensor:
+        if one_pass(inner_nF.device):
+            return scores_of_sums(inner_nF, shared, self.mention.out)
+        summed_nF = inner_nF.float()
+        for table, index_n in shared:
+            summed_nF += rows_at(table, index_n)
+        return self.mention.score(summed_nF)
 
     def _first_layer_parts(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The weights for first piece, last piece, width and weighted mean."""
