@@ -2,8 +2,8 @@
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from tests.nn.toy import toy_config
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from spanwise.nn.coreference.head import CoreferenceHead, DocumentTensors, HeadSizes
 from spanwise.nn.coreference.pruning import candidate_spans
