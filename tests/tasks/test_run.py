@@ -15,6 +15,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
+from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
 from spanwise.tasks.run import _write_predictions, evaluate, evaluate_each, finetune, predict
@@ -59,18 +60,60 @@ def test_predictions_score_as_the_evaluation_does(finetuned, squad_files, tmp_pa
     files = predict(
         "qa", model=finetuned.final, input=squad_files["v2.0"], output=tmp_path / "new" / "p.json", precision="fp32"
     )
-    assert [path.name for path in files] == ["p.json", "p.nbest.json", "p.null_odds.json"]
-    answers, nbest, odds = (json.loads(path.read_text()) for path in files)
+    assert [path.name for path in files] == ["p.json", "p.nbest.json", "p.null_odds.json", "p.windows.json"]
+    answers, nbest, odds, windows = (json.loads(path.read_text()) for path in files)
+    assert all(read["num_windows"] >= 1 and read["num_dropped_tokens"] == 0 for read in windows.values())
     data = read_squad(squad_files["v2.0"], purpose="score")
     assert score(data, answers)["f1"] == finetuned.scores["f1"]
     assert nbest.keys() == odds.keys() == answers.keys() == {question.id for question in data.questions}
     assert answers["price"] == "" and odds["price"] > finetuned.task.null_threshold
 
 
-def test_the_final_folder_is_a_hugging_face_folder_with_all_heads(finetuned, tokenizer, squad20):
+FORMS = {
+    "classifier": (["task.answerability=classifier"], "BertForQuestionAnswering", {"mlm", "qa"}),
+    "joint": (["task.answerability=classifier", "task.spans=joint"], "BertForMaskedLM", {"mlm", "qa"}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_head_is_learnt_saved_and_loaded(form, pretrained_folder, squad_files, tmp_path):
+    changes, stock_class, heads = FORMS[form]
+    path = squad_files["v2.0"]
+    run = finetune("qa", model=pretrained_folder, train=path, dev=path, out=tmp_path / "run", overrides=FAST + changes)
+    assert run.scores["exact"] == 100.0 and run.scores["NoAns_exact"] == 100.0
+    checkpoint = read_folder(run.final)
+    assert (checkpoint.source_class, checkpoint.heads.keys()) == (stock_class, heads)
+    assert evaluate("qa", model=run.final, data=path, precision="fp32").scores == run.scores
+    classifier = {name for name in checkpoint.heads["qa"] if name.startswith("answerable.")}
+    assert classifier and classifier <= checkpoint.heads["qa"].keys() != classifier
+    # on 1.1 data there is nothing to classify: the plain head takes its place
+    plain = finetune("qa", model=run.final, train=squad_files["1.1"], out=tmp_path / "plain", overrides=SHORT + changes)
+    assert plain.task.answerability == "null_score" and plain.task.null_threshold is None
+    assert not any(name.startswith("answerable") for name in load_file(plain.final / "heads.safetensors"))
+
+
+def test_a_classifier_lies_beside_the_stock_class_whose_logits_stay_the_same(pretrained_folder, squad_files, tmp_path):
     from transformers import AutoModelForQuestionAnswering
 
-    from spanwise.tasks.checkpoint import load_task_model
+    changes = ["task.answerability=classifier", *SHORT]
+    run = finetune("qa", model=pretrained_folder, train=squad_files["v2.0"], out=tmp_path / "run", overrides=changes)
+    theirs, report = AutoModelForQuestionAnswering.from_pretrained(run.final, output_loading_info=True)
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+    ours = load_task_model(run.final, "qa", device="cpu")
+    model, words = ours.model, ours.tokenizer
+    data = read_squad(squad_files["v2.0"])
+    windows = ours.task.featurize(data, words, model.encoder.config, training=False)
+    for row, said in enumerate(ours.model.outputs(windows)):
+        batch = windows.assemble(np.array([row]))
+        with torch.no_grad():
+            found = theirs.eval()(batch.input_ids[None], token_type_ids=batch.token_type_ids[None])
+        expected = torch.stack([found.start_logits[0], found.end_logits[0]], dim=1)
+        torch.testing.assert_close(torch.from_numpy(said.logits_L2), expected, atol=1e-5, rtol=1e-5)
+    assert "answerable.out.weight" in load_file(run.final / "heads.safetensors")
+
+
+def test_the_final_folder_is_a_hugging_face_folder_with_all_heads(finetuned, tokenizer, squad20):
+    from transformers import AutoModelForQuestionAnswering
 
     theirs, report = AutoModelForQuestionAnswering.from_pretrained(finetuned.final, output_loading_info=True)
     assert type(theirs).__name__ == "BertForQuestionAnswering"

@@ -12,7 +12,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.qa_head import Answerability, QuestionAnsweringHead
 from spanwise.nn.replaced_token_head import ReplacedTokenHead
 from spanwise.nn.sequence_head import SequenceForm, SequenceHead
 from spanwise.nn.spans import SpanBoundaryHead
@@ -27,6 +27,7 @@ TITLES = {
     "sop": "sentence order",
     "rtd": "replaced token detection",
     "qa": "extractive question answering",
+    "answerable": "answerability of questions",
     "classification": "sequence classification",
     "tagging": "token classification",
     "multiple_choice": "multiple choice",
@@ -40,7 +41,6 @@ _PLAIN: dict[str, Callable[[Encoder], nn.Module]] = {
     "nsp": lambda encoder: nn.Linear(encoder.config.hidden_size, 2),
     "sop": lambda encoder: nn.Linear(encoder.config.hidden_size, 2),
     "rtd": lambda encoder: ReplacedTokenHead(encoder.config),
-    "qa": lambda encoder: QuestionAnsweringHead(encoder.config),
 }
 
 
@@ -48,7 +48,8 @@ def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm =
     """A head with weights yet to be set.
 
     size: labels of "classification" and "tagging"; positions and position size of "sbo"; `HeadSizes` of "coref" as a
-    tuple; () elsewhere.
+    tuple; of "qa" whether it is joint and has a classifier, of "answerable" whether it reads the start (0 or 1, and ()
+    for no); () elsewhere.
     form: of "classification" and "multiple_choice".
 
     Raises:
@@ -60,6 +61,11 @@ def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm =
         return SpanBoundaryHead(encoder.config, encoder.word_embedding, *size)
     if name == "coref":
         return CoreferenceHead(encoder.config, HeadSizes.from_tuple(size))
+    if name == "qa":
+        joint, answerable = size or (0, 0)
+        return QuestionAnsweringHead(encoder.config, joint=bool(joint), answerable=bool(answerable))
+    if name == "answerable":
+        return Answerability(encoder.config, reads_start=size == (1,))
     if name == "tagging":
         return TokenClassificationHead(encoder.config, size[0])
     if name in READ_SEQUENCES:
@@ -71,6 +77,11 @@ def size_of(name: str, tensors: Mapping[str, Tensor]) -> Size:
     """The `size` that `make_head` needs for a head with these tensors."""
     if name == "coref":
         return HeadSizes.of_tensors(tensors).as_tuple()
+    if name == "qa":
+        size = int("start.weight" in tensors), int("answerable.out.weight" in tensors)
+        return size if any(size) else ()
+    if name == "answerable":
+        return (1,) if "dense.weight" in tensors else ()
     table = tensors.get(SIZED_BY.get(name, ""))
     if table is None or table.ndim != 2:
         return (15, 200) if name == "sbo" else (1,) if name in SIZED_BY else ()
@@ -82,3 +93,25 @@ def form_of(family: Family, name: str, config: EncoderConfig) -> SequenceForm:
     seen them."""
     form = family.forms.get(name, "pooled")
     return "last" if config.causal and not form.startswith("last") else form
+
+
+# Heads that lie in a folder in two: the class of Hugging Face holds the one, heads.safetensors the rest.
+_PARTED = {"qa": "answerable"}
+
+
+def joined(heads: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, Tensor]]:
+    """Heads as folders hold them, with those that lie there in two in one piece."""
+    found = {name: dict(tensors) for name, tensors in heads.items()}
+    for whole, part in _PARTED.items():
+        if whole in found and part in found:
+            found[whole] |= {f"{part}.{name}": tensor for name, tensor in found.pop(part).items()}
+    return found
+
+
+def parted(name: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """A head as folders hold it: under its own name, and the part that no class has a place for under another."""
+    front = f"{_PARTED[name]}." if name in _PARTED else None
+    if front is None or not any(key.startswith(front) for key in tensors):
+        return {name: dict(tensors)}
+    rest = {key.removeprefix(front): tensor for key, tensor in tensors.items() if key.startswith(front)}
+    return {name: {key: t for key, t in tensors.items() if not key.startswith(front)}, _PARTED[name]: rest}

@@ -23,7 +23,7 @@ from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
 from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
 from spanwise.interop.family import Family
 from spanwise.interop.head_files import POOLER, Arranged, arrange, own_names
-from spanwise.interop.heads import SIZED_BY, TITLES
+from spanwise.interop.heads import SIZED_BY, TITLES, joined, parted
 from spanwise.interop.json_files import read_json_object, write_json
 from spanwise.interop.model_card import write_model_card
 from spanwise.interop.model_config import (
@@ -103,7 +103,7 @@ def read_folder(source: str | Path) -> Checkpoint:
     check_shapes(translated, config, family, key_map, stored, recorded_forms(record))
     check_values(translated, key_map, stored)
 
-    heads = {name: _as_float32(tensors) for name, tensors in translated.heads.items()}
+    heads = joined({name: _as_float32(tensors) for name, tensors in translated.heads.items()})
     if (architecture and "clm" in architecture.heads) or "clm" in record.get("heads", {}):
         heads["clm"] = {}  # it is the word table
     absent = [name for name in (architecture.heads if architecture else ()) if name not in heads]
@@ -209,7 +209,9 @@ def plan_folder(
     unknown = sorted((heads.keys() | kept.keys()) - TITLES.keys())
     if unknown:
         raise ConfigError(f"No file format for the head {unknown[0]!r}; known: {', '.join(TITLES)}.")
-    parts = {name: _tensors_of(head, config) for name, head in heads.items()}
+    parts: dict[str, dict[str, Tensor]] = {}
+    for name, head in heads.items():
+        parts |= parted(name, _tensors_of(head, config))
     forms = {name: form for name, form in recorded_forms(extra or {}).items() if name in heads.keys() | kept.keys()}
     forms |= {name: head.form for name, head in heads.items() if isinstance(head, SequenceHead)}
     tokens = _token_ids(tokenizer)
@@ -232,7 +234,8 @@ def plan_folder(
         labels=labels,
         problem_type=problem_type,
     )
-    parts |= {name: _as_float32(tensors) for name, tensors in kept.items()}
+    for name, tensors in kept.items():
+        parts |= parted(name, _as_float32(tensors))
     body = real_tensors(encoder, config.vocab_size)
     arranged = arrange(body, parts, choice.architecture, family.key_map(config, settings))
     lost = lost_values(config, settings, folder / "config.json")

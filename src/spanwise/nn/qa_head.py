@@ -1,22 +1,86 @@
-"""Extractive question answering head: two scores a token, start and end of the answer.
+"""Extractive question answering heads: where an answer starts and ends, and whether there is one.
 
-Source: Devlin et al. 2019 (BERT), section 4.2.
+| form | start | end | classifier of "no answer", where there is one |
+|---|---|---|---|
+| independent (BERT) | Linear D -> 1 | Linear D -> 1 | Linear D -> 1 of the first token (RoBERTa) |
+| joint (ELECTRA) | Linear D -> 1 | two layers on token and start | two layers on first token and mean start |
+
+Two layers are Linear 2D -> 512, GELU, Linear 512 -> 1; the mean start is the mean vector under the start probabilities.
+Without a classifier "no answer" is a span at the first token.
+
+Letters: T tokens in the pack, S windows, D hidden size, B starts that are looked at.
+Source: Devlin et al. 2019 (BERT), section 4.2; Liu et al. 2019 (RoBERTa), section 5.2; Clark et al. 2020 (ELECTRA) and
+its released code; FAMILY section 6.4.
 """
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.layer import gelu
+
+JOINT_WIDTH = 512  # of ELECTRA's released code, whatever the encoder's width
+
+
+class Answerability(nn.Module):
+    """The log-odds that a question has no answer: [S, D] or [S, 2D] to [S] float32."""
+
+    def __init__(self, config: EncoderConfig, *, reads_start: bool = False) -> None:
+        super().__init__()
+        self.dense = nn.Linear(2 * config.hidden_size, JOINT_WIDTH) if reads_start else None
+        self.out = nn.Linear(JOINT_WIDTH if reads_start else config.hidden_size, 1)
+
+    def forward(self, first_SD: Tensor, start_SD: Tensor | None = None) -> Tensor:
+        """first_SD: the first token of each window; start_SD: the mean vector under its start probabilities."""
+        rows = first_SD
+        if self.dense is not None and start_SD is not None:
+            rows = gelu(self.dense(torch.cat([first_SD, start_SD], dim=1)), "gelu")
+        return self.out(rows).float().squeeze(1)
 
 
 class QuestionAnsweringHead(nn.Module):
-    """Linear D -> 2."""
+    """Start and end chosen apart, or the end given the start (`joint`); with or without a classifier (`answerable`).
 
-    def __init__(self, config: EncoderConfig) -> None:
+    What a form does not have is None: `linear` [D -> 2] is the independent form's, `start`, `hidden` and `end` are the
+    joint one's.
+    """
+
+    def __init__(self, config: EncoderConfig, *, joint: bool = False, answerable: bool = False) -> None:
         super().__init__()
-        self.linear = nn.Linear(config.hidden_size, 2)
+        width = config.hidden_size
+        self.linear = None if joint else nn.Linear(width, 2)
+        self.start = nn.Linear(width, 1) if joint else None
+        self.hidden = nn.Linear(2 * width, JOINT_WIDTH) if joint else None
+        self.end = nn.Linear(JOINT_WIDTH, 1) if joint else None
+        self.answerable = Answerability(config, reads_start=joint) if answerable else None
+
+    @property
+    def is_joint(self) -> bool:
+        return self.linear is None
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """hidden: [T, D]. Returns [T, 2] float32: column 0 scores the first token of the answer, column 1 its last."""
+        """hidden: [T, D]. Returns [T, 2] float32: column 0 scores the first token of the answer, column 1 its last.
+
+        Of the independent form alone."""
+        assert self.linear is not None
         return self.linear(hidden).float()
+
+    def start_scores(self, hidden_TD: Tensor) -> Tensor:
+        """[T] float32, of the joint form."""
+        assert self.start is not None
+        return self.start(hidden_TD).float().squeeze(1)
+
+    def end_scores(self, starts_BD: Tensor, tokens_TD: Tensor, start_T: Tensor | None = None) -> Tensor:
+        """How well each token ends an answer that begins at a start, float32, of the joint form.
+
+        Returns [B, T]; with `start_T` (which of the starts each token goes with) [T].
+        """
+        assert self.hidden is not None and self.end is not None
+        width = starts_BD.shape[1]
+        # One product of the two vectors side by side is the sum of two products: the tokens' is made once for all.
+        of_start = torch.nn.functional.linear(starts_BD, self.hidden.weight[:, :width], self.hidden.bias)
+        of_token = torch.nn.functional.linear(tokens_TD, self.hidden.weight[:, width:])
+        both = of_start[:, None] + of_token[None] if start_T is None else of_start[start_T] + of_token
+        return self.end(gelu(both, "gelu")).float().squeeze(-1)

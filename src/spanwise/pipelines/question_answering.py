@@ -20,9 +20,9 @@ from spanwise.errors import DataError
 from spanwise.pipelines.given import OptionError, check_framework, chosen_device, option_values, precision_of, readable
 from spanwise.runtime.device import Precision
 from spanwise.tasks.checkpoint import load_task_model
+from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.qa.probabilities import scored_answers
-from spanwise.tasks.qa.reader import Question, SquadData
 
 _HARMLESS = frozenset({"padding", "batch_size", "num_workers"})  # of old code; how windows are packed is our matter
 

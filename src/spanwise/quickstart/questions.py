@@ -22,8 +22,8 @@ from spanwise.runtime.progress import RunLog
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
 from spanwise.tasks.model import TaskModel
+from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.decode import Predictions, SpanAnswer
-from spanwise.tasks.qa.reader import Question, SquadData
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe

@@ -170,6 +170,13 @@ class HasFacts(Protocol):
 
 
 @runtime_checkable
+class DescribesDev(Protocol):
+    """A task that says before training what dev data can give at best: sentences for a person."""
+
+    def describe_dev(self, data: Any, features: Any) -> list[str]: ...
+
+
+@runtime_checkable
 class LongExamples(Protocol):
     """A task whose examples may be longer than a pack: it asks for their sequences pack by pack and joins them."""
 

@@ -32,7 +32,7 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.device import Precision
 from spanwise.runtime.files import atomic_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.base import AlsoLanguage, ChecksEncoder, Features, NeedsPieces, Task
+from spanwise.tasks.base import AlsoLanguage, ChecksEncoder, DescribesDev, Features, NeedsPieces, Task
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task, with_overflow
 from spanwise.tasks.dev_scores import BEST, DevScorer, check_dev_options, put_best_in_place
@@ -123,6 +123,9 @@ def finetune(
         dev_scorer = None
         if dev_data is not None:
             dev_scorer = DevScorer(built, dev_data, words, plan.training.precision, folder.metrics, plan)
+            if isinstance(built.task, DescribesDev):
+                for line in built.task.describe_dev(dev_data, dev_scorer.features):
+                    log.say(line)
         source = EpochBatches(
             features, batch_size=plan.batch_size, pack_tokens=plan.pack_tokens, seed=plan.training.seed
         )

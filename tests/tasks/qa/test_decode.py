@@ -98,7 +98,7 @@ def test_a_passage_without_a_token_is_answered_by_the_empty_text(tokenizer):
     windows = make_windows(data, tokenizer, **SIZES)
     predictions = decode(data, windows, random_logits(windows, seed=1))
     assert predictions.best() == {"q": ""} and predictions.answers(1e9) == {"q": ""}
-    assert predictions.records() == {"q": []} and np.isfinite(predictions.null_odds["q"])
+    assert predictions.nbest == {"q": ()} and np.isfinite(predictions.null_odds["q"])
 
 
 def test_answers_apply_the_threshold_to_the_null_odds_and_none_never_abstains(tokenizer, squad11):
@@ -108,4 +108,3 @@ def test_answers_apply_the_threshold_to_the_null_odds_and_none_never_abstains(to
     assert predictions.answers(odds)["tea"] == predictions.best()["tea"]
     assert predictions.answers(odds - 1e-9)["tea"] == ""
     assert predictions.answers(None) == predictions.best()
-    assert set(predictions.records()["tea"][0]) == {"text", "start", "end", "score", "probability"}

@@ -49,7 +49,7 @@ def test_the_targets_of_a_pack_point_at_the_answer_pieces(tokenizer, squad11):
     batch = windows.assemble(np.arange(len(windows)))
     targets, borders = batch.targets[TARGET], batch.sequences.cu_seqlens.tolist()
     shown = set()
-    for row, (first, last) in enumerate(zip(targets.first_S.tolist(), targets.last_S.tolist(), strict=True)):
+    for row, (first, last) in enumerate(zip(targets.first_G.tolist(), targets.last_G.tolist(), strict=True)):
         question = squad11.questions[windows.question_W[row]]
         if first == last == borders[row]:
             continue  # [CLS]: this window does not show the answer
@@ -154,7 +154,7 @@ def test_windows_are_what_the_familys_own_tokenizer_makes_of_a_pair(kind, tmp_pa
     batch, expected = windows.assemble(np.array([0])), theirs(question, context, return_token_type_ids=True)
     assert batch.input_ids.tolist() == expected["input_ids"]
     assert batch.token_type_ids.tolist() == [min(number, num_types - 1) for number in expected["token_type_ids"]]
-    first, last = int(batch.targets[TARGET].first_S), int(batch.targets[TARGET].last_S)
+    first, last = int(batch.targets[TARGET].first_G), int(batch.targets[TARGET].last_G)
     assert theirs.decode(expected["input_ids"][first : last + 1]).strip() == "stone"
 
 

@@ -9,8 +9,9 @@ from collections import Counter
 import pytest
 
 from spanwise.errors import DataError
+from spanwise.tasks.qa.metrics import normalize_answer
 from spanwise.tasks.qa.reader import parse_squad, read_predictions, read_squad
-from spanwise.tasks.qa.score import best_threshold, missing_predictions, normalize_answer, score
+from spanwise.tasks.qa.score import best_threshold, missing_predictions, score
 
 CONTEXT = "The River Han flows through Seoul. It is 494 km long, and the Namhan is its longer arm."
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -20,12 +21,14 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.frames import Frame, pair_frame
+from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.loss import SpanTargets
-from spanwise.tasks.qa.reader import SquadData
+from spanwise.tasks.qa.reach import Reach
 from spanwise.tasks.windows import passage_windows, token_range
 from spanwise.text.tokenizers import Encoding, Tokenizer
 
 TARGET = "answer"  # the name of the one target of this task
+Gold = Literal["first", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,25 +36,37 @@ class QuestionWindows:
     """All windows of a data set, in the order of its questions.
 
     `question_W` index into the data's questions; `first_W`, `last_W` half-open range of the paragraph's tokens;
-    `lengths_W` tokens with question and specials; `gold_W2` positions in the window of the first and last answer
-    token, or 0, 0 where the window does not show the answer.
+    `lengths_W` tokens with question and specials; `gold_G2` positions in the window of the first and last answer
+    token of each gold answer, window after window as `gold_borders_W` [W+1] says; one 0, 0 where a window shows none.
     """
 
     question_W: np.ndarray
     first_W: np.ndarray
     last_W: np.ndarray
     lengths_W: np.ndarray
-    gold_W2: np.ndarray
+    gold_G2: np.ndarray
+    gold_borders_W: np.ndarray
     question_ids: Sequence[np.ndarray]  # cut to the longest question allowed
     passages: Sequence[Encoding]  # one a paragraph that has a question
     paragraph_of: np.ndarray  # which of the passages each question is on
+    is_impossible: np.ndarray  # bool, one a question: it has no answer
     frame: Frame
     num_token_types: int
-    num_cut_questions: int = 0
-    num_unreachable_answers: int = 0  # answers of which the tokenizer keeps no character; left out of training
+    num_dropped_Q: np.ndarray  # tokens of each question that are not read
+    num_unreachable_answers: int = 0  # questions of whose answers the tokenizer keeps no character; not trained on
+    reach: Reach | None = None  # how many answers the tokenizer can point at, where the data has answers
 
     def __len__(self) -> int:
         return len(self.lengths_W)
+
+    @property
+    def num_cut_questions(self) -> int:
+        return int((self.num_dropped_Q > 0).sum())
+
+    @property
+    def gold_W2(self) -> np.ndarray:
+        """The first gold answer of each window."""
+        return self.gold_G2[self.gold_borders_W[:-1]]
 
     def passage(self, row: int) -> Encoding:
         """The whole passage that window `row` is cut from."""
@@ -73,13 +88,24 @@ class QuestionWindows:
         lengths_S = self.lengths_W[rows]
         starts_S = np.cumsum(lengths_S) - lengths_S
         token_type_ids = np.minimum(np.concatenate(types).astype(np.int64), max(0, self.num_token_types - 1))
-        gold_S2 = self.gold_W2[rows] + starts_S[:, None]
+        numbers_S = np.diff(self.gold_borders_W)[rows]
+        chosen_G = np.concatenate([np.arange(*self.gold_borders_W[row : row + 2]) for row in rows])
+        gold_G2 = self.gold_G2[chosen_G] + np.repeat(starts_S, numbers_S)[:, None]
+        passage_S1 = starts_S[:, None] + np.array([self.passage_start(row) for row in rows])[:, None]
+        passage_S2 = np.concatenate([passage_S1, passage_S1 + (self.last_W - self.first_W)[rows, None]], axis=1)
+        borders_S = None if (numbers_S == 1).all() else np.concatenate([[0], np.cumsum(numbers_S)])
         return Batch(
             input_ids=torch.from_numpy(np.concatenate(pieces).astype(np.int64)),
             token_type_ids=torch.from_numpy(token_type_ids),
             sequences=Sequences.from_lengths(lengths_S),
             targets={
-                TARGET: SpanTargets(torch.from_numpy(gold_S2[:, 0].copy()), torch.from_numpy(gold_S2[:, 1].copy()))
+                TARGET: SpanTargets(
+                    first_G=torch.from_numpy(gold_G2[:, 0].copy()),
+                    last_G=torch.from_numpy(gold_G2[:, 1].copy()),
+                    borders_S=None if borders_S is None else torch.from_numpy(borders_S),
+                    passage_S2=torch.from_numpy(passage_S2),
+                    impossible_S=torch.from_numpy(self.is_impossible[self.question_W[rows]].astype(np.float32)),
+                )
             },
             counts={TARGET: len(rows)},
             ids=tuple(int(row) for row in rows),
@@ -95,6 +121,7 @@ def make_windows(
     doc_stride: int | None = None,
     overlap: int | None = None,
     num_token_types: int = 2,
+    gold: Gold = "first",
     skip_unreachable: bool = False,
 ) -> QuestionWindows:
     """Encode `data` and cut it into windows of at most `max_length` tokens.
@@ -102,6 +129,7 @@ def make_windows(
     Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one; give one of the two. An
     overlap that the windows of a long question can't hold is cut to half a window.
     A question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
+    gold: whether the first answer of a question is gold, or all of them (each range of tokens once).
     With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
     Raises: ConfigError where `max_length` leaves no room, or for a tokenizer that frames no two texts; DataError where
     nothing is left.
@@ -126,24 +154,30 @@ def make_windows(
     question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
     offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
 
-    numbers, ranges, golds = [], [], []
+    numbers, ranges = [], []
+    golds: list[tuple[int, int]] = []
+    gold_counts: list[int] = []
     num_unreachable = 0
     for number, question in enumerate(data.questions):
         offsets_n2 = offsets[place_of[question.paragraph]]
-        gold = None
-        if question.answers and question.answers[0].start >= 0:
-            gold = token_range(offsets_n2, question.answers[0].start, question.answers[0].end)
-            if gold is None:
-                num_unreachable += 1
-                if skip_unreachable:
-                    continue
+        chosen = question.answers if gold == "all" else question.answers[:1]
+        wanted = [answer for answer in chosen if answer.start >= 0]
+        found = [token_range(offsets_n2, answer.start, answer.end) for answer in wanted]
+        spans = list(dict.fromkeys(span for span in found if span is not None))
+        if wanted and not spans:
+            num_unreachable += 1
+            if skip_unreachable:
+                continue
         start = _passage_start(frame, len(question_ids[number]))
         capacity = max_length - start - len(frame.after)
         stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
         windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
         numbers += [number] * len(windows)
         ranges.append(windows)
-        golds.append(_gold_positions(windows, gold, start))
+        for first, last in windows.tolist():
+            shown = [(a - first + start, b - 1 - first + start) for a, b in spans if first <= a and b <= last]
+            golds += shown or [(0, 0)]
+            gold_counts.append(max(1, len(shown)))
     if not numbers:
         raise DataError(f"{data.source}: no question is left; the tokenizer keeps no character of any answer.")
     question_W = np.array(numbers, dtype=np.int64)
@@ -154,26 +188,18 @@ def make_windows(
         first_W=ranges_W2[:, 0],
         last_W=ranges_W2[:, 1],
         lengths_W=ranges_W2[:, 1] - ranges_W2[:, 0] + question_lengths[question_W] + frame.num_specials,
-        gold_W2=np.concatenate(golds),
+        gold_G2=np.array(golds, dtype=np.int64),
+        gold_borders_W=np.concatenate([[0], np.cumsum(gold_counts)]).astype(np.int64),
         question_ids=question_ids,
         passages=passages,
         paragraph_of=np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64),
+        is_impossible=np.array([not question.answers for question in data.questions]),
         frame=frame,
         num_token_types=num_token_types,
-        num_cut_questions=sum(len(question.ids) > question_limit for question in questions),
+        num_dropped_Q=np.array([max(0, len(question.ids) - question_limit) for question in questions]),
         num_unreachable_answers=num_unreachable,
     )
 
 
 def _passage_start(frame: Frame, question_length: int) -> int:
     return len(frame.before) + question_length + len(frame.between)
-
-
-def _gold_positions(windows: np.ndarray, gold: tuple[int, int] | None, passage_start: int) -> np.ndarray:
-    """First and last answer position in each window, 0, 0 ([CLS]) where the window does not hold all of it."""
-    positions_W2 = np.zeros((len(windows), 2), dtype=np.int64)
-    if gold is not None:
-        inside = (windows[:, 0] <= gold[0]) & (gold[1] <= windows[:, 1])
-        positions_W2[inside, 0] = gold[0] - windows[inside, 0] + passage_start
-        positions_W2[inside, 1] = gold[1] - 1 - windows[inside, 0] + passage_start
-    return positions_W2

@@ -7,35 +7,49 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.tasks.base import FileScores, ScoreTable
-from spanwise.tasks.qa.reader import read_null_odds, read_predictions, read_squad
+from spanwise.tasks.qa.metrics import METRICS, Metric, metric_for
+from spanwise.tasks.qa.reader import read_null_odds, read_predictions, read_questions
 from spanwise.tasks.qa.score import missing_predictions, score
 
 _GROUPS = (("", "all"), ("HasAns_", "answerable"), ("NoAns_", "unanswerable"))
 
 
 def score_files(
-    data: Path, predictions: Path, *, null_odds: Path | None = None, null_threshold: float = 1.0
+    data: Path,
+    predictions: Path,
+    *,
+    null_odds: Path | None = None,
+    null_threshold: float = 1.0,
+    metric: str | None = None,
 ) -> FileScores:
     """Score a JSON object of question id to answer text; a missing prediction counts as wrong.
 
     null_odds: a JSON object of question id to a number that grows with the belief in "no answer"; adds the best
-    thresholds. Null odds above `null_threshold` count as "no answer".
+    thresholds. Null odds above `null_threshold` count as "no answer". metric: None is that of the data set.
 
     Raises: DataError naming the file.
     """
-    gold = read_squad(data, purpose="score")
+    gold = read_questions(data, purpose="score")
     answers = read_predictions(predictions)
     odds = None if null_odds is None else read_null_odds(null_odds)
+    chosen = metric_for(gold.version, metric)
     num_missing = len(missing_predictions(gold, answers))
     note = f"{num_missing:,} of {len(gold.questions):,} questions have no prediction and count as wrong."
+    found = score(gold, answers, null_odds=odds, null_threshold=null_threshold, metric=chosen)
     return FileScores(
-        scores=score(gold, answers, null_odds=odds, null_threshold=null_threshold),
+        scores=found | metric_record(chosen),
         notes=(note,) if num_missing else (),
     )
 
 
+def metric_record(metric: Metric) -> dict[str, Any]:
+    """What scores say of the metric, where it is not SQuAD's."""
+    return {} if metric.name == "squad" else {"metric": {"name": metric.name, "f1_counts": "characters"}}
+
+
 def official_table(scores: Mapping[str, Any]) -> ScoreTable:
-    """The official keys with a row for all, answerable and unanswerable questions."""
+    """The official keys with a row for all, answerable and unanswerable questions; then what the vocabulary can reach
+    and how far confidence can be trusted, where they were measured."""
     rows = tuple(
         (words, scores[f"{prefix}total"], f"{scores[f'{prefix}exact']:.2f}", f"{scores[f'{prefix}f1']:.2f}")
         for prefix, words in _GROUPS
@@ -46,4 +60,25 @@ def official_table(scores: Mapping[str, Any]) -> ScoreTable:
         for name, words in (("exact", "exact match"), ("f1", "F1"))
         if f"best_{name}" in scores
     )
-    return ScoreTable(columns=("questions", "number", "exact match", "F1"), rows=rows, notes=notes)
+    title = METRICS[scores["metric"]["name"]].title if "metric" in scores else "F1"
+    return ScoreTable(
+        columns=("questions", "number", "exact match", title), rows=rows, notes=(*notes, *_notes_on(scores))
+    )
+
+
+def _notes_on(scores: Mapping[str, Any]) -> tuple[str, ...]:
+    notes = []
+    if "reach" in scores:
+        reach = scores["reach"]
+        notes.append(
+            f"{reach['off_borders']:.1f} % of the answers do not begin and end where pieces do; exact match cannot "
+            f"pass {reach['exact_ceiling']:.1f} with this vocabulary"
+        )
+    if "calibration" in scores:
+        found = scores["calibration"]
+        how = "not calibrated" if found["temperature"] is None else f"temperature {found['temperature']:.3g}"
+        notes.append(
+            f"mean probability of the reported answers {found['confidence']:.1f} ({how}), expected calibration error "
+            f"{found['error']:.1f}"
+        )
+    return tuple(notes)

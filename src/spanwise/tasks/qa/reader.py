@@ -1,4 +1,5 @@
-"""SQuAD 1.1 and 2.0 files (also KorQuAD 1.0 and SQuADShifts, which have the same shape).
+"""Question files: SQuAD 1.1 and 2.0 and all of their shape (KorQuAD 1.0, KLUE-MRC, SQuADShifts), and by their looks
+those of MRQA, NewsQA and one question a line.
 
 Whether a file holds unanswerable questions is read from the data, never from an option: an option that contradicts
 the file scores silently wrong (FAMILY 7C-5).
@@ -6,54 +7,31 @@ the file scores silently wrong (FAMILY 7C-5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.tasks.text_files import read_json
+from spanwise.tasks.qa.data import Answer, OnError, Purpose, Question, SquadData
+from spanwise.tasks.qa.gathering import Gathering, field, id_field, text_field
+from spanwise.tasks.qa.lines import read_question_lines
+from spanwise.tasks.qa.newsqa import looks_like_newsqa, parse_newsqa
+from spanwise.tasks.text_files import plain_suffix, read_json
 
-Purpose = Literal["train", "score", "predict"]
-OnError = Literal["strict", "repair"]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A gold answer: `context[start:start + len(text)] == text`. `start` is -1 where the file need not give it."""
-
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
+__all__ = ["Answer", "OnError", "Purpose", "Question", "SquadData", "parse_squad", "read_questions", "read_squad"]
+LINES = (".jsonl", ".ndjson")
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """One question on one paragraph; no answers means: known to have none (or read for prediction)."""
-
-    id: str
-    text: str
-    paragraph: int  # index into `SquadData.contexts`
-    answers: tuple[Answer, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SquadData:
-    """The paragraphs and questions of one file, in file order."""
-
-    source: str
-    version: str
-    contexts: tuple[str, ...]
-    titles: tuple[str, ...]  # one a paragraph
-    questions: tuple[Question, ...]
-    has_unanswerable: bool
-    num_moved_answers: int = 0  # answer offsets corrected under `errors="repair"`
-    num_dropped_answers: int = 0  # answers found nowhere in their paragraph
-
-    def context_of(self, question: Question) -> str:
-        return self.contexts[question.paragraph]
+def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
+    """Read a file of questions, plain, `.gz` or `.xz`: `.jsonl` is MRQA's or one question a line, `.json` SQuAD's shape
+    or NewsQA's. Arguments and errors are those of `read_squad`.
+    """
+    _check_errors(errors)
+    if plain_suffix(path) in LINES:
+        return read_question_lines(path, purpose=purpose, errors=errors)
+    record = read_json(path)
+    if looks_like_newsqa(record):
+        return parse_newsqa(record, source=str(path), purpose=purpose, errors=errors)
+    return parse_squad(record, source=str(path), purpose=purpose, errors=errors)
 
 
 def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
@@ -66,10 +44,8 @@ def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError 
     Raises: DataError naming file, article and question: damaged or malformed JSON, missing keys, empty contexts or
     questions, duplicate ids, offsets outside the context or not at the text, an unanswered question in a 1.1 file.
     """
-    if errors not in ("strict", "repair"):
-        raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
-    record = read_json(path)
-    return parse_squad(record, source=str(path), purpose=purpose, errors=errors)
+    _check_errors(errors)
+    return parse_squad(read_json(path), source=str(path), purpose=purpose, errors=errors)
 
 
 def parse_squad(record: Any, *, source: str, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
@@ -77,64 +53,42 @@ def parse_squad(record: Any, *, source: str, purpose: Purpose = "train", errors:
     articles = record.get("data") if isinstance(record, dict) else None
     if not isinstance(articles, list):
         raise DataError(f"{source}: expected an object with a list 'data' of articles (the SQuAD format).")
-    return _Parser(source, str(record.get("version", "")), purpose, errors).parse(articles)
+    return _Parser(Gathering(source, str(record.get("version", "")), purpose, errors)).parse(articles)
 
 
 class _Parser:
     """Walks articles, paragraphs and questions, and knows where it is when something is wrong."""
 
-    def __init__(self, source: str, version: str, purpose: Purpose, errors: OnError) -> None:
-        self.source, self.version, self.purpose, self.errors = source, version, purpose, errors
-        self.contexts: list[str] = []
-        self.titles: list[str] = []
-        self.questions: list[Question] = []
-        self.seen: set[str] = set()
-        self.num_moved = self.num_dropped = 0
-        self.where = source
+    def __init__(self, found: Gathering) -> None:
+        self.found = found
 
     def parse(self, articles: list[Any]) -> SquadData:
-        self.allows_unanswerable = self.version.lstrip("vV").startswith("2") or _any_impossible_key(articles)
+        found = self.found
+        self.allows_unanswerable = found.version.lstrip("vV").startswith("2") or _any_impossible_key(articles)
         for number, article in enumerate(articles):
-            title = str(
-                self.get(article, "title", str, f"{self.source}, article {number + 1}", default=f"{number + 1}")
-            )
-            paragraphs = self.get(article, "paragraphs", list, f"{self.source}, article {title!r}")
+            title = str(field(article, "title", str, f"{found.source}, article {number + 1}", default=f"{number + 1}"))
+            paragraphs = field(article, "paragraphs", list, f"{found.source}, article {title!r}")
             for index, paragraph in enumerate(paragraphs):
-                self.paragraph(title, paragraph, f"{self.source}, article {title!r}, paragraph {index + 1}")
-        if not self.questions:
-            raise DataError(f"{self.source}: no questions in it.")
-        return SquadData(
-            source=self.source,
-            version=self.version,
-            contexts=tuple(self.contexts),
-            titles=tuple(self.titles),
-            questions=tuple(self.questions),
-            has_unanswerable=self.purpose != "predict" and any(not question.answers for question in self.questions),
-            num_moved_answers=self.num_moved,
-            num_dropped_answers=self.num_dropped,
-        )
+                self.paragraph(title, paragraph, f"{found.source}, article {title!r}, paragraph {index + 1}")
+        return found.finish()
 
     def paragraph(self, title: str, paragraph: Any, where: str) -> None:
-        context = self.text(paragraph, "context", where)
-        self.contexts.append(context)
-        self.titles.append(title)
-        for number, qa in enumerate(self.get(paragraph, "qas", list, where)):
-            id = str(self.get(qa, "id", (str, int), f"{where}, question {number + 1}"))
+        context = text_field(paragraph, "context", where)
+        self.found.add_context(context, title)
+        for number, qa in enumerate(field(paragraph, "qas", list, where)):
+            id = id_field(qa, where, number + 1)
             self.question(qa, id, context, f"{where}, question {id!r}")
 
     def question(self, qa: dict[str, Any], id: str, context: str, where: str) -> None:
-        if id in self.seen:
-            raise DataError(f"{where}: this id stands twice in the file; every question needs its own id.")
-        self.seen.add(id)
-        text = self.text(qa, "question", where)
+        text = text_field(qa, "question", where)
         answers: tuple[Answer, ...] = ()
-        if self.purpose != "predict":
-            entries = self.get(qa, "answers", list, where)
+        if self.found.purpose != "predict":
+            entries = field(qa, "answers", list, where)
             answers = tuple(found for entry in entries if (found := self.answer(entry, context, where)) is not None)
             if entries and not answers:
                 return  # every answer was dropped under "repair": the question can't be learned or scored
             self.check_answerability(qa, bool(answers), where)
-        self.questions.append(Question(id, text, len(self.contexts) - 1, answers))
+        self.found.add_question(id, text, answers, where)
 
     def check_answerability(self, qa: dict[str, Any], has_answers: bool, where: str) -> None:
         impossible = qa.get("is_impossible")
@@ -148,61 +102,23 @@ class _Parser:
             )
         if not has_answers and not self.allows_unanswerable:
             raise DataError(
-                f"{where}: it has no answer, and this is a SQuAD 1.1 file (version {self.version!r}). "
+                f"{where}: it has no answer, and this is a SQuAD 1.1 file (version {self.found.version!r}). "
                 'Add the answer, or mark unanswerable questions with "is_impossible": true.'
             )
 
     def answer(self, entry: Any, context: str, where: str) -> Answer | None:
-        text = self.get(entry, "text", str, f"{where}, an answer")
-        if self.purpose == "score":
+        text = field(entry, "text", str, f"{where}, an answer")
+        if self.found.purpose == "score":
             return Answer(text, -1)
         if not text.strip():
             raise DataError(f"{where}: an answer is empty; for a question without an answer leave 'answers' empty.")
-        start = self.get(entry, "answer_start", int, f"{where}, answer {text!r}")
-        if start >= 0 and context.startswith(text, start):
-            return Answer(text, start)
-        if self.errors == "repair":
-            return self.repaired(text, start, context)
-        if not 0 <= start <= len(context) - len(text):
-            found = f"outside the context of {len(context)} characters"
-        else:
-            found = f"where the context reads {context[start : start + len(text)]!r}"
-        raise DataError(
-            f"{where}: answer {text!r} has answer_start {start}, {found}. Offsets count characters from 0; "
-            "correct the file, or read it with --errors repair."
-        )
+        start = field(entry, "answer_start", int, f"{where}, answer {text!r}")
+        return self.found.place_answer(text, start, context, where)
 
-    def repaired(self, text: str, start: int, context: str) -> Answer | None:
-        places = []
-        place = context.find(text)
-        while place >= 0:
-            places.append(place)
-            place = context.find(text, place + 1)
-        if not places:
-            self.num_dropped += 1
-            return None
-        self.num_moved += 1
-        return Answer(text, min(places, key=lambda place: abs(place - start)))
 
-    def text(self, record: Any, key: str, where: str) -> str:
-        value = self.get(record, key, str, where)
-        if not value.strip():
-            raise DataError(f"{where}: {key!r} is empty.")
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise DataError(f"{where}: {key!r} holds half a surrogate pair at character {error.start}.") from error
-        return value
-
-    def get(self, record: Any, key: str, kind: type | tuple[type, ...], where: str, default: Any = None) -> Any:
-        if not isinstance(record, dict):
-            raise DataError(f"{where}: expected an object, got {type(record).__name__}.")
-        value = record.get(key, default)
-        if value is None:
-            raise DataError(f"{where}: the key {key!r} is missing.")
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise DataError(f"{where}: {key!r} has the wrong type {type(value).__name__}.")
-        return value
+def _check_errors(errors: str) -> None:
+    if errors not in ("strict", "repair"):
+        raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
 
 
 def _any_impossible_key(articles: list[Any]) -> bool:

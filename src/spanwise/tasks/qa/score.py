@@ -1,28 +1,18 @@
-"""The official SQuAD scores: exact match and token F1, equal to the published scripts to the last digit.
+"""The official scores: exact match and F1, equal to the published scripts to the last digit.
 
-Source: Rajpurkar et al. 2016 and 2018 (SQuAD 1.1 and 2.0), evaluate-v1.1.py and evaluate-v2.0.py; FAMILY section 5.1.
+Source: Rajpurkar et al. 2016 and 2018 (SQuAD 1.1 and 2.0), evaluate-v1.1.py and evaluate-v2.0.py; KorQuAD 1.0's and
+MRQA's scripts (metrics.py); FAMILY sections 5.1, 5.2.
 Differs: evaluate-v2.0.py stops with an error where a prediction is missing; here it counts as wrong, as in 1.1.
 """
 
 from __future__ import annotations
 
-import re
-import string
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spanwise.errors import DataError
-from spanwise.tasks.qa.reader import SquadData
-
-_ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)
-_NO_PUNCTUATION = {ord(character): None for character in string.punctuation}
-
-
-def normalize_answer(text: str) -> str:
-    """Lower-case, without ASCII punctuation, English articles and surplus white space."""
-    bare = text.lower().translate(_NO_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", bare).split())
+from spanwise.tasks.qa.data import SquadData
+from spanwise.tasks.qa.metrics import Metric, metric_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,36 +23,28 @@ class RawScores:
     f1: dict[str, float]
 
 
-def raw_scores(data: SquadData, predictions: Mapping[str, str]) -> RawScores:
+def raw_scores(data: SquadData, predictions: Mapping[str, str], metric: Metric | None = None) -> RawScores:
     """Best score of each prediction over the gold answers of its question; missing predictions are left out.
+
+    metric: None is that of the data set that the file calls itself (KorQuAD's by characters, else SQuAD's).
 
     Gold answers that are empty after normalisation are ignored in data with unanswerable questions (the 2.0 script)
     and kept otherwise (the 1.1 script).
     """
+    metric = metric or metric_for(data.version)
     exact: dict[str, float] = {}
     f1: dict[str, float] = {}
     for question in data.questions:
         predicted = predictions.get(question.id)
         if predicted is None:
             continue
-        golds = [normalize_answer(answer.text) for answer in question.answers]
+        golds = [metric.normalize(answer.text) for answer in question.answers]
         if data.has_unanswerable:
             golds = [gold for gold in golds if gold] or [""]
-        guess = normalize_answer(predicted)
-        exact[question.id] = max(int(gold == guess) for gold in golds)
-        f1[question.id] = max(_token_f1(gold.split(), guess.split(), data.has_unanswerable) for gold in golds)
+        guess = metric.normalize(predicted)
+        exact[question.id] = max(metric.exact(gold, guess) for gold in golds)
+        f1[question.id] = max(metric.f1(gold, guess, empty_may_match=data.has_unanswerable) for gold in golds)
     return RawScores(exact=exact, f1=f1)
-
-
-def _token_f1(gold: list[str], guess: list[str], empty_may_match: bool) -> float:
-    if not gold or not guess:
-        return float(empty_may_match and gold == guess)  # the 1.1 script knows no empty answer
-    num_same = sum((Counter(gold) & Counter(guess)).values())
-    if num_same == 0:
-        return 0
-    precision = 1.0 * num_same / len(guess)
-    recall = 1.0 * num_same / len(gold)
-    return (2 * precision * recall) / (precision + recall)
 
 
 def missing_predictions(data: SquadData, predictions: Mapping[str, str]) -> list[str]:
@@ -76,6 +58,7 @@ def score(
     *,
     null_odds: Mapping[str, float] | None = None,
     null_threshold: float = 1.0,
+    metric: Metric | None = None,
 ) -> dict[str, float | int]:
     """The official keys, from 0 to 100: `exact`, `f1`, `total`, `HasAns_*`, `NoAns_*` and, with `null_odds`, `best_*`.
 
@@ -84,7 +67,7 @@ def score(
 
     Raises: DataError where `null_odds` lacks a question that has a prediction, or no prediction fits the data.
     """
-    raw = raw_scores(data, predictions)
+    raw = raw_scores(data, predictions, metric)
     if data.questions and not raw.exact:
         raise DataError(
             f"none of the {len(predictions)} predictions belongs to a question of {data.source}; "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from torch import Tensor, nn
@@ -19,12 +19,17 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.qa_head import QuestionAnsweringHead
-from spanwise.tasks.base import FileScores, ScoreTable, per_sequence
+from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
+from spanwise.tasks.qa.data import OnError, Purpose, SquadData
 from spanwise.tasks.qa.decode import Predictions, decode
-from spanwise.tasks.qa.features import TARGET, QuestionWindows, make_windows
-from spanwise.tasks.qa.files import official_table, score_files
-from spanwise.tasks.qa.loss import SpanLoss, span_loss
-from spanwise.tasks.qa.reader import OnError, Purpose, SquadData, read_squad
+from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows
+from spanwise.tasks.qa.files import metric_record, official_table, score_files
+from spanwise.tasks.qa.loss import SpanLoss, head_loss
+from spanwise.tasks.qa.metrics import MetricName, metric_for
+from spanwise.tasks.qa.outputs import WindowScores, window_scores
+from spanwise.tasks.qa.reach import measure_reach
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import best_threshold, raw_scores, score
 from spanwise.text.tokenizers import Tokenizer
 
@@ -41,6 +46,14 @@ class QuestionAnswering:
     max_answer_tokens: int = 30
     num_best: int = 20
     null_threshold: float | None = None  # abstain above it; tuned on dev data; None: every question has an answer
+    gold: Gold = "first"  # which answers are learnt: the first of each question, or all of them together
+    metric: MetricName | None = None  # None: KorQuAD's by characters where the file calls itself so, else SQuAD's
+    spans: Literal["independent", "joint"] = "independent"  # start and end apart, or the end given the start (ELECTRA)
+    answerability: Literal["null_score", "classifier"] = "null_score"  # how "no answer" is told: a span at [CLS] (BERT)
+    answerable_weight: float = 1.0  # of the classifier's loss
+    beam_size: int = 20  # starts whose ends are looked at, where spans are joint
+    on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
+    temperature: float | None = None  # of the probabilities; fitted on dev data; None: not calibrated
 
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "qa"
@@ -49,12 +62,16 @@ class QuestionAnswering:
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
 
     def __post_init__(self) -> None:
-        for name in ("doc_stride", "max_question_tokens", "max_answer_tokens", "num_best"):
+        for name in ("doc_stride", "max_question_tokens", "max_answer_tokens", "num_best", "beam_size"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"task.{name} must be at least 1, got {getattr(self, name)}.")
+        if self.answerable_weight <= 0:
+            raise ConfigError(f"task.answerable_weight must be above 0, got {self.answerable_weight}.")
+        if self.temperature is not None and self.temperature <= 0:
+            raise ConfigError(f"task.temperature must be above 0, got {self.temperature}.")
 
     def read(self, path: Any, *, purpose: Purpose, errors: OnError = "strict") -> SquadData:
-        return read_squad(path, purpose=purpose, errors=errors)
+        return read_questions(path, purpose=purpose, errors=errors)
 
     def check_pair(self, train: SquadData, dev: SquadData) -> None:
         """Raises: DataError where one file has unanswerable questions and the other has none (7C-5)."""
@@ -66,9 +83,10 @@ class QuestionAnswering:
             )
 
     def taught_by(self, train: SquadData) -> QuestionAnswering:
-        """Abstains at the middle (null odds above 0) where it learns from unanswerable questions, else never."""
+        """Abstains at the middle (null odds above 0) where it learns from unanswerable questions, else never, and then
+        it has no classifier either."""
         if not train.has_unanswerable:
-            return dataclasses.replace(self, null_threshold=None)
+            return dataclasses.replace(self, null_threshold=None, answerability="null_score")
         return self if self.null_threshold is not None else dataclasses.replace(self, null_threshold=0.0)
 
     def featurize(
@@ -80,21 +98,38 @@ class QuestionAnswering:
             raise ConfigError(
                 f"task.max_length {max_length} is more than the encoder's {config.max_positions} positions; lower it."
             )
-        return make_windows(
+        windows = make_windows(
             data,
             tokenizer,
             max_length=max_length,
             doc_stride=self.doc_stride,
             max_question_tokens=self.max_question_tokens,
             num_token_types=config.num_token_types,
+            gold=self.gold,
             skip_unreachable=training,
         )
+        if self.on_overflow == "error" and windows.num_cut_questions:
+            number = int(np.argmax(windows.num_dropped_Q > 0))
+            question = data.questions[number]
+            raise DataError(
+                f"{data.source}, question {question.id!r}: it is {int(windows.num_dropped_Q[number])} tokens too long; "
+                "shorten it, raise task.max_question_tokens, or leave --on-overflow error out."
+            )
+        reach = measure_reach(
+            data,
+            windows.passages,
+            windows.paragraph_of,
+            metric_for(data.version, self.metric),
+            max_answer_tokens=self.max_answer_tokens,
+            allow_null=training or self.null_threshold is not None,
+        )
+        return dataclasses.replace(windows, reach=reach)
 
     def describe(self, data: SquadData, features: QuestionWindows) -> list[str]:
         """What a person should know about the data before training on it."""
         lines = [
-            f"{len(data.questions):,} questions on {len(data.contexts):,} paragraphs in {len(features):,} windows "
-            f"({int(features.lengths_W.sum()):,} tokens)"
+            f"{data.source}: {len(data.questions):,} questions on {len(data.contexts):,} paragraphs in "
+            f"{len(features):,} windows ({int(features.lengths_W.sum()):,} tokens)"
         ]
         for number, words in (
             (features.num_cut_questions, f"questions are cut to {self.max_question_tokens} tokens"),
@@ -104,57 +139,148 @@ class QuestionAnswering:
         ):
             if number:
                 lines.append(f"{number:,} {words}")
+        if features.reach is not None:
+            lines.append(str(features.reach))
+        num_several = sum(len(question.answers) > 1 for question in data.questions)
+        if num_several and self.gold == "first":
+            lines.append(f'{num_several:,} questions have several answers; the first is learnt (task.gold="all": all)')
         return lines
 
+    def describe_dev(self, data: SquadData, features: QuestionWindows) -> list[str]:
+        """What dev data can give at best."""
+        return [f"{data.source}: {features.reach}"] if features.reach is not None else []
+
     def build_head(self, config: EncoderConfig) -> nn.Module:
-        return QuestionAnsweringHead(config)
+        has_classifier = self.answerability == "classifier"
+        return QuestionAnsweringHead(config, joint=self.spans == "joint", answerable=has_classifier)
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, SpanLoss]:
-        return {TARGET: span_loss(head(hidden_TD), batch.targets[TARGET], batch.sequences)}
+        assert isinstance(head, QuestionAnsweringHead)
+        targets = batch.targets[TARGET]
+        return {TARGET: head_loss(head, hidden_TD, targets, batch.sequences, self.answerable_weight)}
 
-    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
-        """Start and end logits of each window, fp32 [tokens of the window, 2]."""
-        return per_sequence(head(hidden_TD), batch)
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray] | list[WindowScores]:
+        """Of each window start and end logits, fp32 [tokens of the window, 2]; more where the head says more."""
+        assert isinstance(head, QuestionAnsweringHead)
+        return window_scores(head, hidden_TD, batch, batch.targets[TARGET], self.beam_size)
 
-    def decode(self, data: SquadData, features: QuestionWindows, outputs: Sequence[np.ndarray]) -> Predictions:
+    def decode(
+        self, data: SquadData, features: QuestionWindows, outputs: Sequence[np.ndarray | WindowScores]
+    ) -> Predictions:
         return decode(data, features, outputs, max_answer_tokens=self.max_answer_tokens, num_best=self.num_best)
 
     def tune(self, data: SquadData, predictions: Predictions) -> QuestionAnswering:
-        """The same task with the null threshold of best F1 on `data`; none where all of it is answerable."""
-        if not data.has_unanswerable:
-            return dataclasses.replace(self, null_threshold=None)
-        best = predictions.best()
-        answerable = {question.id: bool(question.answers) for question in data.questions}
-        _, threshold = best_threshold(raw_scores(data, best).f1, best, predictions.null_odds, answerable)
-        return dataclasses.replace(self, null_threshold=threshold)
+        """The same task with the null threshold of best F1 on `data` (none where all of it is answerable), and the
+        temperature that makes its probabilities true there (none where that can't be told)."""
+        threshold = None
+        if data.has_unanswerable:
+            best = predictions.best()
+            answerable = {question.id: bool(question.answers) for question in data.questions}
+            raw = raw_scores(data, best, metric_for(data.version, self.metric))
+            _, threshold = best_threshold(raw.f1, best, predictions.null_odds, answerable)
+        tuned = dataclasses.replace(self, null_threshold=threshold)
+        return dataclasses.replace(tuned, temperature=fit_temperature(tuned.reported(data, predictions)))
 
-    def score(self, data: SquadData, predictions: Predictions) -> dict[str, float]:
-        """The official keys for the answers reported at this task's threshold; with `best_*` on 2.0 data.
+    def reported(self, data: SquadData, predictions: Predictions) -> Reported:
+        """The answers that are reported at this task's threshold, as calibration looks at them."""
+        answers = predictions.answers(self.null_threshold)
+        right = raw_scores(data, answers, metric_for(data.version, self.metric)).exact
+        margins = [
+            reported_margins(
+                np.array([answer.score for answer in predictions.nbest[id]]),
+                predictions.null_odds.get(id, 0.0),
+                self.null_threshold,
+            )
+            for id in right
+        ]
+        return Reported(margins=margins, is_right_Q=np.array(list(right.values()), dtype=bool))
+
+    def score(self, data: SquadData, predictions: Predictions) -> dict[str, Any]:
+        """The official keys for the answers reported at this task's threshold; with `best_*` on 2.0 data. Beside them
+        `calibration` (confidence in the reported answers, and how far from the truth it is) and `reach`.
 
         On data without unanswerable questions the model never abstains, as the 1.1 rules have it.
         Raises: DataError where the data has unanswerable questions and the model was never taught them.
         """
-        if not data.has_unanswerable:
-            return score(data, predictions.best())
-        if self.null_threshold is None:
+        if data.has_unanswerable and self.null_threshold is None:
             raise DataError(
                 f"{data.source} holds questions without an answer, and this model was fine-tuned without any: it "
                 "always answers. Fine-tune on SQuAD 2.0 data, or evaluate on 1.1 data."
             )
-        return score(data, predictions.best(), null_odds=predictions.null_odds, null_threshold=self.null_threshold)
+        metric = metric_for(data.version, self.metric)
+        odds: dict[str, Any] = {}
+        asked = self
+        if data.has_unanswerable:
+            odds = {"null_odds": predictions.null_odds, "null_threshold": self.null_threshold}
+        else:
+            asked = dataclasses.replace(self, null_threshold=None)
+        scores: dict[str, Any] = dict(score(data, predictions.best(), metric=metric, **odds))
+        scores |= metric_record(metric)
+        reported = asked.reported(data, predictions)
+        confidence = reported.confidence(self.temperature)
+        scores["calibration"] = {
+            "confidence": 100.0 * float(confidence.mean()) if len(confidence) else 0.0,
+            "error": calibration_error(confidence, reported.is_right_Q),
+            "temperature": self.temperature,
+        }
+        if predictions.reach is not None:
+            scores["reach"] = predictions.reach.record()
+        return scores
 
-    def score_table(self, scores: Mapping[str, float]) -> ScoreTable:
+    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
         """A row for all, answerable and unanswerable questions."""
         return official_table(scores)
 
     def prediction_files(self, predictions: Predictions) -> Mapping[str, Any]:
-        """What to write: `""` the answers (question id to text), `nbest` and `null_odds` beside it."""
+        """What to write: `""` the answers (question id to text), `nbest`, `null_odds` and `windows` beside it."""
         return {
             "": predictions.answers(self.null_threshold),
-            "nbest": predictions.records(),
+            "nbest": {id: self.told(predictions, id) for id in predictions.nbest},
             "null_odds": predictions.null_odds,
+            "windows": {id: dataclasses.asdict(read) for id, read in predictions.windows.items()},
         }
+
+    def told(self, predictions: Predictions, id: str) -> list[dict[str, Any]]:
+        """The n-best answers of a question as records, "no answer" (an empty text) in its place where the model may
+        abstain; their probabilities sum to 1."""
+        answers = predictions.nbest[id]
+        scores = np.array([answer.score for answer in answers])
+        odds = predictions.null_odds.get(id, 0.0)
+        chances, null = shares(scores, odds, self.null_threshold, self.temperature)
+        records = [
+            {"text": a.text, "start": a.start, "end": a.end, "score": a.score, "probability": float(chance)}
+            for a, chance in zip(answers, chances, strict=True)
+        ]
+        if self.null_threshold is None:
+            return records
+        place = 0 if odds > self.null_threshold else int((chances >= null).sum())
+        best = answers[0].score if answers else 0.0
+        nothing = {"text": "", "start": 0, "end": 0, "score": best + odds - self.null_threshold, "probability": null}
+        return [*records[:place], nothing, *records[place:]]
+
+    def facts(self) -> list[str]:
+        """What the model card says of the task."""
+        ways = {
+            "independent": "Start and end of the answer are chosen apart",
+            "joint": "The end of the answer is chosen given its start",
+        }
+        if self.null_threshold is None:
+            null = "every question gets an answer"
+        elif self.answerability == "classifier":
+            null = f"a classifier's log-odds above {self.null_threshold:.4g} mean that there is no answer"
+        else:
+            null = f"null odds above {self.null_threshold:.4g} mean that there is no answer"
+        lines = [
+            f"{ways[self.spans]}; {null}. An answer has at most {self.max_answer_tokens} tokens, a question "
+            f"{self.max_question_tokens}; passages are read in windows of {self.max_length or 'up to 512'} tokens, "
+            f"{self.doc_stride} apart."
+        ]
+        if self.temperature is not None:
+            lines.append(
+                f"Probabilities are calibrated: scores are divided by {self.temperature:.3g}, fitted on dev data."
+            )
+        return lines
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
         """The official script's keys for a JSON object of question id to answer text."""
-        return score_files(data, predictions, **options)
+        return score_files(data, predictions, metric=self.metric, **options)
