@@ -11,8 +11,9 @@ from spanwise.nn.init import initialize
 
 
 def every_head(encoder):
-    sizes = {"sbo": (6, 10), "classification": (3,), "tagging": (5,), "coref": (6, 4, 5, 2, 3, 1)}
-    heads = {name: make_head(name, encoder, sizes.get(name, ())) for name in TITLES}
+    """`qa` with its classifier, which lies in folders as `answerable`."""
+    sizes = {"sbo": (6, 10), "classification": (3,), "tagging": (5,), "coref": (6, 4, 5, 2, 3, 1), "qa": (0, 1)}
+    heads = {name: make_head(name, encoder, sizes.get(name, ())) for name in TITLES if name != "answerable"}
     for name, head in heads.items():
         initialize(head, encoder.config, seed=5, prefix=name)
     return heads

@@ -3,7 +3,7 @@ import torch
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import ConfigError
-from spanwise.interop.heads import TITLES, form_of, make_head, size_of
+from spanwise.interop.heads import TITLES, form_of, joined, make_head, parted, size_of
 from spanwise.interop.tables import BY_MODEL_TYPE
 
 SIZES = {"sbo": (6, 10), "classification": (3,), "tagging": (5,), "coref": (6, 4, 5, 2, 3, 1)}
@@ -13,6 +13,22 @@ SIZES = {"sbo": (6, 10), "classification": (3,), "tagging": (5,), "coref": (6, 4
 def test_a_heads_size_is_read_off_its_own_tensors(name):
     head = make_head(name, toy_encoder(pooler=True), SIZES.get(name, ()))
     assert size_of(name, dict(head.named_parameters())) == SIZES.get(name, ())
+
+
+@pytest.mark.parametrize("size", [(), (0, 1), (1, 0), (1, 1)])
+def test_a_question_head_is_parted_for_folders_and_joined_again(size):
+    head = make_head("qa", toy_encoder(), size)
+    tensors = {name: parameter.detach() for name, parameter in head.named_parameters()}
+    assert size_of("qa", tensors) == size
+    parts = parted("qa", tensors)
+    assert parts.keys() == ({"qa", "answerable"} if size and size[1] else {"qa"})
+    assert not any(name.startswith("answerable") for name in parts["qa"])
+    again = joined({**parts, "sop": {"weight": torch.zeros(1)}})
+    assert again.keys() == {"qa", "sop"} and again["qa"].keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert again["qa"][name] is tensor
+    if size and size[1]:
+        assert size_of("answerable", parts["answerable"]) == ((1,) if size[0] else ())
 
 
 def test_sizes_of_damaged_tensors_are_the_usual_ones():

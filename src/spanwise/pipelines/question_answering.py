@@ -1,4 +1,13 @@
-"""Ask questions of texts: the call and the answers of the pipeline that transformers removed in version 5.3.
+"""Ask questions of texts: the call of the pipeline that transformers removed in version 5.3, and answers by its rules
+or by the model's own.
+
+| rules | windows, limits | score |
+|---|---|---|
+| classic | 384 tokens, answers of 15, whole words | start times end probability, equal texts added up |
+| task | as the model was fine-tuned | the probability that `predict` writes; may say that there is no answer |
+
+A folder that records its task answers by it, as `evaluate` and `predict` do; a folder of others answers as the old
+pipeline did. `rules=` chooses by hand.
 
 Source: behaviour of `transformers.pipeline("question-answering")`, version 5.2; ECOSYSTEM section 2.
 Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the border of a window is not cut by
@@ -8,32 +17,43 @@ Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from spanwise.errors import DataError
 from spanwise.pipelines.given import OptionError, check_framework, chosen_device, option_values, precision_of, readable
+from spanwise.pipelines.question_inputs import (
+    NAMES,
+    QuestionError,
+    as_data,
+    checked_text,
+    given_inputs,
+    numbered_documents,
+    pairs_of,
+)
 from spanwise.runtime.device import Precision
 from spanwise.tasks.checkpoint import load_task_model
-from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.features import make_windows
+from spanwise.tasks.qa.outputs import WindowScores
 from spanwise.tasks.qa.probabilities import scored_answers
+from spanwise.tasks.qa.ranking import Ranking, SpanAnswer, question_spans
+from spanwise.tasks.qa.task import PAPER_MAX_LENGTH, QuestionAnswering
 
+Rules = Literal["classic", "task"]
+CLASSIC_LENGTH = 384
+STREAM_BATCH = 32  # inputs of a generator, or documents, that are answered together
 _HARMLESS = frozenset({"padding", "batch_size", "num_workers"})  # of old code; how windows are packed is our matter
-
-
-class QuestionError(DataError, ValueError):
-    """A question or context that can't be asked; a ValueError too, as the old pipeline raised."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerOptions:
-    """The options of a call, with the old pipeline's names and defaults.
+    """The options of a call, with the old pipeline's names and defaults; by the task's rules only what is given counts,
+    and all else is as the model was fine-tuned.
 
     `doc_stride` is the number of passage tokens that neighbouring windows share (None: half of `max_seq_len`, at most
     128); `max_seq_len` None is 384, or all positions of a smaller encoder. Lengths are in tokens.
@@ -57,7 +77,11 @@ _OPTIONS = tuple(AnswerOptions.__dataclass_fields__)
 
 
 class QuestionAnsweringPipeline:
-    """`qa(question=..., context=...)` -> `{"score", "start", "end", "answer"}`.
+    """`qa(question=..., context=...)` -> `{"score", "start", "end", "answer"}`; by the task's rules also `num_windows`
+    and `num_dropped_tokens` (of a question that was cut).
+
+    `qa(question=..., documents=[...])` looks for the answer in all of them: `document` is the number of the one that it
+    was found in.
 
     `model` is a folder (or hub id) of a fine-tuned model, `tokenizer` another folder or a `Tokenizer`; objects of
     transformers are read through their `save_pretrained`. The options of a call (see `AnswerOptions`) can be given here
@@ -73,6 +97,7 @@ class QuestionAnsweringPipeline:
         *,
         device: str | int | None = None,
         precision: Precision | None = None,
+        rules: Rules | None = None,
         framework: str = "pt",
         use_fast: bool = True,
         torch_dtype: Any = None,
@@ -84,6 +109,9 @@ class QuestionAnsweringPipeline:
             model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
             loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=chosen_device(device))
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
+        assert isinstance(loaded.task, QuestionAnswering)
+        self.task = loaded.task
+        self.rules = _checked_rules(rules, self.task) or ("task" if loaded.is_recorded else "classic")
         self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
         self._defaults = option_values(options, _OPTIONS, _HARMLESS, "question answering")
         AnswerOptions(**self._defaults)
@@ -91,45 +119,61 @@ class QuestionAnsweringPipeline:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Answer one or more questions.
 
-        Takes `question=` and `context=` (strings or lists; one context serves a list of questions), or one dictionary
-        `{"question", "context"}`, a list of them, objects with `question_text` and `context_text`, two strings, or a
-        generator of dictionaries (then the answers come as a generator).
+        Takes `question=` and `context=` (strings or lists; one context serves a list of questions, one question a list
+        of contexts), or one dictionary `{"question", "context"}`, a list of them, objects with `question_text` and
+        `context_text`, two strings, or a generator of dictionaries (then the answers come as a generator, a few at a
+        time). `documents=` (a list or generator) takes the place of `context=` and looks for the best answers to each
+        question in all of them together.
 
         Returns a dictionary `{"score": probability, "start", "end": half-open characters of the context, "answer"}`
         for one question, a list of them for several; with `top_k` above 1 a list takes the dictionary's place. A list
         of one question counts as one question, and a list of one answer as one answer, as in the old pipeline. Equal
-        answers at several places are one answer with their probabilities added up, so a score may pass 1.
+        answers at several places are one answer: by the classic rules their probabilities are added up (so a score may
+        pass 1), by the task's the best place counts, and there are never more than the 20 (`task.num_best`) that share
+        the probability.
 
         Raises: QuestionError (a DataError and ValueError) for empty or missing texts; OptionError for an option.
         """
-        names = {"question", "context", "X", "data"}
-        inputs = _inputs(args, {name: value for name, value in kwargs.items() if name in names})
-        others = {name: value for name, value in kwargs.items() if name not in names}
-        given = option_values(others, _OPTIONS, _HARMLESS, "question answering")
-        options = AnswerOptions(**{**self._defaults, **given})
+        kwargs = dict(kwargs)
+        documents = kwargs.pop("documents", None)
+        rules = _checked_rules(kwargs.pop("rules", None), self.task)
+        named = {name: value for name, value in kwargs.items() if name in NAMES}
+        others = {name: value for name, value in kwargs.items() if name not in NAMES}
+        given = {**self._defaults, **option_values(others, _OPTIONS, _HARMLESS, "question answering")}
+        AnswerOptions(**given)
+        if documents is not None:
+            if rules == "classic":
+                raise OptionError("many documents are answered by the task's rules; leave rules out.")
+            return self._search(args, named, documents, given)
+        inputs = given_inputs(args, named)
+        answer = self._classic if (rules or self.rules) == "classic" else self._by_task
         if isinstance(inputs, types.GeneratorType):
-            return self._stream(inputs, options)
-        results = self._answer([_pair(item) for item in inputs], options)
+            return self._stream(inputs, answer, given)
+        results = answer(pairs_of(inputs), given) if inputs else []
         return results[0] if len(results) == 1 else results
 
-    def _stream(self, items: Iterator[Any], options: AnswerOptions) -> Iterator[Any]:
-        for item in items:
-            yield self._answer([_pair(item)], options)[0]
+    def _stream(self, items: Iterator[Any], answer: Callable[..., list[Any]], given: dict[str, Any]) -> Iterator[Any]:
+        for first in itertools.count(0, STREAM_BATCH):
+            batch = list(itertools.islice(items, STREAM_BATCH))
+            if not batch:
+                return
+            yield from answer(pairs_of(batch, first), given)
 
-    def _answer(self, pairs: list[tuple[str, str]], options: AnswerOptions) -> list[Any]:
-        """All windows of all questions in packs, then each question on its own."""
-        if not pairs:
-            return []
+    def _max_length(self, asked: int | None, usual: int) -> int:
         positions = self.model.encoder.config.max_positions
-        max_length = options.max_seq_len if options.max_seq_len is not None else min(384, positions)
-        if not 8 <= max_length <= positions:
-            raise OptionError(f"max_seq_len {max_length} is outside 8 to {positions}, the positions of this encoder.")
+        length = asked if asked is not None else min(usual, positions)
+        if not 8 <= length <= positions:
+            raise OptionError(f"max_seq_len {length} is outside 8 to {positions}, the positions of this encoder.")
+        return length
+
+    def _classic(self, pairs: list[tuple[str, str]], given: dict[str, Any]) -> list[Any]:
+        """All windows of all questions in packs, then each question on its own."""
+        options = AnswerOptions(**given)
+        max_length = self._max_length(options.max_seq_len, CLASSIC_LENGTH)
         overlap = options.doc_stride if options.doc_stride is not None else min(max_length // 2, 128)
-        if not 0 <= overlap <= max_length:
-            raise OptionError(f"doc_stride {overlap} is larger than max_seq_len {max_length}, or below 0.")
-        data = _as_data(pairs)
+        _check_overlap(overlap, max_length)
         windows = make_windows(
-            data,
+            as_data(pairs),
             self.tokenizer,
             max_length=max_length,
             overlap=overlap,
@@ -143,7 +187,7 @@ class QuestionAnsweringPipeline:
             answers = scored_answers(
                 windows,
                 range(first, last),
-                logits[first:last],
+                [WindowScores.of(said).logits_L2 for said in logits[first:last]],
                 pairs[number][1],
                 top_k=options.top_k,
                 max_answer_tokens=options.max_answer_len,
@@ -157,74 +201,99 @@ class QuestionAnsweringPipeline:
             results.append(found[0] if len(found) == 1 else found)
         return results
 
+    def _by_task(self, pairs: list[tuple[str, str]], given: dict[str, Any]) -> list[Any]:
+        """The answers that `predict` writes."""
+        rankings = [Ranking(self.task.num_best) for _ in pairs]
+        dropped = self._rank(rankings, list(range(len(pairs))), pairs, [0] * len(pairs), given)
+        return [self._told(*found, given) for found in zip(rankings, dropped, strict=True)]
 
-def _inputs(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """A generator as it came, or a list of things that are one question each."""
-    if len(args) == 2 and all(isinstance(arg, str) for arg in args):
-        return [{"question": args[0], "context": args[1]}]
-    if args:
-        found = args[0] if len(args) == 1 else list(args)
-    elif "X" in named or "data" in named:
-        found = named.get("X", named.get("data"))
-    elif {"question", "context"} <= set(named):
-        return _paired(named["question"], named["context"])
-    else:
-        raise QuestionError("nothing to answer: pass question= and context=, or {'question': ..., 'context': ...}.")
-    if isinstance(found, types.GeneratorType):
-        return found
-    if isinstance(found, dict) or hasattr(found, "question_text"):
-        return [found]
-    if isinstance(found, str) or not isinstance(found, Iterable):
-        raise QuestionError(f"expected a question with its context, got {type(found).__name__} {str(found)[:60]!r}.")
-    return list(found)
+    def _search(self, args: tuple[Any, ...], named: dict[str, Any], documents: Any, given: dict[str, Any]) -> Any:
+        """The best answers to each question over all documents, read a few at a time."""
+        if "context" in named:
+            raise QuestionError("context and documents contradict each other; give one of them.")
+        asked = args[0] if len(args) == 1 else named.get("question")
+        questions = [checked_text("question", text) for text in (asked if isinstance(asked, list) else [asked])]
+        rankings = [Ranking(self.task.num_best) for _ in questions]
+        dropped = [0] * len(questions)
+        stream = numbered_documents(documents)
+        while batch := list(itertools.islice(stream, STREAM_BATCH)):
+            owners = [owner for owner in range(len(questions)) for _ in batch]
+            pairs = [(question, text) for question in questions for _, text in batch]
+            numbers = [number for _ in questions for number, _ in batch]
+            cut = self._rank(rankings, owners, pairs, numbers, given)
+            dropped = [cut[owner * len(batch)] for owner in range(len(questions))]
+        if questions and not rankings[0].num_windows:
+            raise QuestionError("documents is empty; give one or more texts.")
+        results = [self._told(*found, given, has_document=True) for found in zip(rankings, dropped, strict=True)]
+        return results[0] if len(results) == 1 else results
 
-
-def _paired(question: Any, context: Any) -> list[dict[str, Any]]:
-    if isinstance(question, list) and isinstance(context, list):
-        if len(question) != len(context):
-            raise QuestionError(f"{len(question)} questions came with {len(context)} contexts; give each its own.")
-        return [{"question": q, "context": c} for q, c in zip(question, context, strict=True)]
-    if isinstance(question, list):
-        return [{"question": q, "context": context} for q in question]
-    return [{"question": question, "context": context}]
-
-
-def _pair(item: Any) -> tuple[str, str]:
-    """Question and context of one dictionary or SquadExample-like object."""
-    if isinstance(item, dict):
-        values = {name: item.get(name) for name in ("question", "context")}
-    elif hasattr(item, "question_text") and hasattr(item, "context_text"):
-        values = {"question": item.question_text, "context": item.context_text}
-    else:
-        raise QuestionError(
-            f"expected a dictionary with 'question' and 'context', got {type(item).__name__} {str(item)[:60]!r}."
+    def _rank(
+        self,
+        rankings: list[Ranking],
+        owners: list[int],
+        pairs: list[tuple[str, str]],
+        numbers: list[int],
+        given: dict[str, Any],
+    ) -> list[int]:
+        """Add the candidates of every pair to the ranking of its owner; how many tokens of each question were not
+        read."""
+        task = self.task
+        max_length = self._max_length(given.get("max_seq_len", task.max_length), PAPER_MAX_LENGTH)
+        overlap = given.get("doc_stride")
+        if overlap is not None:
+            _check_overlap(overlap, max_length)
+        windows = make_windows(
+            as_data(pairs),
+            self.tokenizer,
+            max_length=max_length,
+            doc_stride=task.doc_stride if overlap is None else None,
+            overlap=overlap,
+            max_question_tokens=given.get("max_question_len", task.max_question_tokens),
+            num_token_types=self.model.encoder.config.num_token_types,
         )
-    return _checked_text("question", values["question"]), _checked_text("context", values["context"])
+        said = self.model.outputs(windows, precision=self.precision)
+        borders = np.searchsorted(windows.question_W, np.arange(len(pairs) + 1))
+        max_answer_tokens = given.get("max_answer_len", task.max_answer_tokens)
+        for place, (first, last) in enumerate(itertools.pairwise(borders)):
+            spans = question_spans(windows, range(first, last), said, max_answer_tokens)
+            rankings[owners[place]].add(
+                spans,
+                windows.passage(first),
+                pairs[place][1],
+                document=numbers[place],
+                align_to_words=given.get("align_to_words", False),
+            )
+        return windows.num_dropped_Q.tolist()
+
+    def _told(self, ranking: Ranking, num_dropped: int, given: dict[str, Any], *, has_document: bool = False) -> Any:
+        may_abstain = given.get("handle_impossible_answer", True)
+        task = self.task if may_abstain else dataclasses.replace(self.task, null_threshold=None)
+        answers = task.told(ranking.answers(), ranking.null_odds)
+        if not answers:  # no passage has a token
+            answers = [SpanAnswer("", 0, 0, 0.0, 0.0)]
+        found = []
+        for answer in answers[: given.get("top_k", 1)]:
+            record: dict[str, Any] = {
+                "score": answer.probability,
+                "start": answer.start,
+                "end": answer.end,
+                "answer": answer.text,
+            }
+            if has_document:
+                record["document"] = answer.document if answer.text else None
+            found.append(record | {"num_windows": ranking.num_windows, "num_dropped_tokens": num_dropped})
+        return found[0] if len(found) == 1 else found
 
 
-def _checked_text(name: str, value: Any) -> str:
-    if value is None:
-        raise QuestionError(f"{name!r} is missing or None; give a text.")
-    if not isinstance(value, str):
-        raise QuestionError(f"{name!r} is a {type(value).__name__}; a string was expected.")
-    if not value:
-        raise QuestionError(f"{name!r} is empty; give a text.")
-    return value
+def _checked_rules(rules: Any, task: QuestionAnswering) -> Rules | None:
+    """Raises: OptionError for unknown rules, or the old ones of a head that has no start and end apart."""
+    if rules is not None and rules not in get_args(Rules):
+        raise OptionError(f"rules {rules!r} are not here; they are {', '.join(get_args(Rules))}.")
+    if rules == "classic" and task.spans == "joint":
+        raise OptionError("the classic rules multiply start and end probabilities; this model's spans are joint.")
+    return rules
 
 
-def _as_data(pairs: list[tuple[str, str]]) -> SquadData:
-    """The pairs as a data set in which every context stands once."""
-    places: dict[str, int] = {}
-    questions = tuple(
-        Question(str(number), question, places.setdefault(context, len(places)))
-        for number, (question, context) in enumerate(pairs)
-    )
-    contexts = tuple(places)
-    return SquadData(
-        source="the call",
-        version="",
-        contexts=contexts,
-        titles=("",) * len(contexts),
-        questions=questions,
-        has_unanswerable=False,
-    )
+def _check_overlap(overlap: int, max_length: int) -> None:
+    if not 0 <= overlap <= max_length:
+        raise OptionError(f"doc_stride {overlap} is larger than max_seq_len {max_length}, or below 0.")

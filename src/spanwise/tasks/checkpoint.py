@@ -25,12 +25,14 @@ from spanwise.text.tokenizers import Tokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedTask:
-    """A model that can answer: its task with all options, encoder and head, and the tokenizer."""
+    """A model that can answer: its task with all options, encoder and head, and the tokenizer; `is_recorded` where the
+    folder said what the options are, and not only the defaults are known."""
 
     task: Task
     model: TaskModel
     tokenizer: Tokenizer
     folder: Path
+    is_recorded: bool = False
 
 
 def load_task_model(
@@ -59,7 +61,13 @@ def load_task_model(
     head = cast(nn.Module, build_head(checkpoint, head_name, encoder))  # it is there: asked above
     model = TaskModel(task, encoder, head)
     model.to(choose_device(device)).eval()
-    return LoadedTask(task=task, model=model, tokenizer=open_tokenizer(checkpoint, tokenizer), folder=checkpoint.folder)
+    return LoadedTask(
+        task=task,
+        model=model,
+        tokenizer=open_tokenizer(checkpoint, tokenizer),
+        folder=checkpoint.folder,
+        is_recorded=isinstance(checkpoint.record.get("task"), Mapping),
+    )
 
 
 def stored_task(checkpoint: Checkpoint, default: Task) -> Task:

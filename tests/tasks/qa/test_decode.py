@@ -36,7 +36,7 @@ def test_logits_at_the_gold_pieces_give_the_gold_texts_and_null_where_there_is_n
 
 @pytest.mark.parametrize("max_answer_tokens", [1, 5, 30])
 def test_candidates_equal_a_search_over_every_span(tokenizer, squad11, max_answer_tokens, monkeypatch):
-    monkeypatch.setattr("spanwise.tasks.qa.decode.TOP_POSITIONS", 10_000)  # then nothing is left out
+    monkeypatch.setattr("spanwise.tasks.qa.ranking.TOP_POSITIONS", 10_000)  # then nothing is left out
     windows = make_windows(squad11, tokenizer, **SIZES)
     logits = random_logits(windows, seed=max_answer_tokens)
     predictions = decode(squad11, windows, logits, max_answer_tokens=max_answer_tokens, num_best=5)

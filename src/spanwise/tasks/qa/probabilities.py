@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spanwise.tasks.qa.features import QuestionWindows
-from spanwise.text.tokenizers import Encoding
+from spanwise.tasks.qa.ranking import characters_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def scored_answers(
         chances /= chances.sum(axis=0)
         null_score = min(null_score, float(chances[0].prod()))
         for start, end, score in _best_spans(chances[1:], num_candidates, max_answer_tokens):
-            begin, stop = _characters(passage, first + start, first + end, align_to_words)
+            begin, stop = characters_of(passage, first + start, first + end, align_to_words)
             text = context[begin:stop]
             known = found.get(text.lower())
             if known is None:
@@ -83,14 +83,3 @@ def _best_spans(chances_n2: np.ndarray, num_spans: int, max_tokens: int) -> list
     chosen = chosen[np.argsort(-flat[chosen], kind="stable")][:num_spans]
     starts, extra = np.divmod(chosen, reach)
     return list(zip(starts.tolist(), (starts + extra).tolist(), flat[chosen].tolist(), strict=True))
-
-
-def _characters(passage: Encoding, first: int, last: int, align_to_words: bool) -> tuple[int, int]:
-    """Half-open characters of the tokens `first` to `last`, grown to whole words where asked."""
-    if align_to_words:
-        words = passage.word_ids
-        while first > 0 and words[first - 1] == words[first]:
-            first -= 1
-        while last + 1 < len(words) and words[last + 1] == words[last]:
-            last += 1
-    return int(passage.offsets[first][0]), int(passage.offsets[last][1])

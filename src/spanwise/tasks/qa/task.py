@@ -28,6 +28,7 @@ from spanwise.tasks.qa.files import metric_record, official_table, score_files
 from spanwise.tasks.qa.loss import SpanLoss, head_loss
 from spanwise.tasks.qa.metrics import MetricName, metric_for
 from spanwise.tasks.qa.outputs import WindowScores, window_scores
+from spanwise.tasks.qa.ranking import SpanAnswer
 from spanwise.tasks.qa.reach import measure_reach
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import best_threshold, raw_scores, score
@@ -235,28 +236,29 @@ class QuestionAnswering:
         """What to write: `""` the answers (question id to text), `nbest`, `null_odds` and `windows` beside it."""
         return {
             "": predictions.answers(self.null_threshold),
-            "nbest": {id: self.told(predictions, id) for id in predictions.nbest},
+            "nbest": {
+                id: [dataclasses.asdict(answer) for answer in self.told(answers, predictions.null_odds.get(id, 0.0))]
+                for id, answers in predictions.nbest.items()
+            },
             "null_odds": predictions.null_odds,
             "windows": {id: dataclasses.asdict(read) for id, read in predictions.windows.items()},
         }
 
-    def told(self, predictions: Predictions, id: str) -> list[dict[str, Any]]:
-        """The n-best answers of a question as records, "no answer" (an empty text) in its place where the model may
-        abstain; their probabilities sum to 1."""
-        answers = predictions.nbest[id]
+    def told(self, answers: Sequence[SpanAnswer], null_odds: float) -> list[SpanAnswer]:
+        """The n-best answers of a question with their probabilities, which sum to 1. "No answer" (an empty text) is in
+        its place among them where the model may abstain; the first is what is reported."""
         scores = np.array([answer.score for answer in answers])
-        odds = predictions.null_odds.get(id, 0.0)
-        chances, null = shares(scores, odds, self.null_threshold, self.temperature)
-        records = [
-            {"text": a.text, "start": a.start, "end": a.end, "score": a.score, "probability": float(chance)}
-            for a, chance in zip(answers, chances, strict=True)
+        chances, null = shares(scores, null_odds, self.null_threshold, self.temperature)
+        found = [
+            dataclasses.replace(answer, probability=float(chance))
+            for answer, chance in zip(answers, chances, strict=True)
         ]
         if self.null_threshold is None:
-            return records
-        place = 0 if odds > self.null_threshold else int((chances >= null).sum())
+            return found
+        place = 0 if null_odds > self.null_threshold else int((chances >= null).sum())
         best = answers[0].score if answers else 0.0
-        nothing = {"text": "", "start": 0, "end": 0, "score": best + odds - self.null_threshold, "probability": null}
-        return [*records[:place], nothing, *records[place:]]
+        nothing = SpanAnswer("", 0, 0, best + null_odds - self.null_threshold, null)
+        return [*found[:place], nothing, *found[place:]]
 
     def facts(self) -> list[str]:
         """What the model card says of the task."""

@@ -1,0 +1,171 @@
+"""The best answers to one question, over the windows of one passage or over any number of passages.
+
+Passages compete by the scores of their spans, as windows of one passage do, and equal texts are one answer: the one of
+the highest score. What is kept does not grow with the number of passages.
+
+Letters: K candidates.
+Source: Clark and Gardner 2018, section 3 (one softmax over all passages of a question).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spanwise.tasks.qa.features import QuestionWindows
+from spanwise.tasks.qa.outputs import WindowScores
+from spanwise.tasks.windows import max_context_window
+from spanwise.text.tokenizers import Encoding
+
+TOP_POSITIONS = 20  # starts and ends of a window that are combined
+
+
+@dataclass(frozen=True, slots=True)
+class SpanAnswer:
+    """One candidate: `context[start:end] == text`, of passage number `document`; probability among the n-best of its
+    question."""
+
+    text: str
+    start: int
+    end: int
+    score: float  # start logit + end logit
+    probability: float
+    document: int = 0
+
+
+@dataclass
+class Ranking:
+    """Collects the candidates of one question, passage after passage."""
+
+    num_best: int = 20
+    num_windows: int = 0
+    _kept: dict[str, tuple[float, int, int, int]] = field(default_factory=dict)  # text: score, start, end, document
+    _null_score: float = np.inf
+    _impossible: float = np.inf
+
+    def add(
+        self, spans: QuestionSpans, passage: Encoding, context: str, *, document: int = 0, align_to_words: bool = False
+    ) -> None:
+        """The candidates of one passage, whose text is `context`; with `align_to_words` they grow to whole words."""
+        self.num_windows += spans.num_windows
+        self._null_score = min(self._null_score, spans.null_score)
+        self._impossible = min(self._impossible, np.inf if spans.impossible is None else spans.impossible)
+        found: dict[str, tuple[float, int, int, int]] = {}
+        for first, last, score in spans.spans_K3[np.argsort(-spans.spans_K3[:, 2], kind="stable")]:
+            start, end = characters_of(passage, int(first), int(last), align_to_words)
+            found.setdefault(context[start:end], (float(score), start, end, document))
+            if len(found) == self.num_best:
+                break
+        for text, entry in found.items():
+            if text not in self._kept or entry[0] > self._kept[text][0]:
+                self._kept[text] = entry
+        best = sorted(self._kept.items(), key=lambda item: -item[1][0])  # stable: of equal ones the first found
+        self._kept = dict(best[: self.num_best])
+
+    def answers(self) -> tuple[SpanAnswer, ...]:
+        """The n-best answers of different texts, best first; their probabilities are shares of the n-best."""
+        if not self._kept:
+            return ()
+        scores = np.array([score for score, *_ in self._kept.values()])
+        weights = np.exp(scores - scores[0])
+        shares = weights / weights.sum()
+        return tuple(
+            SpanAnswer(text, start, end, score, float(share), document)
+            for (text, (score, start, end, document)), share in zip(self._kept.items(), shares, strict=True)
+        )
+
+    @property
+    def null_odds(self) -> float:
+        """The null score beside the best span's score, or a classifier's log-odds. With no span at all the text is
+        empty anyway; as in the original code its two logits then count as 0."""
+        if np.isfinite(self._impossible):
+            return self._impossible
+        best = next(iter(self._kept.values()), None)
+        return self._null_score - (best[0] if best else 0.0)
+
+
+def characters_of(passage: Encoding, first: int, last: int, align_to_words: bool) -> tuple[int, int]:
+    """Half-open characters of the tokens `first` to `last`, grown to whole words where asked."""
+    if align_to_words:
+        words = passage.word_ids
+        while first > 0 and words[first - 1] == words[first]:
+            first -= 1
+        while last + 1 < len(words) and words[last + 1] == words[last]:
+            last += 1
+    return int(passage.offsets[first][0]), int(passage.offsets[last][1])
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSpans:
+    """Candidates [K, 3] of one question on one passage: first token, last token (of the passage, both inside), score;
+    and what its windows say of "no answer", the least of all windows."""
+
+    spans_K3: np.ndarray
+    null_score: float
+    impossible: float | None
+    num_windows: int
+
+
+def question_spans(
+    windows: QuestionWindows, rows: range, scores: Sequence[np.ndarray | WindowScores], max_answer_tokens: int
+) -> QuestionSpans:
+    """The candidates of one question from its windows `rows`."""
+    ranges = np.stack([windows.first_W[rows.start : rows.stop], windows.last_W[rows.start : rows.stop]], axis=1)
+    best_window_n = max_context_window(ranges, len(windows.passage(rows[0]).ids))
+    found, others = [], []
+    null_score = impossible = np.inf
+    for place, row in enumerate(rows):
+        said = WindowScores.of(scores[row])
+        null_score = min(null_score, said.null_score)
+        impossible = min(impossible, np.inf if said.impossible is None else said.impossible)
+        first, last, start = windows.first_W[row], windows.last_W[row], windows.passage_start(row)
+        may_start_n = best_window_n[first:last] == place
+        shift = np.array([first, first, 0])
+        if said.starts_B is None:
+            inside_n2 = np.asarray(said.logits_L2, dtype=np.float64)[start : start + last - first]
+            found.append(_candidates(inside_n2, may_start_n, max_answer_tokens) + shift)
+        else:
+            spans, is_best = _joint_candidates(said, start, may_start_n, max_answer_tokens)
+            found.append(spans[is_best] + shift)
+            others.append(spans[~is_best] + shift)
+    spans_K3 = np.concatenate(found)
+    if not len(spans_K3) and others:  # no start of any beam lies in its window of most context
+        spans_K3 = np.concatenate(others)
+    return QuestionSpans(spans_K3, null_score, float(impossible) if np.isfinite(impossible) else None, len(rows))
+
+
+def _joint_candidates(
+    said: WindowScores, passage_start: int, may_start_n: np.ndarray, max_answer_tokens: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Spans [K, 3] of one window of the joint form, and whether each starts in its window of most context."""
+    assert said.starts_B is not None and said.ends_BL is not None
+    num_tokens = len(may_start_n)
+    spans, is_best = [], []
+    for place, ends_L in zip(said.starts_B.tolist(), said.ends_BL, strict=True):
+        first = place - passage_start
+        reach = min(max_answer_tokens, num_tokens - first)
+        values = float(said.logits_L2[place, 0]) + ends_L[place : place + reach].astype(np.float64)
+        lasts = first + np.arange(reach)
+        spans.append(np.stack([np.full(reach, first), lasts, values], axis=1))
+        is_best.append(np.full(reach, may_start_n[first]))
+    if not spans:
+        return np.zeros((0, 3)), np.zeros(0, dtype=bool)
+    return np.concatenate(spans), np.concatenate(is_best)
+
+
+def _candidates(scores_n2: np.ndarray, may_start_n: np.ndarray, max_answer_tokens: int) -> np.ndarray:
+    """Spans [K, 3] of one window: first token, last token (both inside), score."""
+    allowed = np.flatnonzero(may_start_n)
+    if not len(allowed):
+        return np.zeros((0, 3))
+    starts = allowed[np.argsort(-scores_n2[allowed, 0], kind="stable")[:TOP_POSITIONS]]
+    ends = np.argsort(-scores_n2[:, 1], kind="stable")[:TOP_POSITIONS]
+    reach = ends[None, :] - starts[:, None]
+    row, column = np.nonzero((reach >= 0) & (reach < max_answer_tokens))
+    if len(row):
+        starts, ends = starts[row], ends[column]
+    else:  # no top end lies behind a top start: give each start the best end within its reach
+        ends = np.array([s + int(scores_n2[s : s + max_answer_tokens, 1].argmax()) for s in starts])
+    return np.stack([starts, ends, scores_n2[starts, 0] + scores_n2[ends, 1]], axis=1)
