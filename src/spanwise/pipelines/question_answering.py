@@ -22,7 +22,7 @@ import itertools
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -109,8 +109,7 @@ class QuestionAnsweringPipeline:
             model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
             loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=chosen_device(device))
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
-        assert isinstance(loaded.task, QuestionAnswering)
-        self.task = loaded.task
+        self.task = cast(QuestionAnswering, loaded.task)
         self.rules = _checked_rules(rules, self.task) or ("task" if loaded.is_recorded else "classic")
         self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
         self._defaults = option_values(options, _OPTIONS, _HARMLESS, "question answering")
