@@ -63,6 +63,16 @@ def test_a_person_sees_one_plain_line_a_record_off_a_terminal():
     )
 
 
+def test_a_line_says_where_the_time_went_and_a_live_one_is_brief():
+    times = {"data": 0.001, "forward": 4.0, "backward": 5.0, "optimizer": 0.9, "other": 0.099, "total": 10.0}
+    record = {"step": 3, "time": times, "padding_share": 0.0123, "flop_utilisation": 0.704}
+
+    assert training_line(record) == (
+        "step 3  padding 1.2 %  70 % of peak  time: forward 40, backward 50, optimizer 9, other 1 %"
+    )
+    assert training_line(record, brief=True) == "step 3"
+
+
 def test_a_live_line_shows_the_same_words():
     stream = io.StringIO()
     with RunLog(None, stream=stream, display="live") as log:

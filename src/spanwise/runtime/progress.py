@@ -143,7 +143,7 @@ class _LiveLine:
             self._task,
             completed=record.get("step", 0),
             total=record.get("total_steps"),
-            said=training_line(record),
+            said=training_line(record, brief=True),
         )
 
     def print(self, text: str) -> None:
@@ -157,8 +157,8 @@ class _LiveLine:
             self._task = None
 
 
-def training_line(record: Mapping[str, Any]) -> str:
-    """A record of the training loop in one line."""
+def training_line(record: Mapping[str, Any], *, brief: bool = False) -> str:
+    """A record of the training loop in one line; `brief` leaves out where the time goes."""
     parts = [f"step {record.get('step', 0):,}" + (f"/{record['total_steps']:,}" if record.get("total_steps") else "")]
     losses = record.get("losses") or {}
     parts += [f"{name} {value:.3f}" for name, value in losses.items() if value is not None]
@@ -166,9 +166,26 @@ def training_line(record: Mapping[str, Any]) -> str:
         parts.append(f"lr {record['learning_rate']:.2e}")
     if record.get("tokens_per_second"):
         parts.append(f"{record['tokens_per_second']:,.0f} tokens/s")
+    if not brief:
+        parts += _effort(record)
     if record.get("seconds_left") is not None:
         parts.append(f"{_clock(record['seconds_left'])} left")
     return "  ".join(parts)
+
+
+def _effort(record: Mapping[str, Any]) -> list[str]:
+    """Padding, the share of the matrix-product peak, and in which sections the time was spent, in percent."""
+    parts = []
+    if record.get("padding_share") is not None:
+        parts.append(f"padding {100 * record['padding_share']:.1f} %")
+    if record.get("flop_utilisation") is not None:
+        parts.append(f"{100 * record['flop_utilisation']:.0f} % of peak")
+    times = dict(record.get("time") or {})
+    total = times.pop("total", 0.0)
+    if total > 0:
+        shares = {name: round(100 * seconds / total) for name, seconds in times.items()}
+        parts.append("time: " + ", ".join(f"{name} {share}" for name, share in shares.items() if share) + " %")
+    return parts
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:

@@ -69,3 +69,20 @@ def test_a_generator_is_part_of_the_path_and_of_the_cost(capsys):
     assert main(["show", "recipe", "electra-mini", "--json", "--set", "corruption.size=0.5"]) == 0
     larger = json.loads(capsys.readouterr().out)
     assert larger["flops_per_token"] > record["flops_per_token"]
+
+
+def test_a_recipe_is_tried_on_a_store_for_a_budget(world, tiny, capsys):
+    command = ["show", "recipe", "spanbert-tiny", *tiny, "--data", str(world.folder / "store"), "--budget", "2min"]
+    assert main([*command, "--json"]) == 0
+
+    record = json.loads(capsys.readouterr().out)
+    here, run = record["here"], record["here"]["run"]
+    assert here["tokens_per_second"] > 0 and here["peak_bytes"] > 0
+    assert run["length"] == "budget=120" and run["steps"] >= 1 and run["seconds"] >= 120
+
+
+@pytest.mark.parametrize(("arguments", "cure"), [(["--budget", "2min"], "--data"), (["--data", "x"], "name it")])
+def test_half_a_trial_is_refused(arguments, cure, capsys):
+    recipe = ["spanbert-tiny"] if "--budget" in arguments else []
+    assert main(["show", "recipe", *recipe, *arguments]) == 2
+    assert cure in capsys.readouterr().err

@@ -1,10 +1,13 @@
 """`spanwise show recipe`: the recipes there are, or one of them."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from spanwise.cli.budget import format_seconds, parse_budget
 from spanwise.cli.console import print_json, print_pairs, print_table, say
+from spanwise.errors import ConfigError
 
 TIED = {"mlm", "sbo", "clm", "generator"}  # heads that end in the word table
 
@@ -15,9 +18,14 @@ def show_recipe(
     *,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     vocab_size: int | None = None,
+    data: Path | None = None,
+    budget: str | None = None,
     json: bool = False,
 ) -> None:
     """List the recipes, or show one: its parts, data path, size, cost and differences from the paper.
+
+    With --data it is also tried on this machine for some seconds: how long a run on that store takes, and how much
+    memory; with --budget, how far it comes in that time.
 
     Parameters
     ----------
@@ -27,9 +35,18 @@ def show_recipe(
         Change a value first: path=value. May be repeated.
     vocab_size
         Pieces of the vocabulary to count with. Default: that of the tokenizer the recipe would learn.
+    data
+        A token store to try the recipe on.
+    budget
+        Wall-clock time in place of the recipe's own length, such as 20min; needs --data.
     json
         Print one JSON object.
     """
+    if data is None and budget is not None:
+        raise ConfigError("--budget needs a store to measure with: add --data STORE, as prepare makes it.")
+    if data is not None and recipe is None:
+        raise ConfigError("--data tries one recipe: name it, as in `spanwise show recipe spanbert-mini --data STORE`.")
+    seconds = None if budget is None else parse_budget(budget)
     from spanwise.config import override
     from spanwise.pretraining.describe import describe_recipe
     from spanwise.recipes import families, find
@@ -44,11 +61,31 @@ def show_recipe(
         else:
             _print_families(listed)
         return
-    found = describe_recipe(override(find(recipe), overrides or []), vocab_size)
+    chosen = override(find(recipe), overrides or [])
+    if data is None:
+        found = describe_recipe(chosen, vocab_size)
+    else:
+        chosen, vocab_size, tried = _try_out(chosen, data, seconds)
+        found = {**describe_recipe(chosen, vocab_size), "here": tried}
     if json:
         print_json(found)
     else:
         _print_recipe(found)
+
+
+def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, dict[str, Any]]:
+    """The recipe with its length, the size of the store's vocabulary, and what this machine makes of both."""
+    from dataclasses import asdict
+
+    from spanwise.data.token_store import TokenStore
+    from spanwise.pretraining.run import settled
+    from spanwise.reporting.calibrate import calibrate
+
+    recipe = settled(recipe, budget=seconds)
+    store = TokenStore.open(data)
+    measured = calibrate(recipe, store)
+    speed = {"step_seconds": measured.step_seconds, "tokens_per_second": measured.tokens_per_second}
+    return recipe, store.vocabulary.size, {**asdict(measured), **speed, "run": measured.predict(recipe)}
 
 
 def _summary(row: dict[str, Any], family: str) -> dict[str, Any]:
@@ -80,6 +117,17 @@ def _print_recipe(found: dict[str, Any]) -> None:
             ("", f"about {_gigabytes(memory['activations_estimate'])} activations of one pack (estimate, fp32)"),
         ]
     )
+    if "here" in found:
+        here, run = found["here"], found["here"]["run"]
+        print_pairs(
+            [
+                ("Here", f"{here['tokens_per_second']:,.0f} real tokens/s, {here['step_seconds']:.3g} s a step"),
+                ("", f"{here['device']}, {here['precision']}, {here['threads']} threads, measured on this store"),
+                ("Memory", f"{_gigabytes(run['memory'])} at the most (measured)"),
+                ("A run", f"{format_seconds(run['seconds'])} by {run['length']}, evaluation and saving not counted"),
+                ("", f"{run['steps']:,} steps, {run['tokens']:,} tokens, {run['epochs']:.3g} epochs of the store"),
+            ]
+        )
     if found["differences"]:
         say("Differs from the paper:")
         for line in found["differences"]:
