@@ -65,3 +65,14 @@ def test_reading_and_scoring_are_the_two_halves_of_the_head(form):
     rows = head.read(hidden, SEQUENCES)
     assert torch.equal(rows, hidden[LAST if form.startswith("last") else FIRST])
     assert torch.equal(head.score(rows), head(hidden, SEQUENCES))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_bits_of_a_sequence_do_not_depend_on_how_many_are_asked_for(form):
+    """A product of one row rounds otherwise than one of twenty, on one thread too."""
+    encoder = toy_encoder(pooler=True)
+    head = SequenceHead(encoder.config, 2, form, encoder.pooler).eval()
+    rows = torch.randn(20, 32, generator=torch.Generator().manual_seed(0))
+    all_20 = head.score(rows)
+    for number in (1, 2, 7, 15, 19):
+        assert torch.equal(head.score(rows[:number]), all_20[:number])

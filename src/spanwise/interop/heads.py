@@ -33,6 +33,7 @@ TITLES = {
     "multiple_choice": "multiple choice",
     "coref": "coreference",
 }
+FINE_TUNED = ("qa", "classification", "tagging", "multiple_choice", "coref")  # heads of labelled tasks
 READ_SEQUENCES = ("classification", "multiple_choice")  # heads that have a form
 SIZED_BY = {"sbo": "positions.weight", "classification": "out.weight", "tagging": "out.weight"}
 _PLAIN: dict[str, Callable[[Encoder], nn.Module]] = {

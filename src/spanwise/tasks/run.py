@@ -23,6 +23,7 @@ from torch import Tensor
 from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, fill, warn_of_misfits
+from spanwise.interop.heads import FINE_TUNED
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.token_types import second_token_type
 from spanwise.nn.config import EncoderConfig
@@ -293,7 +294,12 @@ def _build(
     else:
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     _freeze(encoder, recipe.frozen_layers)
-    kept = {} if reset_weights else {name: tensors for name, tensors in checkpoint.heads.items()}
+    kept = {name: tensors for name, tensors in checkpoint.heads.items() if name not in FINE_TUNED and not reset_weights}
+    replaced = sorted(checkpoint.heads.keys() & set(FINE_TUNED) - {task.head_name})
+    if replaced:
+        log.say(
+            f"The head {', '.join(map(repr, replaced))} of earlier fine-tuning is left out: its encoder is trained on."
+        )
     if isinstance(task, AlsoLanguage) and task.lm_weight:
         kept["clm"] = {}  # the word table, which learns to guess the next token
     return TaskModel(task, encoder, head), kept
