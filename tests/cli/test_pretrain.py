@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 
 from spanwise.cli.main import main
+from spanwise.cli.pretrain import next_steps
 
 LENGTH = ["--set", "training.max_tokens=null", "--set", "training.max_steps=3"]
 
@@ -160,3 +162,13 @@ def test_ctrl_c_saves_with_status_75_and_the_told_command_goes_on(world, tiny, t
     assert child.returncode == 75
     assert "--resume" in told and "Traceback" not in told
     assert list((out / "checkpoints").glob("step-*"))
+
+
+def test_what_is_told_to_do_next_fits_the_model():
+    masked, causal = (next_steps("runs/my model/final", is_causal=is_causal) for is_causal in (False, True))
+    assert masked[0].endswith("show masks --text '...' --span 1:3 --model 'runs/my model/final'")
+    assert "finetune qa --model 'runs/my model/final'" in masked[1]
+    command = shlex.split(causal[0].removeprefix("Next: "))
+    assert command[:2] == ["python3", "-c"]
+    compile(command[2], "told", "exec")
+    assert "'text-generation', model='runs/my model/final'" in command[2] and "--recipe gpt-1" in causal[1]

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import spanwise
 from spanwise.errors import CheckpointError
@@ -16,6 +18,8 @@ from spanwise.pipelines.several import InputError
 from spanwise.text.tokenizers import Tokenizer
 
 SHORT = "The Han flows, and is Xy."
+
+SIGNS = st.text(alphabet="aTy .,\n\t\u0301\u200d\u05e9한강é🙂👧_", max_size=60)
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +118,16 @@ def test_models_without_the_head_are_told_what_fits(masked_lm_folder, discrimina
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match=f"name its discriminator, {tmp_path}"):
         spanwise.pipeline("replaced-tokens", model=tmp_path / "generator")
+
+
+@given(text=SIGNS)
+@settings(max_examples=60, deadline=None)
+def test_of_any_text_words_are_parts_in_order_or_the_text_is_refused(detect, text):
+    try:
+        words = detect(text)["words"]
+    except InputError:
+        return
+    assert all(0.0 <= word["score"] <= 1.0 and text[word["start"] : word["end"]] == word["text"] for word in words)
+    assert all(one["end"] <= other["start"] for one, other in itertools.pairwise(words))
+    kept = {place for word in words for place in range(word["start"], word["end"])}
+    assert all(text[place].isspace() or not text[place].isalnum() for place in set(range(len(text))) - kept)

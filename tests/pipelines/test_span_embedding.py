@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import spanwise
 from spanwise.errors import CheckpointError
@@ -16,6 +18,8 @@ from spanwise.text.tokenizers import Tokenizer
 
 TEXT = "The Han flows, and is Xy."
 SPANS = [[0, 7], [8, 13], [22, 24]]  # "The Han", "flows", "Xy"
+
+SIGNS = st.text(alphabet="aTy .,\n\t\u0301\u200d\u05e9한강é🙂👧_", max_size=60)
 
 
 @pytest.fixture(scope="module")
@@ -188,3 +192,18 @@ def test_a_causal_model_without_special_tokens_and_one_of_bert_are_read_too(
             {"text": "the river", "spans": [[0, 3], [4, 9]]}
         )
         assert found["embeddings"].shape == (2, 64) and np.isfinite(found["embeddings"]).all()
+
+
+@given(text=SIGNS, start=st.integers(-2, 62), length=st.integers(-1, 20))
+@settings(max_examples=80, deadline=None)
+def test_any_span_of_any_text_is_read_outward_or_refused(embed, text, start, length):
+    try:
+        found = embed({"text": text, "spans": [[start, start + length]]})
+    except InputError:
+        return
+    (told,) = found["spans"]
+    assert 0 <= told["start"] <= start < start + length <= told["end"] <= len(text)
+    assert text[told["start"] : told["end"]] == told["text"] and np.isfinite(found["embeddings"]).all()
+    assert told["is_snapped"] == ((told["start"], told["end"]) != (start, start + length))
+    again = embed({"text": text, "spans": [[told["start"], told["end"]]]})
+    np.testing.assert_array_equal(again["embeddings"], found["embeddings"])  # what was read is what is told

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import spanwise
 from spanwise.errors import CheckpointError
@@ -14,6 +16,8 @@ from spanwise.pipelines.several import InputError
 from spanwise.text.tokenizers import Tokenizer
 
 PROMPTS = ["The old river", "people sold bread and fish", "In winter", "over the market square every morning"]
+
+SIGNS = st.text(alphabet="aTy .,\n\t\u0301\u200d\u05e9한강é🙂👧_", max_size=60)
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +174,13 @@ def test_models_of_another_kind_are_told_what_fits(masked_lm_folder, causal_mode
     write_folder(tmp_path / "bare", build_encoder(checkpoint), {}, words, model_type="openai-gpt")
     with pytest.raises(CheckpointError, match=r"\(OpenAIGPTModel\) was not trained to guess the next token"):
         spanwise.pipeline("text-generation", model=tmp_path / "bare")
+
+
+@given(text=SIGNS)
+@settings(max_examples=30, deadline=None)
+def test_any_text_is_the_beginning_of_its_answer_or_is_refused(generate, text):
+    try:
+        found = generate(text, max_new_tokens=3)
+    except InputError:
+        return
+    assert found["text"] == text + found["generated_text"] and found["num_tokens"] == 3

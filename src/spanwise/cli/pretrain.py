@@ -137,10 +137,22 @@ def pretrain(
         print_json(training_record(result))
         return 0
     say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
-    final = quote(str(result.final))
-    say(f"Next: spanwise show masks --text '...' --span 1:3 --model {final}")
-    say(f"      spanwise finetune qa --model {final} --train FILE --dev FILE --out RUN")
+    for line in next_steps(str(result.final), is_causal=chosen.encoder.causal):
+        say(line)
     return 0
+
+
+def next_steps(final: str, *, is_causal: bool) -> list[str]:
+    """What a person may do with the model: a causal one writes, the others fill blanks."""
+    if is_causal:
+        asked = f"import spanwise; print(spanwise.pipeline('text-generation', model={final!r})('The'))"
+        first, task = f"python3 -c {quote(asked)}", f"classification --recipe gpt-1 --model {quote(final)}"
+    else:
+        first, task = (
+            f"spanwise show masks --text '...' --span 1:3 --model {quote(final)}",
+            f"qa --model {quote(final)}",
+        )
+    return [f"Next: {first}", f"      spanwise finetune {task} --train FILE --dev FILE --out RUN"]
 
 
 def training_record(result) -> dict:

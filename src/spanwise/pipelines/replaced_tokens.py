@@ -17,8 +17,8 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_head
 from spanwise.interop.convert import GENERATOR
 from spanwise.pipelines.given import OptionError, option_values
-from spanwise.pipelines.several import answer_all, chosen_overflow
-from spanwise.pipelines.windowed import WindowReader, open_checkpoint, whole_characters
+from spanwise.pipelines.several import answer_all, chosen_overflow, open_checkpoint
+from spanwise.pipelines.windowed import WindowReader, whole_characters
 from spanwise.runtime.device import Precision
 from spanwise.tasks.windows import max_context_window
 

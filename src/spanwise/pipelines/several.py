@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
+from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines.given import OptionError, chosen_device, readable
-from spanwise.tasks.checkpoint import LoadedTask, load_task_model
+from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
+from spanwise.text.tokenizers import Tokenizer
 
 STREAM_BATCH = 32  # inputs of a generator that are answered together
 
@@ -24,6 +27,15 @@ def open_task(task: str, model: Any, tokenizer: Any, device: str | int | None) -
     with contextlib.ExitStack() as stack:
         model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
         return load_task_model(model, task, tokenizer=tokenizer, device=chosen_device(device))
+
+
+def open_checkpoint(model: Any, tokenizer: Any) -> tuple[Checkpoint, Tokenizer]:
+    """A folder, hub id or object of transformers, with its own tokenizer or another. Raises: CheckpointError."""
+    with contextlib.ExitStack() as stack:
+        model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
+        checkpoint = read_folder(model)
+        warn_of_misfits(checkpoint)
+        return checkpoint, open_tokenizer(checkpoint, tokenizer)
 
 
 def answer_all(inputs: Any, parse: Callable[[Any], Any], answer: Callable[[list[Any]], list[Any]]) -> Any:

@@ -19,13 +19,14 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.pipelines.given import OptionError, option_values
-from spanwise.pipelines.several import InputError, answer_all, chosen_overflow
-from spanwise.pipelines.windowed import WindowReader, open_checkpoint
+from spanwise.pipelines.several import InputError, answer_all, chosen_overflow, open_checkpoint
+from spanwise.pipelines.windowed import WindowReader
 from spanwise.runtime.device import Precision
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.tasks.windows import token_range
@@ -154,10 +155,8 @@ class SpanEmbeddingPipeline:
         for item, plan in zip(items, plans, strict=True):
             rows = np.zeros((len(item.spans), self._size(kind)), dtype=np.float32)
             for (begin, _), numbers in plan.items():
-                states_nD = next(hidden)
-                for number in numbers:
-                    first, last = item.pieces[number]
-                    rows[number] = self._vector(states_nD[first - begin : last - begin], kind).cpu().numpy()
+                ranges_k2 = torch.tensor([item.pieces[number] for number in numbers]) - begin
+                rows[numbers] = self._vectors(next(hidden), ranges_k2, kind).cpu().numpy()
             spans = [self._told(item, number, kind) for number in range(len(item.spans))]
             answers.append({"embeddings": rows, "spans": spans, "num_windows": len(plan), "num_dropped_tokens": 0})
         return answers
@@ -168,14 +167,18 @@ class SpanEmbeddingPipeline:
             return size
         return 2 * size + (self._widths_WP.shape[1] if kind == "boundary+width" and self._widths_WP is not None else 0)
 
-    def _vector(self, states_nD: Tensor, kind: str) -> Tensor:
+    def _vectors(self, states_nD: Tensor, ranges_k2: Tensor, kind: str) -> Tensor:
+        """A row for each of k half-open ranges of a window's pieces."""
+        first_k, last_k = ranges_k2.to(states_nD.device).unbind(1)
         if kind == "mean":
-            return states_nD.mean(0)
-        parts = [states_nD[0], states_nD[-1]]
+            upto_nD = F.pad(states_nD.double().cumsum(0), (0, 0, 1, 0))  # sums of a prefix
+            return (upto_nD[last_k] - upto_nD[first_k]) / (last_k - first_k)[:, None]
+        parts = [states_nD[first_k], states_nD[last_k - 1]]
         if kind == "boundary+width":
             assert self._widths_WP is not None  # asked before
-            parts.append(self._widths_WP[min(len(states_nD), len(self._widths_WP)) - 1].to(states_nD.device))
-        return torch.cat(parts)
+            widest = len(self._widths_WP)
+            parts.append(self._widths_WP.to(states_nD.device)[(last_k - first_k).clamp(max=widest) - 1])
+        return torch.cat(parts, 1)
 
     def _told(self, item: _Asked, number: int, kind: str) -> dict[str, Any]:
         (start, end), (first, last) = item.spans[number], item.pieces[number]

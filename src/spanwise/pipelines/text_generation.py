@@ -6,7 +6,6 @@ drawn texts are a pure function of the seed and of the input's place in the call
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -16,14 +15,12 @@ from typing import Any
 import numpy as np
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
-from spanwise.interop.huggingface import read_folder
+from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.nn.decoding.writer import CausalModel, Choosing, StopReason, Writing
-from spanwise.pipelines.given import OptionError, chosen_device, option_values, readable, whole_number
-from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow
+from spanwise.pipelines.given import OptionError, chosen_device, option_values, whole_number
+from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_checkpoint
 from spanwise.runtime.device import Precision, choose_device
 from spanwise.runtime.seed import derive_key
-from spanwise.tasks.checkpoint import open_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
 HARMLESS = frozenset({"padding", "truncation", "batch_size", "num_workers", "use_cache", "pad_token_id"})
@@ -104,14 +101,10 @@ class TextGenerationPipeline:
     ) -> None:
         self._defaults = option_values(options, _OPTIONS, HARMLESS, "text-generation")
         GenerationOptions(**self._defaults)
-        with contextlib.ExitStack() as stack:
-            model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
-            checkpoint = read_folder(model)
-            _refuse_others(checkpoint)
-            warn_of_misfits(checkpoint)
-            self.tokenizer: Tokenizer = open_tokenizer(checkpoint, tokenizer)
-            encoder = build_encoder(checkpoint)
-        self.model = CausalModel(encoder.to(choose_device(chosen_device(device))), self.tokenizer.vocab_size)
+        checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
+        _refuse_others(checkpoint)
+        encoder = build_encoder(checkpoint).to(choose_device(chosen_device(device)))
+        self.model = CausalModel(encoder, self.tokenizer.vocab_size)
         self.precision = precision
 
     def __call__(self, inputs: Any, **options: Any) -> Any:

@@ -5,7 +5,6 @@ Letters: n tokens of a window, D hidden size.
 
 from __future__ import annotations
 
-import contextlib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,11 @@ from torch import Tensor
 
 from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
-from spanwise.interop.huggingface import read_folder
-from spanwise.pipelines.given import chosen_device, readable
+from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.pipelines.given import chosen_device
 from spanwise.pipelines.several import InputError, checked_text
 from spanwise.runtime.device import Precision, autocast, choose_device, resolve_precision
 from spanwise.tasks.batches import prediction_packs
-from spanwise.tasks.checkpoint import open_tokenizer
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.sequence_rows import RowWriter, SequenceRows
 from spanwise.tasks.windows import passage_windows
@@ -31,15 +28,6 @@ from spanwise.text.tokenizers import Encoding, Tokenizer
 
 PACK_TOKENS = 4096  # of one forward
 JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
-
-
-def open_checkpoint(model: Any, tokenizer: Any) -> tuple[Checkpoint, Tokenizer]:
-    """A folder, hub id or object of transformers, with its tokenizer or another. Raises: CheckpointError."""
-    with contextlib.ExitStack() as stack:
-        model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
-        checkpoint = read_folder(model)
-        warn_of_misfits(checkpoint)
-        return checkpoint, open_tokenizer(checkpoint, tokenizer)
 
 
 @dataclass(frozen=True, kw_only=True)
