@@ -17,6 +17,7 @@ def test_one_gives_one_a_list_a_list_and_a_stream_a_stream():
     assert answer_all("a", parse, answer) == "A"
     assert answer_all(["a", "b"], parse, answer) == ["A", "B"] and answer_all([], parse, answer) == []
     assert answer_all(["a"], parse, answer) == ["A"]  # a list of one is a list
+    assert list(answer_all(map(str.strip, [" a", "b "]), parse, answer)) == ["A", "B"]
 
 
 def test_a_stream_is_read_a_few_at_a_time():

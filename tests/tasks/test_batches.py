@@ -6,7 +6,9 @@ import torch
 
 from spanwise.errors import ConfigError
 from spanwise.tasks.batches import MIN_PACK_TOKENS, EpochBatches, filled, prediction_packs
+from spanwise.tasks.classification.features import LabelledRows
 from spanwise.tasks.qa.features import make_windows
+from spanwise.tasks.sequence_rows import RowWriter
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +86,21 @@ def test_features_that_change_with_the_epoch_are_asked_for_each_one(windows):
     source = EpochBatches(Halves(), batch_size=4, pack_tokens=10_000, seed=5)
     for epoch in (0, 1, 2):
         assert sorted(source.step(epoch)[0].ids) == [row + 4 * (epoch % 2) for row in range(4)]
+
+
+@pytest.mark.parametrize("pack_tokens", [64, 200, 4096])
+def test_prediction_fills_packs_by_tokens_not_by_rows_and_keeps_the_order(pack_tokens):
+    """Two hundred texts of 3 to 60 tokens: as few packs as the budget allows in file order, each text once."""
+    rng = np.random.default_rng(0)
+    writer = RowWriter(2)
+    for length in rng.integers(3, 60, size=200):
+        ids = rng.integers(5, 99, size=length)
+        writer.add([(ids, ids * 0)])
+    rows = LabelledRows(**writer.arrays())
+    packs = list(prediction_packs(rows, pack_tokens))
+    assert [id for pack in packs for id in pack.ids] == list(range(200))
+    sizes = [pack.num_tokens for pack in packs]
+    assert max(sizes) <= pack_tokens and len({len(pack.ids) for pack in packs}) > 1
+    following = rows.lengths_W[[packs[k + 1].ids[0] for k in range(len(packs) - 1)]]
+    assert all(size + more > pack_tokens for size, more in zip(sizes, following, strict=False))  # the next had no room
+    assert sum(pack.num_padding for pack in packs) <= MIN_PACK_TOKENS * len(packs)

@@ -3,12 +3,12 @@ runs resume to the same bits, seeds differ and are averaged, nothing is dropped 
 
 import io
 import json
+import re
 import statistics
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.tasks.cases import CASES, NAMES
 
 import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
@@ -25,100 +25,6 @@ STEPS = [
     "training.max_steps=3", "training.save_every=2", "batch_size=2", "training.precision=fp32", "training.threads=1",
     "training.learning_rate=1e-3", "training.warmup_steps=0",
 ]  # fmt: skip
-LONG = "The Han River is long and the bridge is in Seoul . " * 16
-
-
-@dataclass(frozen=True)
-class Example:
-    """A task's small file: the rows, one that is too long, and what its pipeline takes and says of each row."""
-
-    pipeline: str
-    file: str
-    content: str
-    long: str
-    inputs: tuple[Any, ...]
-    recipe: str | None = None
-    changes: tuple[str, ...] = ()
-
-
-def squad(*rows):
-    paragraphs = [
-        {
-            "context": text,
-            "qas": [{"id": f"q{n}", "question": asked, "answers": [{"text": told, "answer_start": text.index(told)}]}],
-        }
-        for n, (text, asked, told) in enumerate(rows)
-    ]
-    return json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]})
-
-
-def lines(rows):
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-QUESTIONS = [
-    ("The Han River (한강) is 494 km long and meets the sea.", "How long is the Han?", "494 km"),
-    ("Green tea from Boseong is picked in April.", "When is tea picked?", "April"),
-    ("In 1900 the first bridge opened in Seoul.", "When did the bridge open?", "1900"),
-]
-TEXTS = [("The Han is long", "a"), ("km km 강", "b"), ("A bridge is in Seoul", "a"), ("in and in", "b"), ("Han", "a")]
-RELATIONS = [
-    {"text": text, "subject": {"start": s, "end": s + 3, "type": kind}, "object": [o, o + 3], "label": label}
-    for text, s, o, kind, label in (
-        ("Ada is in Han", 0, 10, "PER", "in"),
-        ("Ada and Bob of Han", 8, 0, "PER", "no_relation"),
-        ("Bob and the Han", 12, 0, "LOC", "no_relation"),
-        ("the Han is of Ada", 4, 14, "LOC", "in"),
-    )
-]
-CHOICES = [
-    {"context": "The Han is a", "choices": ["river", "bridge"], "answer": 0},
-    {"context": "Seoul is", "question": "in ?", "choices": ["km", "Apr", "the Han"], "answer": 2},
-    {"question": "and ?", "choices": ["the", "In"], "answer": 1},
-]
-TAGGED = [
-    (["The", "Han", "River", "is", "long"], ["O", "B-LOC", "I-LOC", "O", "O"]),
-    (["In", "Seoul"], ["O", "B-LOC"]),
-    (["km", "Apr", "한강"], ["B-LEN", "O", "B-LOC"]),
-]
-STORIES = [
-    {
-        "doc_key": f"d{n}",
-        "sentences": [[a, "is", "in", "Seoul"], ["she", "and", b]],
-        "clusters": [[[0, 0], [4, 4]]],
-    }
-    for n, (a, b) in enumerate((("Ada", "Bob"), ("Bob", "Ada"), ("Han", "Ada")))
-]
-CASES = {
-    "qa": Example(
-        "question-answering", "q.json", squad(*QUESTIONS),
-        squad((LONG, "Where ?", "Seoul")), tuple({"question": asked, "context": text} for text, asked, _ in QUESTIONS),
-    ),
-    "classification": Example(
-        "text-classification", "t.tsv", "text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in TEXTS),
-        f"text\tlabel\nkm\ta\n{LONG}\tb\n", tuple(text for text, _ in TEXTS),
-    ),
-    "multiple-choice": Example(
-        "multiple-choice", "c.jsonl", lines(CHOICES), lines([{**CHOICES[0], "context": LONG}]),
-        tuple({name: value for name, value in row.items() if name != "answer"} for row in CHOICES),
-    ),
-    "relation": Example(
-        "relation-extraction", "r.jsonl", lines(RELATIONS), lines([{**RELATIONS[0], "text": "Ada is in Han" + LONG}]),
-        tuple({name: value for name, value in row.items() if name != "label"} for row in RELATIONS),
-    ),
-    "tagging": Example(
-        "token-classification", "n.conll",
-        "".join("".join(f"{word}\t{tag}\n" for word, tag in zip(*row, strict=True)) + "\n" for row in TAGGED),
-        "".join(f"{word}\tO\n" for word in LONG.split()), tuple(" ".join(words) for words, _ in TAGGED),
-    ),
-    "coref": Example(
-        "coreference", "s.jsonl", lines(STORIES),
-        lines([{"doc_key": "x", "sentences": [LONG.split()], "clusters": []}]),
-        ("Ada is in Seoul. She and Bob.", "Han and the River. It is long."), "small",
-        ("task.ffn_size=12", "task.feature_size=4", "task.max_segment_length=32", "training.head_learning_rate=1e-3"),
-    ),
-}  # fmt: skip
-NAMES = list(CASES)
 
 
 def test_every_task_has_its_case():
@@ -178,12 +84,6 @@ def test_the_folder_alone_says_what_the_run_said_and_its_files_score_alike(runs,
 def test_the_pipeline_says_of_raw_text_what_predict_says_of_the_file(runs, data_of, tmp_path, name):
     case, model = CASES[name], runs[name].final
     pipeline = spanwise.pipeline(case.pipeline, model=model, device=-1)
-    if name == "qa":
-        task = runs[name].task
-        pipeline = spanwise.pipeline(
-            case.pipeline, model=model, device=-1, max_answer_len=task.max_answer_tokens, align_to_words=False,
-            max_seq_len=128, doc_stride=60,
-        )  # fmt: skip
     answers = pipeline(list(case.inputs))
     assert len(answers) == len(case.inputs)
     assert [pipeline(item) for item in case.inputs] == answers == list(pipeline(item for item in case.inputs))
@@ -202,11 +102,11 @@ def test_the_pipeline_says_of_raw_text_what_predict_says_of_the_file(runs, data_
     told = json.loads(files[0].read_text())
     told = list(told.values()) if isinstance(told, dict) else told
     for item, answer, record in zip(case.inputs, answers, told, strict=True):
+        assert answer["num_windows"] == 1 and answer["num_dropped_tokens"] == 0
         if name == "qa":
             assert answer["answer"] == record == item["context"][answer["start"] : answer["end"]]
         else:
             common = answer.keys() & record.keys()
-            assert common >= {"num_windows", "num_dropped_tokens"}
             assert {key: answer[key] for key in common} == {key: record[key] for key in common}
 
 
@@ -257,17 +157,51 @@ def test_another_task_takes_the_place_of_the_head_and_says_so(runs, asked, tmp_p
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_longer_than_the_model_reads_is_counted_or_refused(runs, data_of, name):
-    long = data_of[name].with_stem("long")
-    asked = {"model": runs[name].final, "data": long, "precision": "fp32"}
+def test_what_is_longer_than_the_model_reads_is_told_or_refused(runs, data_of, caplog, name):
+    asked = {"model": runs[name].final, "data": data_of[name].with_stem("long"), "precision": "fp32"}
     predictions = evaluate(name, **asked).predictions
-    dropped = getattr(predictions, "num_dropped", ())
-    windows = getattr(predictions, "num_windows", getattr(predictions, "num_segments", ()))
-    if name != "qa":
-        assert max(windows, default=1) > 1 or max(dropped) > 0
-    if hasattr(runs[name].task, "on_overflow") and name != "qa":
-        with pytest.raises(DataError, match=r"long\.\w+, (line|entry) \d+: .* fit"):
-            evaluate(name, **asked, on_overflow="error")
-    elif name != "qa":
+    if name == "coref":
+        assert max(predictions.num_segments) > 1
         with pytest.raises(ConfigError, match="in windows"):
             evaluate(name, **asked, on_overflow="error")
+        return
+    if name == "tagging":
+        assert max(predictions.num_windows) > 1
+    else:
+        assert re.search(r"1 of \d examples are longer than the model reads; \d+ tokens were dropped", caplog.text)
+    with pytest.raises(DataError, match=r"long\.\w+, (line|entry|question) .*(fit|too long)"):
+        evaluate(name, **asked, on_overflow="error")
+
+
+ODD_TEXTS = (
+    "Han é נהר 한강 👩‍👩‍👧 🇰🇷 km",
+    "שלום Seoul عالم",
+    "e\u0301e\u0301 n\u0303 Han\u200b River\u00a0km",
+    "\u202eHan\u202c\r\nriver\tkm\u2028Seoul",
+    "\ufeffThe Han",
+    "[CLS] [MASK] Han [SEP] [unused1] <mask>",
+    "𝔗𝔥𝔢 ℌ𝔞𝔫 ﬁﬂ Å ²",
+    "한강",
+    "a",
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_odd_signs_come_through_with_their_places(runs, name):
+    """Right-to-left and combining letters, emoji, separators, specials written in a text: offsets are the text's."""
+    inputs = {
+        "qa": lambda text: {"question": text, "context": text},
+        "relation": lambda text: {"text": text + " and " + text, "subject": [0, 1], "object": [len(text) + 5, -1]},
+        "multiple-choice": lambda text: {"context": text, "question": text, "choices": [text, "Han"]},
+    }.get(name, lambda text: text)
+    items = [inputs(text) for text in ODD_TEXTS]
+    if name == "relation":
+        for item in items:
+            item["object"][1] = len(item["text"])
+    for text, answer in zip(ODD_TEXTS, spanwise.pipeline(CASES[name].pipeline, runs[name].final)(items), strict=True):
+        found = [answer] if name == "qa" else answer.get("spans", [m for c in answer.get("clusters", ()) for m in c])
+        for span in found:
+            assert text[span["start"] : span["end"]] == span.get("text", span.get("answer"))
+        if name == "relation":
+            whole = text + " and " + text
+            assert [whole[m["start"] : m["end"]] for m in (answer["subject"], answer["object"])] == [text[0], text]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,11 +38,11 @@ def open_checkpoint(model: Any, tokenizer: Any) -> tuple[Checkpoint, Tokenizer]:
 
 
 def answer_all(inputs: Any, parse: Callable[[Any], Any], answer: Callable[[list[Any]], list[Any]]) -> Any:
-    """One answer for one input, a list for a list, a generator for a generator (read a few at a time).
+    """One answer for one input, a list for a list, a generator for an iterator, which is read a few at a time.
 
     `parse` turns one input into what `answer` takes. Raises: InputError naming which input of a list is wrong.
     """
-    if isinstance(inputs, types.GeneratorType):
+    if isinstance(inputs, Iterator):  # a generator, map, zip, an open file
         return _stream(inputs, parse, answer)
     if isinstance(inputs, list):
         return answer([_parsed(item, number, parse) for number, item in enumerate(inputs)]) if inputs else []

@@ -323,7 +323,7 @@ def _take_weights(model: TaskModel, folder: Path) -> None:
 
 def _predict(model: TaskModel, data: Any, tokenizer: Tokenizer, precision: Precision) -> Any:
     features = model.task.featurize(data, tokenizer, model.encoder.config, training=False)
-    dropped_W = getattr(features, "num_dropped_W", None)
+    dropped_W = getattr(features, "num_dropped_W", getattr(features, "num_dropped_Q", None))
     if dropped_W is not None and dropped_W.any():
         logger.warning(
             "%s of %s examples are longer than the model reads; %s tokens were dropped (--on-overflow error refuses).",

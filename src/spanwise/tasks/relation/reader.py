@@ -182,7 +182,7 @@ def _klue(row: Row, number: int, purpose: Purpose) -> Pair:
 
 def _spans(row: Row, number: int, purpose: Purpose) -> Pair:
     text = text_of(row, "text")
-    mentions = [mention_of(row.values[name], f"{row.where}: {name!r}") for name in ("subject", "object")]
+    mentions = [mention_of(row.values.get(name), f"{row.where}: {name!r}") for name in ("subject", "object")]
     label = _label(row.values, ("label", "relation"), purpose, row.where)
     return checked_pair(str(row.values.get("id", number)), text, mentions[0], mentions[1], label, row.where)
 

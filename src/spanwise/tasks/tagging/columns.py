@@ -5,6 +5,7 @@ Source: CoNLL-2000 and CoNLL-2003; the CoNLL-U format of Universal Dependencies;
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from spanwise.errors import DataError
 from spanwise.tasks.tagging.spans import is_entity_tag
 
+_ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 CONLLU = {"form": 1, "lemma": 2, "upos": 3, "xpos": 4, "deprel": 7}
 
 
@@ -97,6 +99,8 @@ def conllu_words(block: Block, column: int, source: str) -> tuple[list[str], lis
         cells = line.cells
         if len(cells) != 10:
             raise DataError(f"{source}, line {line.number}: {len(cells)} columns; CoNLL-U has 10, parted by tabs.")
+        if not _ID.fullmatch(cells[0]):
+            raise DataError(f"{source}, line {line.number}: {cells[0]!r} is no number of a word (1, 1-2 or 1.1).")
         has_blank = "SpaceAfter=No" not in cells[9].split("|")
         if "." in cells[0]:
             continue

@@ -91,7 +91,9 @@ def read_tagged(
     blocks, width = blocks_of(lines, tabs=tabs)
     if not blocks:
         raise DataError(f"{path}: no sentence in it.")
-    with_tags = purpose != "predict" or width > 1
+    if purpose != "predict" and width < 2:
+        raise DataError(f"{_where(path, blocks[0])}: one column; a word and its tag were expected.")
+    with_tags = width > 1
     if not with_tags:
         bare = [_units([line.cells[0] for line in b.lines], (), level, _where(path, b)) for b in blocks]
         return TaggedData(source=str(path), sentences=tuple(bare), level=level or "words", kind=kind or "entities")
