@@ -34,7 +34,8 @@ def peak_memory() -> int:
 
 def serve(make: Callable[[], Any], clock: Callable[[], float]) -> None:
     """A side's own process. `make()` gives an object with `prepare(index)`, which is not timed, and
-    `step(index, prepared) -> amount`, which is; it may say `start_memory`, and `facts()` at the end of each turn."""
+    `step(index, prepared) -> amount`, which is; it may say `start_memory`, `facts()` after each turn, and have a
+    `close()`."""
     try:
         side = make()
     except ModuleNotFoundError as error:
@@ -49,6 +50,8 @@ def serve(make: Callable[[], Any], clock: Callable[[], float]) -> None:
         facts = side.facts() if hasattr(side, "facts") else {}
         answer = {"seconds": seconds, "amount": amount, "memory": peak_memory(), "facts": facts}
         print(json.dumps(answer), flush=True)
+    if hasattr(side, "close"):
+        side.close()
 
 
 def take_turns(

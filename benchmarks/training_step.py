@@ -8,7 +8,8 @@ paragraphs a step, 16 at 12 x 768 (lognormal lengths, median 116, mean about 127
 Hidden dropout 0.1 and attention dropout 0 on both sides, fused AdamW and clipping on both. Batches are made beforehand,
 so neither side's collator counts.
 
-- ours: masked LM and span boundary objective, packed, bf16 where the processor has it, the training loop's own step;
+- ours: masked LM and span boundary objective, packed, bf16 where the processor has it, the training loop's own step,
+  by one process with all threads, and by as many processes of one thread (`pretrain --processes`) on the same batches;
 - peer (a): `BertForMaskedLM` of transformers, SDPA, float32, 32 random paragraphs padded to the longest, as its
   example script trains; masked LM alone, which gives the peer one vocabulary projection less;
 - peer (b): the same under bf16 autocast with paragraphs of like length grouped in a batch.
@@ -24,8 +25,13 @@ two threads that wait for each other lose most.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +39,12 @@ from typing import Any
 import numpy as np
 from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
 
+from spanwise.runtime.distributed import Group, joined
+
 VOCAB_SIZE, LONGEST, SHARE_HIDDEN, NUM_PARAGRAPHS = 30_522, 510, 0.15, 4_096
 PAD, CLS, SEP, MASK, FIRST_WORD = 0, 2, 3, 4, 5
-SIDES = ("ours", "peer fp32, random batches", "peer bf16, grouped by length")
+SHARED = "ours, one process a core"
+SIDES = ("ours", SHARED, "peer fp32, random batches", "peer bf16, grouped by length")
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,7 @@ def paragraphs_of(text: Path, tokenizer_folder: Path | None) -> list[np.ndarray]
 class Ours:
     """The real parts: packed batches of the real collator, the loop's own update."""
 
-    def __init__(self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray]) -> None:
+    def __init__(self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray], group=None) -> None:
         import torch
 
         from spanwise.data.vocabulary import Vocabulary
@@ -113,11 +122,12 @@ class Ours:
         from spanwise.runtime.device import resolve_precision
         from spanwise.training.optim import build_optimizer
         from spanwise.training.plan import TrainingOptions
+        from spanwise.training.reduce import SeveralProcesses, SingleProcess
         from spanwise.training.step import Updater
         from spanwise.training.timing import SectionTimer
 
         self.start_memory = peak_memory()
-        self.batches = batches
+        self.batches = batches if group is None else [rows[group.world.rank :: group.world.size] for rows in batches]
         device = torch.device("cpu")
         ids = np.arange(VOCAB_SIZE)
         vocabulary = Vocabulary(
@@ -153,6 +163,7 @@ class Ours:
             seed=0,
             max_grad_norm=1.0,
             timer=SectionTimer(device),
+            reducer=SingleProcess() if group is None else SeveralProcesses(group),
         )
         packed = lengths + 2.0
         shares = SHARE_HIDDEN * lengths.sum() / packed.sum()
@@ -164,8 +175,8 @@ class Ours:
         return self.collator.batch(self.collator.masked(self.table, self.batches[index % len(self.batches)], epoch=0))
 
     def step(self, index: int, batch) -> int:
-        self.updater.update(index + 1, [batch], 1e-4)
-        return batch.num_tokens
+        sums, _ = self.updater.update(index + 1, [batch], 1e-4)
+        return sums.num_tokens
 
     def facts(self) -> dict[str, Any]:
         """What the processor's own product reaches now; the best of all turns is its peak."""
@@ -176,6 +187,52 @@ class Ours:
         peak = matmul_peak.__wrapped__("cpu", self.updater.precision, torch.get_num_threads())
         self.peaks.append(peak)
         return {"peak": max(self.peaks), "flops_per_token": self.flops_per_token, "precision": self.updater.precision}
+
+
+class Shared:
+    """The same by several processes, which share each batch: this one leads, and starts the others."""
+
+    def __init__(self, num_processes: int, make: Callable[[Group], Ours]) -> None:
+        names = {"WORLD_SIZE": num_processes, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+        os.environ.update({name: str(value) for name, value in names.items()})
+        self.followers = [
+            subprocess.Popen(
+                [sys.executable, *sys.argv],
+                env=os.environ | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+            for rank in range(1, num_processes)
+        ]
+        os.environ["RANK"] = os.environ["LOCAL_RANK"] = "0"
+        self.stack = contextlib.ExitStack()
+        self.group = self.stack.enter_context(joined())
+        self.ours = make(self.group)
+        self.start_memory = self.ours.start_memory
+
+    def prepare(self, index: int):
+        self.group.gather(index)
+        return self.ours.prepare(index)
+
+    def step(self, index: int, batch) -> int:
+        return self.ours.step(index, batch)
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        self.group.gather(None)
+        self.stack.close()
+        for follower in self.followers:
+            follower.wait()
+
+
+def follow(make: Callable[[Group], Ours]) -> None:
+    """A process that another leads."""
+    with joined() as group:
+        ours = make(group)
+        while (index := group.gather(None)[0]) is not None:
+            ours.step(index, ours.prepare(index))
 
 
 class InMemory:
@@ -236,6 +293,12 @@ class Peer:
         return int(batch["attention_mask"].sum())
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def batches_of(lengths: np.ndarray, grouped: bool, batch: int = 32) -> list[np.ndarray]:
     """Rows of every batch, visited in random order; grouped: neighbours in length share a batch."""
     rng = np.random.default_rng(1)
@@ -244,11 +307,13 @@ def batches_of(lengths: np.ndarray, grouped: bool, batch: int = 32) -> list[np.n
     return list(rng.permutation(batches))
 
 
-def make_side(side: str, size: Size, data: Path):
+def make_side(side: str, size: Size, data: Path, threads: int):
     """Build a side in its own process."""
     with np.load(data) as stored:
         paragraphs = np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
         batches = batches_of(stored["lengths"], grouped="grouped" in side, batch=size.batch)
+    if side == SHARED:
+        return Shared(threads, lambda group: Ours(size, paragraphs, batches, group))
     if side == "ours":
         return Ours(size, paragraphs, batches)
     return Peer(size, paragraphs, batches, bf16="bf16" in side)
@@ -257,11 +322,14 @@ def make_side(side: str, size: Size, data: Path):
 def rows_of(name: str, told: dict[str, dict]) -> list[dict]:
     """The rows of one size."""
     size, ours = SIZES[name], told["ours"]
+    fastest = told.get(SHARED, ours)
     over_padded, over_grouped, of_memory, of_peak = size.goals
     what = f"training step {name}"
     rows = [
-        rate_row(f"{what} against {side}", "real tokens/s", ours, told[side], goal)
-        for side, goal in zip(SIDES[1:], (over_padded, over_grouped), strict=True)
+        rate_row(f"{what}{how} against {side}", "real tokens/s", mine, told[side], goal if mine is fastest else None)
+        for side, goal in zip(SIDES[2:], (over_padded, over_grouped), strict=True)
+        for mine, how in ((ours, ""), (told.get(SHARED), ", one process a core,"))
+        if mine is not None
     ]
     for whole in (True, False):
         where = "whole process" if whole else "model and step alone"
@@ -273,10 +341,10 @@ def rows_of(name: str, told: dict[str, dict]) -> list[dict]:
                 of_memory if whole and "fp32" in side else None,
                 whole=whole,
             )
-            for side in SIDES[1:]
+            for side in SIDES[2:]
         ]
     facts = ours["facts"]
-    speeds = np.array(ours["rates"]) * facts["flops_per_token"] / 1e9
+    speeds = np.array(fastest["rates"]) * facts["flops_per_token"] / 1e9
     peak = facts["peak"] / 1e9
     rows.append(
         {
@@ -299,8 +367,14 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path)
     options = parser.parse_args()
     size = SIZES[options.size]
+    if options.work and "RANK" in os.environ:
+        with np.load(options.data) as stored:
+            given = np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
+            batches = batches_of(stored["lengths"], grouped=False, batch=size.batch)
+        follow(lambda group: Ours(size, given, batches, group))
+        return
     if options.work:
-        serve(lambda: make_side(options.work, size, options.data), CLOCKS[options.clock])
+        serve(lambda: make_side(options.work, size, options.data, options.threads), CLOCKS[options.clock])
         return
     paragraphs = paragraphs_of(options.text, options.tokenizer) if options.text else synthetic_paragraphs()
     if len(paragraphs) < size.batch:
@@ -309,7 +383,10 @@ def main() -> None:
         data = Path(folder) / "paragraphs.npz"
         np.savez(data, ids=np.concatenate(paragraphs), lengths=np.array([len(row) for row in paragraphs]))
         own = [__file__, "--size", options.size, "--data", str(data), "--clock", options.clock]
-        told = take_turns(lambda side: [*own, "--work", side], SIDES, rounds=options.rounds, threads=options.threads)
+        own += ["--threads", str(options.threads)]
+        sides = [side for side in SIDES if side != SHARED or options.threads > 1]
+        threads = dict.fromkeys(sides, options.threads) | {SHARED: 1}
+        told = take_turns(lambda side: [*own, "--work", side], sides, rounds=options.rounds, threads=threads)
     show_rows(rows_of(options.size, told), as_json=options.json)
 
 
