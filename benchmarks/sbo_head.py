@@ -173,7 +173,7 @@ def main() -> None:
         sides,
         rounds=options.rounds,
         threads=options.threads,
-        slow={LOOP: min(2, options.rounds)},
+        slow={LOOP: 1},
     )
     show_rows(rows_of(told), as_json=options.json)
 

@@ -102,7 +102,9 @@ def paragraphs_of(text: Path, tokenizer_folder: Path | None) -> list[np.ndarray]
 class Ours:
     """The real parts: packed batches of the real collator, the loop's own update."""
 
-    def __init__(self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray], group=None) -> None:
+    def __init__(
+        self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray], group=None, device_name="cpu"
+    ) -> None:
         import torch
 
         from spanwise.data.vocabulary import Vocabulary
@@ -128,7 +130,7 @@ class Ours:
 
         self.start_memory = peak_memory()
         self.batches = batches if group is None else [rows[group.world.rank :: group.world.size] for rows in batches]
-        device = torch.device("cpu")
+        device = torch.device(device_name)
         ids = np.arange(VOCAB_SIZE)
         vocabulary = Vocabulary(
             size=VOCAB_SIZE,
@@ -153,7 +155,7 @@ class Ours:
         heads = {name: objective.build(encoder) for name, objective in objectives.items()}
         for name, part in {"encoder": encoder, **heads}.items():
             initialize(part, config, seed=0, prefix=name)
-        model = PretrainingModel(encoder, heads, dict.fromkeys(heads, 1.0)).train()
+        model = PretrainingModel(encoder, heads, dict.fromkeys(heads, 1.0)).to(device).train()
         options = TrainingOptions(learning_rate=1e-4, max_steps=1_000)
         self.updater = Updater(
             model=model,
@@ -184,7 +186,7 @@ class Ours:
 
         from spanwise.training.timing import matmul_peak
 
-        peak = matmul_peak.__wrapped__("cpu", self.updater.precision, torch.get_num_threads())
+        peak = matmul_peak.__wrapped__(str(self.updater.device), self.updater.precision, torch.get_num_threads())
         self.peaks.append(peak)
         return {"peak": max(self.peaks), "flops_per_token": self.flops_per_token, "precision": self.updater.precision}
 
@@ -248,7 +250,17 @@ class InMemory:
 class Peer:
     """`BertForMaskedLM`, trained as the example scripts of transformers train it."""
 
-    def __init__(self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray], *, bf16: bool) -> None:
+    def __init__(
+        self,
+        size: Size,
+        paragraphs: list[np.ndarray],
+        batches: list[np.ndarray],
+        *,
+        bf16: bool,
+        device_name: str = "cpu",
+        compiled: bool = False,
+        whole_length: bool = False,
+    ) -> None:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
         import torch
         from transformers import BertConfig, BertForMaskedLM
@@ -266,25 +278,28 @@ class Peer:
             attention_probs_dropout_prob=0.0,
             attn_implementation="sdpa",
         )
-        self.model = BertForMaskedLM(config).train()
+        self.device_name, self.whole_length = device_name, whole_length
+        self.model = BertForMaskedLM(config).to(device_name).train()
+        self.forward = torch.compile(self.model, dynamic=False) if compiled else self.model
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
 
     def prepare(self, index: int):
         rows = self.batches[index % len(self.batches)]
         texts = [np.concatenate(([CLS], self.paragraphs[row], [SEP])) for row in rows]
-        ids = np.full((len(texts), max(map(len, texts))), PAD)
+        longest = LONGEST + 2 if self.whole_length else max(map(len, texts))
+        ids = np.full((len(texts), longest), PAD)
         for row, text in zip(ids, texts, strict=True):
             row[: len(text)] = text
         real = ids != PAD
         hidden = (self.rng.random(ids.shape) < SHARE_HIDDEN) & (ids >= FIRST_WORD)
         labels = np.where(hidden, ids, -100)
         tensors = {"input_ids": np.where(hidden, MASK, ids), "attention_mask": real.astype(np.int64), "labels": labels}
-        return {name: self.torch.from_numpy(array) for name, array in tensors.items()}
+        return {name: self.torch.from_numpy(array).to(self.device_name) for name, array in tensors.items()}
 
     def step(self, index: int, batch) -> int:
         torch = self.torch
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
-            loss = self.model(**batch).loss
+        with torch.autocast(torch.device(self.device_name).type, torch.bfloat16, enabled=self.bf16):
+            loss = self.forward(**batch).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()

@@ -1,0 +1,251 @@
+"""All figures of one GPU in one command, in parts that can be resumed: `scripts/gpu.sh run OUT`.
+
+    python benchmarks/gpu.py --out OUT [--minutes 9] [--device cuda] [--tiny]
+
+Each part is a process of its own and leaves OUT/PART.json; a part whose file is there is not run again, and one that
+does not fit into the minutes is left for the next call. OUT/rows.json has all rows, in the form of the other
+benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU.
+
+- facts: the card, torch, and the bf16 matrix product of 8192 x 8192 x 8192, the yardstick of all shares;
+- agree: one BERT-base pack, bf16 with the variable-length kernel against float32 with SDPA a sequence: the same losses;
+- base-512: a training step of BERT-base, MLM + SBO, sequences of 512 tokens, 32,768 tokens a pack;
+- base-half: the same with lengths that are 256 on average;
+- peer: `BertForMaskedLM`, bf16, SDPA, compiled, padded to 512, on the lengths of base-half;
+- small, large: 12 x 384 and 24 x 1024;
+- pretrain: `spanwise pretrain` on the bundled corpus with a budget of 90 s: data share, speed, and a falling loss.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from interleaved import show_rows
+from training_step import FIRST_WORD, LONGEST, VOCAB_SIZE, Ours, Peer, Size
+
+PARTS = {
+    "facts": 60,
+    "agree": 60,
+    "base-512": 60,
+    "base-half": 60,
+    "pretrain": 150,
+    "peer": 150,
+    "small": 45,
+    "large": 75,
+}
+BASE, SMALL, LARGE = (
+    Size(layers, width, width // 64, 64, (None, None, None, None))
+    for layers, width in ((12, 768), (12, 384), (24, 1024))
+)
+TRIAL = Size(2, 128, 2, 4, (None, None, None, None))
+PACKS_AHEAD, WARM, ROUNDS = 6, 6, 20
+
+
+def make_paragraphs(mean: int, number: int) -> list[np.ndarray]:
+    """Ids in sequences of the full length, or of lengths spread evenly around `mean`."""
+    rng = np.random.default_rng(0)
+    lengths = np.full(number, LONGEST) if mean >= LONGEST else rng.integers(2, 2 * mean - 4, number)
+    ranks = np.exp(rng.random(lengths.sum()) * np.log(VOCAB_SIZE - FIRST_WORD)).astype(np.int64)
+    return np.split(FIRST_WORD + ranks - 1, np.cumsum(lengths)[:-1])
+
+
+def batches(paragraphs: list[np.ndarray], tokens: int) -> list[np.ndarray]:
+    """Rows in order, as many a batch as `tokens` hold."""
+    ends = np.cumsum([len(row) + 2 for row in paragraphs])
+    cuts = np.searchsorted(ends, np.arange(tokens, ends[-1], tokens))
+    return [rows for rows in np.split(np.arange(len(paragraphs)), cuts) if len(rows)][:PACKS_AHEAD]
+
+
+def step_rates(side, rounds: int, synchronize) -> list[float]:
+    """Real tokens a second of each step, on batches made beforehand."""
+    prepared = [side.prepare(index) for index in range(PACKS_AHEAD)]
+    rates = []
+    for index in range(-WARM, rounds):
+        synchronize()
+        began = time.perf_counter()
+        tokens = side.step(index + WARM, prepared[index % PACKS_AHEAD])
+        synchronize()
+        if index >= 0:
+            rates.append(tokens / (time.perf_counter() - began))
+    return rates
+
+
+class Bench:
+    """The parts, on one device."""
+
+    def __init__(self, device: str, tiny: bool, out: Path) -> None:
+        import torch
+
+        self.torch, self.device, self.tiny, self.out = torch, device, tiny, out
+        self.on_gpu = device.startswith("cuda")
+        self.pack_tokens = 2_048 if tiny else 32_768
+        self.rounds = 2 if tiny else ROUNDS
+
+    def synchronize(self) -> None:
+        if self.on_gpu:
+            self.torch.cuda.synchronize()
+
+    def step(self, size: Size, mean: int) -> dict[str, Any]:
+        """Our training step: rates, share of the measured peak, memory."""
+        size = TRIAL if self.tiny else size
+        paragraphs = make_paragraphs(mean, PACKS_AHEAD * self.pack_tokens // min(mean, LONGEST) + 64)
+        side = Ours(size, paragraphs, batches(paragraphs, self.pack_tokens), device_name=self.device)
+        rates = step_rates(side, self.rounds, self.synchronize)
+        facts = side.facts()
+        told = {"rates": rates, **facts, "share": float(np.median(rates)) * facts["flops_per_token"] / facts["peak"]}
+        if self.on_gpu:
+            told["memory"] = self.torch.cuda.max_memory_allocated() / 2**20
+        return told
+
+    def facts(self) -> dict[str, Any]:
+        from spanwise.training.timing import matmul_peak
+
+        name = self.torch.cuda.get_device_name() if self.on_gpu else "cpu"
+        threads = self.torch.get_num_threads()
+        peaks = {kind: matmul_peak(self.device, kind, threads) / 1e12 for kind in ("bf16", "fp32")}
+        return {"device": name, "torch": self.torch.__version__, "peak_tflops": peaks, "python": sys.version.split()[0]}
+
+    def agree(self) -> dict[str, Any]:
+        from spanwise.runtime.device import autocast
+
+        size = TRIAL if self.tiny else BASE
+        paragraphs = make_paragraphs(200, 2 * self.pack_tokens // 200)
+        side = Ours(size, paragraphs, batches(paragraphs, self.pack_tokens), device_name=self.device)
+        model, batch = side.updater.model.eval(), side.prepare(0).to(side.updater.device)
+        found = {}
+        with self.torch.no_grad():
+            for precision in ("fp32", "bf16"):
+                with autocast(precision, side.updater.device):
+                    losses = model(batch)
+                found[precision] = {name: float(loss.sum) / batch.counts[name] for name, loss in losses.items()}
+        worst = max(abs(found["bf16"][name] / value - 1) for name, value in found["fp32"].items())
+        return {"losses": found, "relative_difference": worst, "agrees": worst < 2e-3}
+
+    def peer(self) -> dict[str, Any]:
+        size = TRIAL if self.tiny else BASE
+        paragraphs = make_paragraphs(LONGEST // 2, PACKS_AHEAD * size.batch)
+        rows = np.array_split(np.arange(len(paragraphs)), PACKS_AHEAD)
+        compiled = self.on_gpu
+        side = Peer(size, paragraphs, rows, bf16=True, device_name=self.device, compiled=compiled, whole_length=True)
+        return {"rates": step_rates(side, self.rounds, self.synchronize), "compiled": compiled}
+
+    def pretrain(self) -> dict[str, Any]:
+        from spanwise.cli.main import main
+        from spanwise.data.prepare import prepare
+        from spanwise.quickstart.bundle import open_bundle
+        from spanwise.runtime.progress import read_metrics
+        from spanwise.text.learn import learn_tokenizer
+
+        folder = self.out / "pretrain"
+        with open_bundle() as bundle:
+            if not (folder / "store").exists():
+                tokenizer = learn_tokenizer(bundle.train_text, vocab_size=8_000, out=folder / "tokenizer")
+                prepare(bundle.train_text, tokenizer, folder / "store")
+        recipe, budget = ("spanbert-tiny", "20s") if self.tiny else ("spanbert-small", "90s")
+        changes = ["training.max_tokens=null", "training.log_every=5"]
+        changes += ["batch.max_tokens=1024", "batch.tokens_per_step=1024"] if self.tiny else []
+        command = ["pretrain", recipe, "--data", str(folder / "store"), "--out", str(folder / "run")]
+        command += ["--budget", budget]
+        command += [word for change in changes for word in ("--set", change)]
+        command += ["--device", self.device, *(["--resume"] if (folder / "run").exists() else [])]
+        if main(command):
+            raise SystemExit("pretrain has failed; what it said stands above.")
+        lines = [line for line in read_metrics(folder / "run" / "metrics.jsonl") if "time" in line]
+        times: dict[str, float] = {}
+        for line in lines[1:] or lines:
+            for name, seconds in line["time"].items():
+                times[name] = times.get(name, 0.0) + seconds
+        return {
+            "first_losses": lines[0]["losses"],
+            "last_losses": lines[-1]["losses"],
+            "tokens_per_second": float(np.median([line["tokens_per_second"] for line in lines])),
+            "flop_utilisation": float(np.median([line["flop_utilisation"] for line in lines])),
+            "data_share": times["data"] / times["total"],
+            "seconds": lines[-1]["seconds"],
+            "steps": lines[-1]["step"],
+        }
+
+    def run(self, part: str) -> dict[str, Any]:
+        steps = {"base-512": (BASE, LONGEST), "base-half": (BASE, LONGEST // 2)}
+        steps |= {"small": (SMALL, LONGEST), "large": (LARGE, LONGEST)}
+        return self.step(*steps[part]) if part in steps else getattr(self, part)()
+
+
+def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of the parts that are there, with the goals of one H200."""
+    rows: list[dict[str, Any]] = []
+
+    def add(name: str, unit: str, ours: float, peer: float | None, goal: float | None, lower: bool = False) -> None:
+        ratio = None if peer is None else ours / peer
+        row = {"name": name, "unit": unit, "ours": ours, "peer": peer, "ratio": ratio, "goal": goal, "spread": None}
+        rows.append(row | ({"lower_is_better": True} if lower else {}))
+
+    medians = {part: float(np.median(told["rates"])) for part, told in parts.items() if "rates" in told}
+    for part, goal in (("base-512", 0.4), ("base-half", None), ("small", None), ("large", None)):
+        if part in parts:
+            told = parts[part]
+            speed = medians[part] * told["flops_per_token"] / 1e12
+            add(f"{part}, share of the bf16 matrix product", "TFLOP/s", speed, told["peak"] / 1e12, goal)
+    if "base-512" in parts:
+        add("base-512 against 600,000 real tokens a second", "real tokens/s", medians["base-512"], 600_000.0, 1.0)
+    if {"base-half", "peer"} <= set(parts):
+        ours, peer = medians["base-half"], medians["peer"]
+        add("base-half against compiled BertForMaskedLM, padded", "real tokens/s", ours, peer, 1.8)
+    if {"base-half", "base-512"} <= set(parts):
+        ours, peer = medians["base-half"], medians["base-512"]
+        add("half the mean length against the full one", "real tokens/s", ours, peer, 0.95)
+    if "pretrain" in parts:
+        add("pre-training, share of time that waits for data", "", parts["pretrain"]["data_share"], None, 0.02, True)
+    if "agree" in parts:
+        add("bf16 against fp32, relative difference", "", parts["agree"]["relative_difference"], None, 2e-3, True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.part:
+        told = Bench(options.device, options.tiny, options.out).run(options.part)
+        (options.out / f"{options.part}.json").write_text(json.dumps(told, indent=1))
+        return
+    until = time.monotonic() + 60 * options.minutes
+    missing = []
+    for part, seconds in PARTS.items():
+        if (options.out / f"{part}.json").exists():
+            continue
+        left = until - time.monotonic()
+        if left < seconds / 2:
+            missing.append(part)
+            continue
+        own = [sys.executable, __file__, "--out", str(options.out), "--device", options.device, "--part", part]
+        began = time.monotonic()
+        try:
+            subprocess.run([*own, *(["--tiny"] if options.tiny else [])], check=True, timeout=left)
+            print(f"{part}: {time.monotonic() - began:.0f} s", flush=True)
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
+            missing.append(part)
+            print(f"{part}: {error}", flush=True)
+    found = {part: options.out / f"{part}.json" for part in PARTS}
+    parts = {part: json.loads(path.read_text()) for part, path in found.items() if path.exists()}
+    rows = rows_of(parts)
+    (options.out / "rows.json").write_text(json.dumps(rows, indent=1))
+    print(json.dumps(parts.get("facts", {})))
+    show_rows(rows, as_json=False)
+    if missing:
+        raise SystemExit(f"not done: {', '.join(missing)}. The same command goes on with them.")
+
+
+if __name__ == "__main__":
+    main()
