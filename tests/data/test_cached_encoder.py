@@ -33,6 +33,20 @@ def test_ids_and_lengths_equal_those_of_whole_texts(tokenizer, texts, kind):
         assert np.array_equal(ids, expected) and np.array_equal(lengths, expected_lengths)
 
 
+@pytest.mark.parametrize("known", ["|~^`", "`", ""])
+def test_words_that_are_learned_together_stay_apart(tokenizer, known, monkeypatch):
+    pieces = [piece for piece in tokenizer.tokens(range(tokenizer.vocab_size)) if piece not in "|~^`"]
+    vocabulary = {piece: number for number, piece in enumerate([*pieces, *known])}
+    tokenizer = Tokenizer(wordpiece_backend(vocabulary, lowercase=False, strip_accents=False, unicode_form="as_is"))
+    monkeypatch.setattr(cached_encoder, "_WORDS_A_TEXT", 3)
+    texts = ["Denver|won ~~ the||game", "| a ` b ^", "\u0301 \x01 capital \ufffd", "|" * 7, "won " * 5 + "`"]
+
+    ids, lengths = CachedEncoder(tokenizer).encode_flat(texts)
+
+    expected, expected_lengths = tokenizer.encode_flat(texts)
+    assert np.array_equal(ids, expected) and np.array_equal(lengths, expected_lengths)
+
+
 def test_a_full_cache_forgets_and_stays_right(tokenizer, monkeypatch):
     monkeypatch.setattr(cached_encoder, "LARGEST_CACHE_WORDS", 10)
     encoder = CachedEncoder(tokenizer)

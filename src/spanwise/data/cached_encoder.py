@@ -19,6 +19,8 @@ from spanwise.text.tokenizers import Tokenizer
 
 _WORDS = re.compile(r"[^ !-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").findall
 _SLASH = "\u0338"  # the one mark that Unicode NFC joins to an ASCII sign before it, `=` to U+2260
+_MARKS = "|~^`"  # ASCII signs that may part new words; the first that the vocabulary has is taken
+_WORDS_A_TEXT = 256
 LARGEST_CACHE_WORDS = 1 << 18
 LARGEST_CACHE_CHARACTERS = 1 << 23
 
@@ -32,6 +34,7 @@ class CachedEncoder:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        self._mark = next((sign for sign in _MARKS if _is_one_token(tokenizer, sign)), None)
         self._forget()
 
     def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +61,7 @@ class CachedEncoder:
         return np.fromiter(map(self._numbers.get, words, repeat(-1)), dtype=np.int64, count=len(words))
 
     def _learn(self, words: list[str]) -> None:
-        ids, lengths = self._tokenizer.encode_flat(words)
+        words, ids, lengths = self._encode(words)
         starts = len(self._ids) + np.cumsum(lengths) - lengths
         self._numbers.update(zip(words, range(len(self._numbers), len(self._numbers) + len(words)), strict=True))
         self._num_characters += sum(map(len, words))
@@ -66,9 +69,36 @@ class CachedEncoder:
         self._starts = np.concatenate((self._starts, starts))
         self._lengths = np.concatenate((self._lengths, lengths))
 
+    def _encode(self, words: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """The words (in an order of its own), their ids end to end and their lengths. Hundreds of words make one text,
+        a sign behind each: a text costs as much as several words."""
+        mark = self._mark
+        mark_id = None if mark is None else self._tokenizer.token_to_id(mark)
+        if mark is None or mark_id is None:
+            return words, *self._tokenizer.encode_flat(words)
+        others = [word for word in words if word != mark]
+        parts = [others[first : first + _WORDS_A_TEXT] for first in range(0, len(others), _WORDS_A_TEXT)]
+        ids, _ = self._tokenizer.encode_flat([mark.join([*part, ""]) for part in parts])
+        places = np.flatnonzero(ids == mark_id)
+        if len(places) != len(others):
+            return words, *self._tokenizer.encode_flat(words)
+        lengths = np.diff(places, prepend=-1) - 1
+        ids = ids[ids != mark_id]
+        if len(others) < len(words):  # the sign itself
+            others.append(mark)
+            ids, lengths = np.append(ids, np.int32(mark_id)), np.append(lengths, 1)
+        return others, ids.astype(np.int32, copy=False), lengths.astype(np.int64, copy=False)
+
     def _forget(self) -> None:
         self._numbers: dict[str, int] = {}
         self._num_characters = 0
         self._ids = np.empty(0, dtype=np.int32)
         self._starts = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int64)
+
+
+def _is_one_token(tokenizer: Tokenizer, sign: str) -> bool:
+    number = tokenizer.token_to_id(sign)
+    if not tokenizer.splits_words or number is None or number == tokenizer.unk_id:
+        return False
+    return tokenizer.encode(sign).ids.tolist() == [number]
