@@ -122,6 +122,25 @@ def test_later_mentions_are_replaced_by_the_first_that_is_no_pronoun():
     assert resolve("She left. She slept.", [mentions("She left. She slept.", "She", "She")]) == "She left. She slept."
 
 
+def test_pronouns_without_a_name_and_relative_pronouns_stay():
+    text = "I saw her. She saw me, who said that."
+    clusters = [mentions(text, "her", "She"), mentions(text, "I", "me", "who")]
+    assert resolve(text, clusters) == text
+    text = "The workers, who waited, left. They sang."
+    assert resolve(text, [mentions(text, "The workers", "who", "They")]) == (
+        "The workers, who waited, left. The workers sang."
+    )
+
+
+def test_first_letters_are_those_of_their_place():
+    text = "The firm said it left. Kim saw a dog. It ran, and I liked it."
+    clusters = [mentions(text, "The firm", "it"), mentions(text, "a dog", "It")]
+    assert resolve(text, clusters) == "The firm said the firm left. Kim saw a dog. A dog ran, and I liked it."
+    text = "Kim said I can. Then the firm let The Firm go."
+    clusters = [mentions(text, "Kim", "I"), mentions(text, "the firm", "The Firm")]
+    assert resolve(text, clusters) == "Kim said Kim can. Then the firm let The Firm go."
+
+
 def test_of_mentions_inside_one_another_the_outer_one_is_replaced():
     text = "Kim. Kim's dog barked. Her dog ran."
     dog = mentions(text, "Kim's dog", "Her dog")

@@ -21,6 +21,11 @@ PRONOUNS = frozenset({
     "they", "them", "their", "theirs", "themselves", "this", "that", "these", "those", "who", "whom", "whose",
     "which",
 })
+RELATIVE = frozenset({"who", "whom", "whose", "which", "that"})  # "the man, the man left" is no English
+DETERMINERS = frozenset({
+    "a", "an", "the", "this", "that", "these", "those", "my", "your", "his", "her", "its", "our", "their", "some",
+    "any", "many", "most", "all", "both", "each", "every", "another", "one", "two", "three",
+})
 # fmt: on
 POSSESSIVE = frozenset({"my", "your", "his", "its", "our", "their"})  # "her" is not told from the object
 
@@ -85,22 +90,32 @@ class CoreferencePipeline:
 def resolve(text: str, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """The text in which every mention but a cluster's name is replaced by that name.
 
-    The name is the first mention that is no English pronoun, or the first of all. Of mentions inside one another the
-    outer one is replaced. A possessive pronoun becomes the name with 's.
+    The name is the first mention that is no English pronoun; a cluster of pronouns alone stays as it is, and so do
+    relative pronouns. Of mentions inside one another the outer one is replaced. A possessive pronoun becomes the name
+    with 's; a name's first letter is large where the mention's is, and small in the middle of a sentence where it
+    begins with a word such as "the".
     """
     replacements = []
     for cluster in clusters:
-        name = next((m for m in cluster if m["text"].lower() not in PRONOUNS), cluster[0] if cluster else None)
-        for mention in cluster:
-            if name is not None and mention["text"] != name["text"]:
-                ending = "'s" if mention["text"].lower() in POSSESSIVE else ""
-                replacements.append((mention["start"], -mention["end"], name["text"] + ending))
+        name = next((mention["text"] for mention in cluster if mention["text"].lower() not in PRONOUNS), None)
+        for mention in cluster if name is not None else ():
+            said = mention["text"]
+            if said.casefold() != name.casefold() and said.lower() not in RELATIVE:
+                ending = "'s" if said.lower() in POSSESSIVE else ""
+                replacements.append((mention["start"], -mention["end"], _as_said(name, said) + ending))
     parts, place = [], 0
     for start, minus_end, words in sorted(replacements):
         if start >= place:
             parts += [text[place:start], words]
             place = -minus_end
     return "".join(parts) + text[place:]
+
+
+def _as_said(name: str, said: str) -> str:
+    """The name with the first letter as in the mention that it takes the place of."""
+    if said[:1].isupper() and said != "I":
+        return name[:1].upper() + name[1:]
+    return name[:1].lower() + name[1:] if name.split()[0].lower() in DETERMINERS else name
 
 
 def _text_of(item: Any) -> str:

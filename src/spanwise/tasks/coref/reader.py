@@ -152,7 +152,7 @@ def _clusters(value: Any, num_words: int, where: str, errors: OnError) -> tuple[
             else:
                 raise DataError(
                     f"{where}: mention {mention!r} does not lie in the document of {num_words:,} words "
-                    f"(0 to {num_words - 1:,}, last included). errors=repair (--errors repair) leaves such out."
+                    f"(0 to {num_words - 1:,}, last included). `finetune --errors repair` leaves such out."
                 )
         if mentions:
             found.append(tuple(sorted(mentions)))
