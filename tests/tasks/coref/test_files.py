@@ -40,6 +40,42 @@ def test_scores_are_the_hand_worked_ones(files):
     assert scores["conll_f1"] == pytest.approx(sum(means) / 3)
 
 
+def columns(name, *marks):
+    words = "\n".join(f"{name}\t0\t{k}\tw{k}\t-\t{mark}" for k, mark in enumerate(marks))
+    return f"#begin document ({name}); part 000\n{words}\n\n#end document\n"
+
+
+def test_singletons_repeated_and_crossing_mentions_and_empty_documents_are_hand_worked(tmp_path):
+    """Key {w0 w3} {w1-w2 w5}, response {w0 w3} {w1-w2} with w3 named again, and a document without a mention."""
+    key, said = tmp_path / "key.conll", tmp_path / "said.conll"
+    empty = columns("b", "-", "-")
+    key.write_text(columns("a", "(0)", "(1", "1)", "(0)", "-", "(1)") + empty)
+    said.write_text(columns("a", "(4)", "(7", "7)", "(4)|(7)|(4)", "-", "-") + empty)
+    found = score_files(key, said)
+    said.write_text(said.read_text().replace("(4)|(7)|(4)", "(4)"))
+    assert found.scores == score_files(key, said).scores and "2 mentions are named twice" in found.notes[0]
+    values = {
+        "muc": (1 / 2, 1),
+        "b_cubed": ((1 + 1 + 1 / 2) / 4, 1),
+        "ceaf_m": (3 / 4, 1),
+        "ceaf_e": ((1 + 2 / 3) / 2, (1 + 2 / 3) / 2),
+        "lea": (2 * 1 / 4, 2 * 1 / 3),
+        "blanc": ((1 / 2 + 2 / 4) / 2, 1),
+        "mentions": (3 / 4, 1),
+    }
+    assert found.scores.keys() == {"conll_f1", *values}
+    for name, (recall, precision) in values.items():
+        assert found.scores[name] == pytest.approx(
+            {
+                "recall": 100 * recall,
+                "precision": 100 * precision,
+                "f1": 200 * recall * precision / (recall + precision),
+            }
+        ), name
+    key.write_text(columns("a", "(0", "(1", "0)", "1)", "(0)"))  # crossing: each still is one mention
+    assert score_files(key, key).scores["conll_f1"] == 100.0
+
+
 def test_json_lines_and_columns_score_alike(stories, tmp_path):
     data = read_coreference(stories, purpose="score")
     columns = tmp_path / "said.conll"
