@@ -97,8 +97,8 @@ def resolve(text: str, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """
     replacements = []
     for cluster in clusters:
-        name = next((mention["text"] for mention in cluster if mention["text"].lower() not in PRONOUNS), None)
-        for mention in cluster if name is not None else ():
+        name = next((mention["text"] for mention in cluster if mention["text"].lower() not in PRONOUNS), "")
+        for mention in cluster if name else ():
             said = mention["text"]
             if said.casefold() != name.casefold() and said.lower() not in RELATIVE:
                 ending = "'s" if said.lower() in POSSESSIVE else ""
