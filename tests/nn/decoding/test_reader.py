@@ -7,7 +7,7 @@ from tests.nn.toy import toy_encoder
 
 from spanwise.errors import ConfigError
 from spanwise.nn.decoding import reader as decoding
-from spanwise.nn.decoding.reader import CausalReader, slot_bytes
+from spanwise.nn.decoding.reader import CausalReader, few_rows, slot_bytes
 from spanwise.nn.sequences import Sequences
 
 TEXTS = [np.arange(5, 5 + length) for length in (1, 7, 3, 12)]
@@ -79,3 +79,29 @@ def test_a_reader_has_no_more_slots_than_positions_and_bidirectional_encoders_ar
     assert slot_bytes(encoder) == 2 * encoder.config.num_layers * encoder.config.hidden_size * 4
     with pytest.raises(ConfigError, match="sees both sides"):
         CausalReader(toy_encoder(), 1, 8)
+
+
+@pytest.mark.parametrize("num_rows", [1, 4, 9, 64, 65])
+def test_few_rows_are_multiplied_to_the_same_numbers(num_rows):
+    linear = torch.nn.Linear(32, 48)
+    rows = torch.randn(num_rows, 32)
+    for bias in (None, linear.bias):
+        found = few_rows(rows, linear.weight, bias)
+        assert found.is_contiguous()
+        torch.testing.assert_close(found, torch.nn.functional.linear(rows, linear.weight, bias), atol=1e-5, rtol=1e-5)
+
+
+@torch.inference_mode()
+def test_layers_that_are_no_plain_linear_ones_compute_as_they_do():
+    class Doubled(torch.nn.Linear):
+        def forward(self, rows):
+            return 2 * super().forward(rows)
+
+    encoder = causal_encoder()
+    network = encoder.layers[0].feed_forward
+    plain, network.up = network.up, Doubled(network.up.in_features, network.up.out_features)
+    network.up.load_state_dict(plain.state_dict())
+    reader = CausalReader(encoder, 4, 20)
+    reader.fill(range(4), TEXTS)
+    found = reader.step(np.array([8, 9, 10, 11]))
+    torch.testing.assert_close(found[1], at_once(encoder, [*TEXTS[1], 9]), atol=2e-5, rtol=1e-5)

@@ -15,15 +15,17 @@ from typing import cast
 
 import numpy as np
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
 from spanwise.nn.attention import attend
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.layer import EncoderLayer
+from spanwise.nn.layer import EncoderLayer, gelu
 from spanwise.nn.sequences import Sequences
 
 FILL_TOKENS = 4096  # of one forward over whole texts
+FEWEST, MOST = 4, 64  # rows of a step for which the weights come first in a product
 
 
 def slot_bytes(encoder: Encoder, bytes_a_number: int = 4) -> int:
@@ -71,11 +73,14 @@ class CausalReader:
         rows_B = torch.arange(len(ids), device=device)
         for layer, (keys, values) in zip(self._layers, self._caches, strict=True):
             attention = layer.attention
-            q_BHK, k_BHK, v_BHK = self._parted(attention.qkv(hidden_BD)).unbind(1)
+            q_BHK, k_BHK, v_BHK = self._parted(_linear(attention.qkv, hidden_BD)).unbind(1)
             keys[rows_B, :, places_B] = k_BHK
             values[rows_B, :, places_B] = v_BHK
             mixed_BD = _look_back(q_BHK, keys[:, :, :longest], values[:, :, :longest], unread_BC)
-            hidden_BD = layer.feed_forward(attention.residual(attention.output(mixed_BD), hidden_BD))
+            hidden_BD = attention.residual(_linear(attention.output, mixed_BD), hidden_BD)
+            network = layer.feed_forward
+            inner_BI = gelu(_linear(network.up, hidden_BD), network.activation)
+            hidden_BD = network.residual(_linear(network.down, inner_BI), hidden_BD)
         self.lengths_B = self.lengths_B + 1
         return hidden_BD.float()
 
@@ -118,6 +123,24 @@ class CausalReader:
             shape = (len(self.lengths_B), like.shape[1], self.num_slots, like.shape[2])
             self._caches.append((like.new_zeros(shape), like.new_zeros(shape)))
         return self._caches[number]
+
+
+def few_rows(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """rows [B, n] times weight [m, n] transposed, plus bias [m], for few rows: [B, m].
+
+    On a CPU in float32 the weight comes first in the product: 4 to 64 rows of GPT-1's width then take 0.6 to 0.9 of the
+    time, and fewer or more are left to the usual order.
+    """
+    is_float = rows.device.type == "cpu" and rows.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    if not (is_float and FEWEST <= len(rows) <= MOST):
+        return F.linear(rows, weight, bias)
+    product = torch.mm(weight, rows.t()) if bias is None else torch.addmm(bias[:, None], weight, rows.t())
+    return product.t().contiguous()
+
+
+def _linear(module: nn.Module, rows: Tensor) -> Tensor:
+    """A product of a layer, for few rows; one that is no plain linear layer computes as it does."""
+    return few_rows(rows, module.weight, module.bias) if type(module) is nn.Linear else module(rows)
 
 
 def _look_back(q_BHK: Tensor, k_BHCK: Tensor, v_BHCK: Tensor, unread_BC: Tensor) -> Tensor:

@@ -18,10 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from spanwise.nn.decoding.reader import CausalReader, slot_bytes
+from spanwise.nn.decoding.reader import CausalReader, few_rows, slot_bytes
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sampling import GROUP, draw
-from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.runtime.device import Precision, autocast, resolve_precision
 from spanwise.runtime.seed import uniforms
 
@@ -152,8 +151,7 @@ class CausalModel:
 
     def _choose(self, hidden_BD: Tensor, choosing: Choosing, keys: Sequence[int], number: int) -> np.ndarray:
         """The next token of each row, [B] int64."""
-        table = self.encoder.word_embedding
-        scores_BV = vocabulary_logits(hidden_BD, table, table.new_zeros(table.shape[0]), self.num_ids)
+        scores_BV = few_rows(hidden_BD, self.encoder.word_embedding[: self.num_ids]).float()
         scores_BV[:, torch.from_numpy(choosing.banned).to(scores_BV.device)] = float("-inf")
         if not choosing.sample:
             return scores_BV.argmax(-1).cpu().numpy()
