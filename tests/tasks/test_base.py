@@ -1,13 +1,16 @@
 """What is common to all tasks: rows cut by sequence, numbers to log."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from spanwise.data.batch import Batch
+from spanwise.errors import DataError
 from spanwise.nn.sequences import Sequences
-from spanwise.tasks.base import numbers_of, per_sequence
+from spanwise.tasks.base import check_known, numbers_of, per_sequence
 
 
 def test_rows_of_a_pack_are_cut_by_sequence_and_those_of_the_filler_are_left_out():
@@ -23,3 +26,9 @@ def test_rows_of_a_pack_are_cut_by_sequence_and_those_of_the_filler_are_left_out
 def test_numbers_to_log_are_those_of_the_first_level_and_the_f1_of_the_second():
     scores = {"mean": 3, "muc": {"recall": 1.0, "f1": 2.0}, "other": {"recall": 1.0}}
     assert numbers_of(scores) == {"mean": 3.0, "muc_f1": 2.0}
+
+
+def test_predictions_for_examples_that_a_file_does_not_have_are_refused():
+    check_known({"a": 1}, ["a", "b"], Path("p.json"), Path("d.tsv"))
+    with pytest.raises(DataError, match=r"p\.json: 2 predictions are for examples that d\.tsv does not have.*'x'"):
+        check_known({"a": 1, "y": 2, "x": 3}, ["a"], Path("p.json"), Path("d.tsv"))

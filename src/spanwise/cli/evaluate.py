@@ -20,6 +20,7 @@ def evaluate(
     device: str | None = None,
     precision: Literal["auto", "fp32", "bf16"] = "auto",
     on_overflow: str | None = None,
+    errors: Literal["strict", "repair"] = "strict",
     json: bool = False,
 ) -> None:
     """Score a fine-tuned checkpoint, with the thresholds that are stored in it.
@@ -44,6 +45,8 @@ def evaluate(
     on_overflow
         What is done with texts longer than the model reads, where the task has a choice: truncate, windows, error.
         Default: as it was fine-tuned.
+    errors
+        What to do with malformed rows: stop, or leave them out, counted.
     json
         Print one JSON object with the official script's keys, at full precision.
     """
@@ -57,6 +60,7 @@ def evaluate(
         "device": device,
         "precision": precision,
         "on_overflow": on_overflow,
+        "errors": errors,
     }
     if len(data) == 1:
         results = {"": run_evaluation(task, data=data[0], **asked)}

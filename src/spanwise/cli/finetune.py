@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -86,26 +86,24 @@ def finetune(
         stream = sys.stderr if json else sys.stdout
         return RunLog(folder, stream=stream, tensorboard="on" if tensorboard else "off")
 
+    asked: dict[str, Any] = {
+        "model": model,
+        "train": train,
+        "dev": dev,
+        "out": out,
+        "tokenizer": tokenizer,
+        "recipe": recipe,
+        "reset_weights": reset_weights,
+        "resume": resume,
+        "overrides": changes,
+        "errors": errors,
+        "device": device,
+        "resume_command": resume_command(),
+    }
     if seeds is not None:
         from spanwise.tasks.seeds import finetune_seeds
 
-        several = finetune_seeds(
-            task,
-            seeds,
-            model=model,
-            train=train,
-            dev=dev,
-            out=out,
-            tokenizer=tokenizer,
-            recipe=recipe,
-            reset_weights=reset_weights,
-            resume=resume,
-            overrides=changes,
-            errors=errors,
-            device=device,
-            resume_command=resume_command(),
-            make_log=make_log,
-        )
+        several = finetune_seeds(task, seeds, **asked, make_log=make_log)
         if json:
             print_json({"scores": several.scores, "best": str(several.best)})
             return
@@ -116,22 +114,7 @@ def finetune(
         print_table(("score", f"mean of {seeds}", "deviation"), rows)
         say(f"Best model: {several.best}")
         return
-    result = run_finetuning(
-        task,
-        model=model,
-        train=train,
-        dev=dev,
-        out=out,
-        tokenizer=tokenizer,
-        recipe=recipe,
-        reset_weights=reset_weights,
-        resume=resume,
-        overrides=changes,
-        errors=errors,
-        device=device,
-        log=make_log(out),
-        resume_command=resume_command(),
-    )
+    result = run_finetuning(task, **asked, log=make_log(out))
     if json:
         print_json({**training_record(result.training), "scores": result.scores})
         return

@@ -8,7 +8,7 @@ Letters: T tokens in the pack, D hidden size, W examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -17,6 +17,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
+from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.text.tokenizers import Tokenizer
 
@@ -186,6 +187,16 @@ class LongExamples(Protocol):
         """One output an example, in order. `encode` gives the hidden states of a pack, filler included. Called in the
         run's precision (autocast)."""
         ...
+
+
+def check_known(told: Collection[str], known: Collection[str], predictions: Path, data: Path) -> None:
+    """Raises: DataError where a file of predictions answers examples that the labelled file does not have."""
+    foreign = sorted(set(told) - set(known))
+    if foreign:
+        raise DataError(
+            f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
+            f"{foreign[0]!r}."
+        )
 
 
 def per_sequence(rows: Tensor, batch: Batch) -> list[np.ndarray]:

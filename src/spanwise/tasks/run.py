@@ -201,14 +201,21 @@ def evaluate(
     device: str | None = None,
     precision: Precision = "auto",
     on_overflow: str | None = None,
+    errors: str = "strict",
 ) -> EvaluationResult:
     """Score a fine-tuned model on labelled data, with the threshold stored in it; `out` receives the scores as JSON.
 
     on_overflow: what is done with examples longer than the model reads, where the task has a choice ("error" refuses
-    them); None: as it was fine-tuned.
+    them); None: as it was fine-tuned. errors: "repair" leaves malformed rows out and counts them.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
-    asked = {"tokenizer": tokenizer, "device": device, "precision": precision, "on_overflow": on_overflow}
+    asked = {
+        "tokenizer": tokenizer,
+        "device": device,
+        "precision": precision,
+        "on_overflow": on_overflow,
+        "errors": errors,
+    }
     (result,) = evaluate_each(task_name, model=model, data=[data], **asked).values()  # type: ignore[arg-type]
     if out is not None:
         _write_json(Path(out), result.scores)
@@ -225,6 +232,7 @@ def evaluate_each(
     device: str | None = None,
     precision: Precision = "auto",
     on_overflow: str | None = None,
+    errors: str = "strict",
 ) -> dict[str, EvaluationResult]:
     """`evaluate` on several files with one model, such as MNLI's matched and mismatched pairs: a result a file.
 
@@ -235,9 +243,12 @@ def evaluate_each(
     loaded = with_overflow(load_task_model(model, task_name, tokenizer=tokenizer, device=device), on_overflow)
     results = {}
     for name, path in zip(_names_of(data), data, strict=True):
-        labelled = read_data(task_name, loaded.task, path, purpose="score")
+        labelled = read_data(task_name, loaded.task, path, purpose="score", errors=errors)
         predictions = _predict(loaded.model, labelled, loaded.tokenizer, precision)
         scores = loaded.task.score(labelled, predictions)
+        num_dropped = getattr(labelled, "num_dropped", 0)
+        if num_dropped:
+            logger.warning("%s: %s rows are left out: malformed, or without a label.", path, f"{num_dropped:,}")
         results[name] = EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
     if out is not None:
         _write_json(Path(out), {name: result.scores for name, result in results.items()})

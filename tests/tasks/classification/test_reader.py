@@ -115,3 +115,16 @@ def test_the_real_files_have_the_published_numbers_of_rows(data_folder):
         layouts, kind = DATA_SETS[dataset].layouts, DATA_SETS[dataset].kind
         data = read_texts(data_folder / path, layouts, purpose="train", kind=kind)
         assert len(data) == number and data.num_dropped == 0, path
+
+
+def test_malformed_rows_and_empty_texts_may_be_left_out_and_are_counted(tmp_path):
+    rows = "id\tdocument\tlabel\n1\t좋다\t1\n2\t\t0\n3\t나쁘다\t0\n4\tx\ty\tz\n"
+    with pytest.raises(DataError, match="line 5: 4 columns"):
+        read(tmp_path, rows, "nsmc")
+    data = read(tmp_path, rows, "nsmc", errors="repair")
+    assert (data.ids, data.labels, data.num_dropped) == (("1", "3"), ("1", "0"), 2)
+    numbers = "sentence1\tsentence2\tscore\na\tb\thigh\nc\td\t2.5\n"
+    data = read(tmp_path, numbers, "korsts", errors="repair")
+    assert data.texts == ("c",) and data.labels == (2.5,) and data.num_dropped == 1
+    rows = '{"text": "a", "label": "x"}\n{"text": "b"}\n'
+    assert read(tmp_path, rows, name="a.jsonl", errors="repair").num_dropped == 1

@@ -241,3 +241,12 @@ def test_predictions_for_pairs_without_an_agreed_label_are_passed_over(tmp_path)
     told.write_text("index\tprediction\n0\tx\n1\ty\n2\ty\n")
     found = task.score_files(path, told, {})
     assert found.scores["accuracy"] == 100.0 and found.notes == ()
+
+
+def test_evaluation_may_leave_malformed_rows_out_and_says_how_many(finetuned, tmp_path, caplog):
+    path = tmp_path / "dev.tsv"
+    path.write_text("sentence\tlabel\nThe Han is long\t1\n\t0\nkm km km\t0\n")
+    with pytest.raises(DataError, match=r"dev\.tsv, line 3: column 'sentence' is empty"):
+        evaluate("classification", model=finetuned.final, data=path)
+    found = evaluate("classification", model=finetuned.final, data=path, errors="repair", precision="fp32")
+    assert found.scores["accuracy"] == 100.0 and "1 rows are left out" in caplog.text

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import IDS, Kind, Layout, find_layout, header_names
-from spanwise.tasks.tables import Row, Table, read_table, text_of, value_of
+from spanwise.tasks.tables import Row, Table, parsed, read_table, text_of, value_of
 
 Purpose = Literal["train", "score", "predict"]
 Label = str | float | tuple[str, ...]  # of one label, regression, many labels
@@ -50,34 +50,44 @@ def read_texts(
     kind: what the labels are. None: many labels where they are lists (or `label_separator` parts them), regression
     where all are numbers and some have a decimal point, else one label.
 
+    With `errors="repair"` malformed rows and empty texts (NSMC has some) are left out and counted.
     Raises: DataError naming file and line.
     """
     table = read_table(path, header=header, known=header_names(layouts), errors=errors)
     with_label = purpose != "predict"
     layout = find_layout(table, layouts, with_label=with_label)
-    pairs = list(zip(_ids(table), table.rows, strict=True))
+    all_ids = _ids(table)
+
+    def texts(entry: tuple[str, Row]) -> tuple[str, Row, str, str | None, Any]:
+        id, row = entry
+        value = value_of(row, layout.label) if with_label else None
+        if with_label and str(value).strip() in NO_CONSENSUS:
+            return id, row, "", None, None
+        return id, row, text_of(row, layout.text), None if layout.pair is None else text_of(row, layout.pair), value
+
+    found, _ = parsed(zip(all_ids, table.rows, strict=True), texts, errors)
+    unlabelled = frozenset(id for id, _, text, _, _ in found if not text)
+    found = [entry for entry in found if entry[2]]
     if with_label:
-        pairs = [(id, row) for id, row in pairs if str(value_of(row, layout.label)).strip() not in NO_CONSENSUS]
-    if not pairs:
-        raise DataError(f"{table.source}: no row has a label.")
-    ids, rows = zip(*pairs, strict=True)
-    labels: tuple[Label, ...] = ()
-    if with_label:
-        values = [value_of(row, layout.label) for row in rows]
-        kind = kind or _kind_of(values, label_separator)
-        labels = tuple(
-            _label(value, row, layout.label, kind, label_separator) for value, row in zip(values, rows, strict=True)
+        kind = kind or _kind_of([value for *_, value in found], label_separator)
+    labels: list[Label] = []
+    if with_label and kind is not None:
+        told, _ = parsed(
+            found, lambda entry: (entry, _label(entry[4], entry[1], layout.label, kind, label_separator)), errors
         )
+        found, labels = [entry for entry, _ in told], [label for _, label in told]
+    if not found:
+        raise DataError(f"{table.source}: no row has a label.")
     return TextData(
         source=table.source,
-        ids=ids,
-        texts=tuple(text_of(row, layout.text) for row in rows),
-        pairs=None if layout.pair is None else tuple(text_of(row, layout.pair) for row in rows),
-        labels=labels,
+        ids=tuple(id for id, *_ in found),
+        texts=tuple(text for _, _, text, _, _ in found),
+        pairs=None if layout.pair is None else tuple(str(second) for _, _, _, second, _ in found),
+        labels=tuple(labels),
         kind=kind or "single_label",
-        places=tuple(row.where for row in rows),
-        num_dropped=table.num_dropped + len(table.rows) - len(rows),
-        unlabelled_ids=frozenset(_ids(table)) - frozenset(ids),
+        places=tuple(row.where for _, row, *_ in found),
+        num_dropped=table.num_dropped + len(table.rows) - len(found),
+        unlabelled_ids=unlabelled,
     )
 
 

@@ -20,7 +20,7 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import FileScores, ScoreTable, check_known
 from spanwise.tasks.classification.features import TARGET, Fit, LabelledRows, Overflow, encode_texts
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
 from spanwise.tasks.classification.loss import class_loss, window_scores
@@ -288,12 +288,7 @@ class Classification:
         gold = self.read(data, purpose="score")
         told = read_predictions(predictions, gold.kind)
         told = {id: label for id, label in told.items() if id not in gold.unlabelled_ids}
-        foreign = sorted(told.keys() - set(gold.ids))
-        if foreign:
-            raise DataError(
-                f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
-                f"{foreign[0]!r}."
-            )
+        check_known(told, gold.ids, predictions, data)
         missing = sum(id not in told for id in gold.ids)
         if missing and gold.kind == "regression":
             raise DataError(

@@ -19,7 +19,7 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import FileScores, ScoreTable, check_known
 from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces, layout_words
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, encode_choices
 from spanwise.tasks.multiple_choice.loss import choice_loss
@@ -144,12 +144,7 @@ class MultipleChoice:
         """Score a JSON object of id to choice, or a TSV of id and choice; a missing one counts as wrong."""
         gold = self.read(data, purpose="score")
         told = read_predictions(predictions)
-        foreign = sorted(told.keys() - {question.id for question in gold.questions})
-        if foreign:
-            raise DataError(
-                f"{predictions}: {len(foreign):,} predictions are for questions that {data} does not have, such as "
-                f"{foreign[0]!r}."
-            )
+        check_known(told, [question.id for question in gold.questions], predictions, data)
         missing = len(gold) - len(told)
         note = f"{missing:,} of {len(gold):,} questions have no prediction and count as wrong."
         return FileScores(scores=_scores(gold, told), notes=(note,) if missing else ())

@@ -20,7 +20,7 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import FileScores, ScoreTable, check_known
 from spanwise.tasks.classification.features import TARGET, LabelledRows
 from spanwise.tasks.classification.loss import ClassLoss, class_loss
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
@@ -227,12 +227,7 @@ class RelationExtraction:
             told = {pair.id: pair.label for pair in listed.pairs}
         else:
             told = {id: str(label) for id, label in read_predictions(predictions, "single_label").items()}
-        foreign = sorted(told.keys() - {pair.id for pair in gold.pairs})
-        if foreign:
-            raise DataError(
-                f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
-                f"{foreign[0]!r}."
-            )
+        check_known(told, [pair.id for pair in gold.pairs], predictions, data)
         missing = len(gold) - len(told)
         note = f"{missing:,} of {len(gold):,} examples have no prediction; nothing counts as found for them."
         return FileScores(scores=self._scores(gold, told), notes=(note,) if missing else ())
