@@ -78,7 +78,7 @@ def test_a_file_whose_answers_all_stand_in_one_place_is_refused(tmp_path):
 def test_predictions_of_another_file_are_refused_and_missing_ones_are_wrong(choices, tmp_path):
     path = tmp_path / "p.json"
     path.write_text('{"a": 0, "z": 1}')
-    with pytest.raises(DataError, match="such as .z."):
+    with pytest.raises(DataError, match="such as 'z'"):
         MultipleChoice().score_files(choices, path, {})
     path.write_text('{"a": 0}')
     found = MultipleChoice().score_files(choices, path, {})
