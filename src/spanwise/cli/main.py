@@ -29,6 +29,7 @@ COMMANDS = {
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",
     "score": "Score a file of predictions with the task's official metrics.",
+    "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
     "convert": "Other people's checkpoints in, plain Hugging Face folders out.",
     "report": "Put runs into one HTML page: curves, timing, masks and scores.",
     "init": "Write a commented YAML of a recipe's values, to edit and pass as --config.",
@@ -38,6 +39,7 @@ COMMANDS = {
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",
+    "study": "The studies, or one study: its question, arms and probes.",
     "run": "How a run went, or is going.",
     "masks": "The masks a recipe draws on a text, or what a model makes of hidden spans.",
     "model": "What a checkpoint folder holds and what loads it.",
@@ -52,7 +54,7 @@ def build_app() -> App:
     for place, (name, words) in enumerate(COMMANDS.items()):
         function = name.replace("-", "_")
         app.command(f"spanwise.cli.{function}:{function}", name=name, help=words, sort_key=place)
-    show = App(name="show", help="Look at a recipe, a store, a run, masks or a model.", sort_key=len(COMMANDS) - 2)
+    show = App(name="show", help="Look at a recipe, store, study, run, masks or model.", sort_key=len(COMMANDS) - 2)
     for place, (name, words) in enumerate(SHOW.items()):
         show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)
     app.command(show)

@@ -5,7 +5,7 @@ Letters: D hidden size, I intermediate size, V vocabulary, T tokens in the pack.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -17,6 +17,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.lm_head import TiedDecoder
 from spanwise.pretraining.corruption.generator import TokenGenerator
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
 from spanwise.pretraining.system import outline_model
@@ -142,6 +143,19 @@ def parameters_by_head(model: PretrainingModel) -> dict[str, int]:
     if isinstance(model.corruption, TokenGenerator):
         counts["generator"] = count_parameters(model.corruption, vocab_size, owner=model.encoder)
     return counts
+
+
+def flops_on_text(
+    recipe: PretrainingRecipe, model: PretrainingModel, tables: Sequence[tuple[BlockTable, float]]
+) -> float:
+    """Return the operations of training for one token of this text: tables of blocks, and the share of each."""
+    per_token, attended, text_share = 0.0, 0.0, 0.0
+    for table, share in tables:
+        lengths = table.packed_lengths.astype(float)
+        per_token += share / float(lengths.mean())  # sequences
+        attended += share * float((lengths**2).sum() / lengths.sum())
+        text_share += share * float(table.text_lengths.sum() / lengths.sum())
+    return training_flops(recipe, model, length=1 / per_token, attended=attended, text_share=text_share)
 
 
 def training_flops(

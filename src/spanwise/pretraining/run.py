@@ -25,7 +25,7 @@ from spanwise.interop.huggingface import plan_folder, read_folder, write_folder
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator, write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
-from spanwise.pretraining.describe import training_flops
+from spanwise.pretraining.describe import flops_on_text
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
@@ -326,13 +326,7 @@ def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[
 
 def flops_per_token(ready: Ready) -> float:
     """Operations that training needs for one token of this store, forward and backward."""
-    per_token, attended, text_share = 0.0, 0.0, 0.0
-    for table, share in ready.source.tables:
-        lengths = table.packed_lengths.astype(float)
-        per_token += share / float(lengths.mean())  # sequences
-        attended += share * float((lengths**2).sum() / lengths.sum())
-        text_share += share * float(table.text_lengths.sum() / lengths.sum())
-    return training_flops(ready.recipe, ready.model, length=1 / per_token, attended=attended, text_share=text_share)
+    return flops_on_text(ready.recipe, ready.model, ready.source.tables)
 
 
 def _tokenizer(

@@ -66,27 +66,43 @@ def _opening(documented: object) -> str:
 
 
 def _from_file(reference: str) -> PretrainingRecipe:
+    recipe = call_in_file(reference, "recipe")
+    if not isinstance(recipe, PretrainingRecipe):
+        raise ConfigError(f"{reference} returned {type(recipe).__name__}; a recipe function returns PretrainingRecipe.")
+    return recipe
+
+
+def call_in_file(reference: str, what: str) -> object:
+    """What the function of `file.py:function` returns; `what` it is called in messages. The file is run.
+
+    Raises: ConfigError naming the file and what is wrong with it.
+    """
     file, _, function_name = reference.rpartition(":")
     path = Path(file)
     if not path.is_file():
-        raise ConfigError(f"recipe file {path} does not exist; give it as path/to/file.py:function.")
-    module_name = path.stem
-    specification = importlib.util.spec_from_file_location(module_name, path)
-    if specification is None or specification.loader is None:
-        raise ConfigError(f"{path} can't be read as a Python file.")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[module_name] = module  # a record names the user's parts as module:Class
+        raise ConfigError(f"{what} file {path} does not exist; give it as path/to/file.py:function.")
     try:
-        specification.loader.exec_module(module)
+        module = load_file(path, path.stem)
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"recipe file {path} failed: {type(error).__name__}: {error}") from error
+        raise ConfigError(f"{what} file {path} failed: {type(error).__name__}: {error}") from error
     function = getattr(module, function_name, None)
     if not callable(function):
         found = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
         raise ConfigError(f"{path} has no function '{function_name}'.{did_you_mean(function_name, found)}")
-    recipe = function()
-    if not isinstance(recipe, PretrainingRecipe):
-        raise ConfigError(f"{reference} returned {type(recipe).__name__}; a recipe function returns PretrainingRecipe.")
-    return recipe
+    return function()
+
+
+def load_file(path: Path, name: str) -> ModuleType:
+    """Run a Python file as the module `name`, by which a record names the user's parts.
+
+    Raises: ConfigError for what is no Python file, and whatever the file itself raises.
+    """
+    specification = importlib.util.spec_from_file_location(name, path)
+    if specification is None or specification.loader is None:
+        raise ConfigError(f"{path} can't be read as a Python file.")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    specification.loader.exec_module(module)
+    return module

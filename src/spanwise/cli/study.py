@@ -1,0 +1,98 @@
+"""`spanwise study`: arms, seeds and probes in, a table of paired differences out."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from spanwise.cli.console import print_json, print_table, say
+from spanwise.runtime.program import program
+
+DIVERGED = 5  # the exit status of bad numbers
+
+
+def study(
+    study: str,
+    /,
+    *,
+    data: Path,
+    out: Path,
+    seeds: int = 3,
+    valid: Path | None = None,
+    probe_data: Path | None = None,
+    tokens: int | None = None,
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    probe: list[str] | None = None,
+    jobs: int = 1,
+    device: str | None = None,
+    json: bool = False,
+) -> int:
+    """Train every arm of a study from several seeds, measure all by its probes, and write the table.
+
+    OUT gets result.json, table.md and report.html: means, paired differences with 95 % intervals, curves and costs. The
+    same command goes on where it was stopped; with more seeds or other probes it adds to what is there.
+
+    Parameters
+    ----------
+    study
+        A name (spanwise show study lists them), or my_study.py:my_function.
+    data
+        The token store that all arms read, as prepare makes it.
+    out
+        Folder of the study; a run of ARM and SEED lies in OUT/ARM-SEED.
+    seeds
+        How many seeds: 0, 1, ... One gives no interval.
+    valid
+        A store of held-out text, of the same tokenizer.
+    probe_data
+        Folder with the files of the probes; what is missing is told with how to get it.
+    tokens
+        That every arm reads, instead of the study's own budget.
+    overrides
+        Change a value in every arm: path=value. May be repeated.
+    probe
+        Measure by this probe alone; may be repeated.
+    jobs
+        Models worked on side by side, each by a process of one thread.
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    json
+        Print result.json at the end, progress to standard error.
+    """
+    from spanwise.studies.catalogue import find_study
+    from spanwise.studies.run import run_study
+    from spanwise.studies.study import changed_study
+    from spanwise.studies.tables import differences_table, means_table, unfinished
+
+    command = f"{program()} {shlex.join(sys.argv[1:])}"
+    chosen = changed_study(find_study(study), tokens=tokens, overrides=overrides or [], probes=probe or [])
+    result = run_study(
+        chosen,
+        data=data,
+        out=out,
+        seeds=seeds,
+        valid=valid,
+        probe_data=probe_data,
+        jobs=jobs,
+        device=device,
+        stream=sys.stderr if json else sys.stdout,
+        resume_command=command,
+        command=command,
+    )
+    status = DIVERGED if result.diverged else 0
+    if json:
+        print_json(result.record)
+        return status
+    for table in (
+        means_table(result.record, main=True),
+        differences_table(result.record, main=True, control=False),
+    ):
+        print_table(table.columns, table.rows, title=table.title)
+        say(table.note)
+        say("")
+    for line in unfinished(result.record):
+        say(line)
+    say(f"Tables: {out / 'table.md'}, {out / 'report.html'}, {out / 'result.json'}")
+    return status

@@ -1,0 +1,6 @@
+"""Studies: arms, seeds, probes and one table that says what differs, with intervals."""
+
+from spanwise.studies.run import run_study
+from spanwise.studies.study import Study
+
+__all__ = ["Study", "run_study"]

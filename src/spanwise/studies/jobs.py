@@ -1,0 +1,132 @@
+"""Several models of a study side by side, each in a process of its own on one thread.
+
+A process that is asked to stop saves first. Where the process that started it dies, it asks itself to stop: nothing is
+left running that nobody waits for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from spanwise.config import to_record
+from spanwise.errors import InterruptedAndSaved, SpanwiseError
+from spanwise.recipes.catalogue import load_file
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.plan import StudyPlan, Unit
+from spanwise.studies.units import work_on
+
+THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+AGAIN = "the same command goes on"
+
+
+def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit], None]) -> None:
+    """Work on all models, `jobs` at a time; `after` is called here whenever one is done.
+
+    Raises: what went wrong in a process, once the others have stopped and saved.
+    """
+    waiting = list(plan.units)
+    running: dict[BaseProcess, tuple[Unit, Connection]] = {}
+    spawn = multiprocessing.get_context("spawn")
+    sent = pickle.dumps(plan), own_modules(plan)
+    with _environment(THREADS):  # read by a new process when it imports torch and numba
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    unit = waiting.pop(0)
+                    ours, theirs = spawn.Pipe(duplex=False)
+                    process: BaseProcess = spawn.Process(target=_work, args=(*sent, unit, theirs), name=unit.name)
+                    process.start()
+                    theirs.close()
+                    running[process] = unit, ours
+                    log.say(f"{unit.name}: begun")
+                wait([each.sentinel for each in running])
+                for ended in [each for each in running if not each.is_alive()]:
+                    unit, ours = running.pop(ended)
+                    _ended(ended, unit, ours)
+                    log.say(f"{unit.name}: done")
+                    after(unit)
+        except KeyboardInterrupt:
+            raise InterruptedAndSaved(f"Stopped on request; what was done is saved, and {AGAIN}.") from None
+        finally:
+            for left in running:
+                left.terminate()  # a request: it saves
+            for left in running:
+                left.join()
+
+
+def own_modules(plan: StudyPlan) -> dict[str, str]:
+    """The files of modules that parts of the study come from and that no other process could import by name."""
+    records = [plan.identity["arms"], *(to_record(probe) for probe in plan.study.found_probes)]
+    names = {name.partition(":")[0] for record in records for name in _named(record) if ":" in name}
+    modules = {name: sys.modules.get(name) for name in names if name != "__main__"}
+    return {name: str(module.__file__) for name, module in modules.items() if module is not None and module.__file__}
+
+
+def _named(record: Any) -> Iterator[str]:
+    """What a record names as a part or a function."""
+    if isinstance(record, Mapping):
+        yield from (str(record[key]) for key in ("part", "function") if key in record)
+        for value in record.values():
+            yield from _named(value)
+    elif isinstance(record, list):
+        for value in record:
+            yield from _named(value)
+
+
+@contextlib.contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _ended(process: BaseProcess, unit: Unit, ours: Connection) -> None:
+    """Raises: what the process raised; SpanwiseError where it died without a word."""
+    process.join()
+    error: Any = None
+    with contextlib.suppress(EOFError):
+        error = ours.recv()
+    if error is not None:
+        raise error
+    if process.exitcode:
+        raise SpanwiseError(f"the process that worked on {unit.name} died (status {process.exitcode}); {AGAIN}.")
+
+
+def _work(plan: bytes, modules: Mapping[str, str], unit: Unit, theirs: Connection) -> None:
+    """The life of a process: one model."""
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # Ctrl-C is for the one who started it, who asks once
+    threading.Thread(target=_stop_without_parent, daemon=True).start()
+    try:
+        for name, path in modules.items():
+            load_file(Path(path), name)
+        work_on(pickle.loads(plan), unit, stream=None)
+    except KeyboardInterrupt:
+        theirs.send(InterruptedAndSaved(f"Stopped on request while at {unit.name}; {AGAIN}."))
+    except SpanwiseError as error:
+        theirs.send(type(error)(str(error)))
+
+
+def _stop_without_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,186 @@
+"""A study made ready: files found, text opened, every arm's tokens settled, and the models that there will be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from spanwise.config import to_record
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import ConfigError, DataError
+from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.describe import flops_on_text
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.system import check_inputs, outline_model, training_source
+from spanwise.studies.folder import StudyFolder
+from spanwise.studies.probes import Material, Probe, find_files
+from spanwise.studies.study import Study, arm_record, check_study, seeded
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """One model of the study: an arm trained from a seed, or the control of an arm (`of`) at that seed."""
+
+    of: str
+    seed: int
+    is_control: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{'control-' if self.is_control else ''}{self.of}-{self.seed}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """Everything that is settled before the first step; plain values, so that another process can take it."""
+
+    study: Study
+    folder: StudyFolder
+    seeds: tuple[int, ...]
+    tokens: Mapping[str, int]  # that each arm reads
+    flops: Mapping[str, float]  # that each arm needs for a token
+    data: Path
+    valid: Path | None
+    files: Mapping[str, Mapping[str, Path]]  # of each probe
+    hashes: Mapping[str, Mapping[str, str]]  # of those files
+    identity: Mapping[str, Any]
+    device: str | None = None
+
+    @property
+    def units(self) -> list[Unit]:
+        """All models, seed by seed, so that a study that is cut short has whole pairs."""
+        controls = self.control_arms if self.study.control != "none" else {}
+        return [
+            unit
+            for seed in self.seeds
+            for unit in (
+                *(Unit(of=arm, seed=seed) for arm in self.study.arms),
+                *(Unit(of=arm, seed=seed, is_control=True) for arm in dict.fromkeys(controls.values())),
+            )
+        ]
+
+    @property
+    def control_arms(self) -> dict[str, str]:
+        """For every arm the one whose control is its own: arms of one encoder begin with the same weights."""
+        found: dict[str, str] = {}
+        first: list[tuple[Any, str]] = []
+        for name, recipe in self.study.arms.items():
+            shape = (to_record(recipe.encoder), to_record(recipe.initial))
+            found[name] = next((arm for known, arm in first if known == shape), name)
+            if found[name] == name:
+                first.append((shape, name))
+        return found
+
+    def recipe(self, unit: Unit) -> PretrainingRecipe:
+        """What the model of a unit is trained by, or would be: a control has the heads of all arms that share it."""
+        recipe = seeded(self.study.arms[unit.of], tokens=self.tokens[unit.of], seed=unit.seed)
+        if not unit.is_control:
+            return recipe
+        sharing = [arm for arm, of in self.control_arms.items() if of == unit.of]
+        objectives: dict[str, Any] = {}
+        for arm in sharing:
+            objectives = {**self.study.arms[arm].objectives, **objectives}
+        return replace(recipe, objectives=objectives, corruption=Symbols())
+
+    def model(self, unit: Unit) -> Path:
+        if unit.is_control:
+            return self.folder.control(unit.of, unit.seed)
+        return self.folder.run(unit.of, unit.seed).final
+
+    def material(self, probe: Probe) -> Material:
+        """What a probe measures on."""
+        store = TokenStore.open(self.data)
+        return Material(
+            store=store,
+            valid=None if self.valid is None else TokenStore.open(self.valid, store.tokenizer()),
+            files=self.files[probe.name],
+            cuts=self.folder.cuts(probe.name),
+            max_length=self.max_length,
+        )
+
+    @property
+    def max_length(self) -> int:
+        """Of a sequence that every arm has met."""
+        return min(recipe.format.max_length for recipe in self.study.arms.values())
+
+    def settings(self, probe: Probe) -> dict[str, Any]:
+        """What figures of a probe depend on beside the model."""
+        return {"probe": to_record(probe), "files": dict(self.hashes[probe.name]), "max_length": self.max_length}
+
+
+def plan_study(
+    study: Study,
+    *,
+    data: str | Path,
+    out: str | Path,
+    seeds: int = 3,
+    valid: str | Path | None = None,
+    probe_data: str | Path | None = None,
+    device: str | None = None,
+) -> StudyPlan:
+    """Check the study and everything it will need; nothing is trained or written.
+
+    Raises: ConfigError, DataError.
+    """
+    check_study(study)
+    if seeds < 1:
+        raise ConfigError(f"a study needs a seed or more, got --seeds {seeds}; three are usual.")
+    files: dict[str, dict[str, Path]] = {}
+    for probe in study.found_probes:
+        if probe.needs_valid and valid is None:
+            raise ConfigError(
+                f"probe '{probe.name}' measures on held-out text and there is none; make a store of text that is not "
+                "in the training store (spanwise prepare) and name it with --valid STORE."
+            )
+        files[probe.name] = find_files(probe, None if probe_data is None else Path(probe_data))
+    store = TokenStore.open(data)
+    held_out = None if valid is None else TokenStore.open(valid, store.tokenizer())
+    for arm, recipe in study.arms.items():
+        try:
+            check_inputs(recipe, store)
+        except DataError as error:
+            raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
+    flops = {arm: _flops_per_token(recipe, store) for arm, recipe in study.arms.items()}
+    tokens = {arm: _tokens(study, recipe, flops[arm]) for arm, recipe in study.arms.items()}
+    identity = {
+        "format": "spanwise study, version 1",
+        "control": study.control,
+        "tokens": tokens,
+        "store": store.sha256,
+        "valid": None if held_out is None else held_out.sha256,
+        "arms": {arm: arm_record(recipe) for arm, recipe in study.arms.items()},
+    }
+    return StudyPlan(
+        study=study,
+        folder=StudyFolder(Path(out)),
+        seeds=tuple(range(seeds)),
+        tokens=tokens,
+        flops=flops,
+        data=Path(data),
+        valid=None if valid is None else Path(valid),
+        files=files,
+        hashes={probe: {key: hash_of(path) for key, path in found.items()} for probe, found in files.items()},
+        identity=identity,
+        device=device,
+    )
+
+
+def _flops_per_token(recipe: PretrainingRecipe, store: TokenStore) -> float:
+    model = outline_model(recipe, store.vocabulary.size)
+    return flops_on_text(recipe, model, training_source(recipe, store).tables)
+
+
+def _tokens(study: Study, recipe: PretrainingRecipe, flops_per_token: float) -> int:
+    if study.compute is not None:
+        return max(1, round(study.compute / flops_per_token))
+    if study.tokens is not None:
+        return study.tokens
+    return int(recipe.training.length[1])  # check_study: in tokens, and the same of all
+
+
+def hash_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,47 @@
+"""The probes by name: one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spanwise.errors import ConfigError
+from spanwise.runtime.suggest import did_you_mean
+from spanwise.studies.probes.base import Context, Figure, Figures, Material, Probe, ProbeFile, find_files
+from spanwise.studies.probes.chunks import Chunks
+from spanwise.studies.probes.coreference import CoreferenceProbe
+from spanwise.studies.probes.entities import Entities
+from spanwise.studies.probes.masked_tokens import MaskedTokens
+from spanwise.studies.probes.minimal_pairs import MinimalPairs
+from spanwise.studies.probes.questions import Questions
+from spanwise.studies.probes.span_pairs import SpanPairs
+
+PROBES: dict[str, Callable[[], Probe]] = {
+    part.name: part for part in (MaskedTokens, MinimalPairs, SpanPairs, CoreferenceProbe, Questions, Chunks, Entities)
+}
+
+
+def find_probe(name: str) -> Probe:
+    """The probe of a name, with its usual values. Raises: ConfigError with the nearest name."""
+    if name not in PROBES:
+        raise ConfigError(f"there is no probe '{name}'; probes are {', '.join(PROBES)}.{did_you_mean(name, PROBES)}")
+    return PROBES[name]()
+
+
+__all__ = [
+    "PROBES",
+    "Chunks",
+    "Context",
+    "CoreferenceProbe",
+    "Entities",
+    "Figure",
+    "Figures",
+    "MaskedTokens",
+    "Material",
+    "MinimalPairs",
+    "Probe",
+    "ProbeFile",
+    "Questions",
+    "SpanPairs",
+    "find_files",
+    "find_probe",
+]

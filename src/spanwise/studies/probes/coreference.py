@@ -1,0 +1,64 @@
+"""Coreference: CoNLL F1 after a short fine-tuning on OntoGUM or LitBank.
+
+Source: Joshi et al. 2019 (the model), Pradhan et al. 2014 (the score); FAMILY section 5.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from spanwise.config import part
+from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
+from spanwise.studies.probes.coreference_files import Corpus, coreference_files
+from spanwise.studies.probes.finetuned import finetuned_scores
+
+LONGEST = 384  # tokens of a segment
+
+
+@part("coreference_probe")
+class CoreferenceProbe:
+    """Fine-tune with the small head of `finetune coref --recipe small` and score the development documents."""
+
+    corpus: Corpus = "ontogum"
+    num_epochs: Annotated[int, Field(ge=1)] = 10
+    learning_rate: Annotated[float, Field(gt=0)] | None = None  # of the encoder; None: by its width
+    head_size: Annotated[int, Field(ge=1)] = 256
+
+    name: ClassVar[str] = "coreference"
+    what: ClassVar[str] = "coreference CoNLL F1 after a short fine-tuning"
+    needs_valid: ClassVar[bool] = False
+
+    @property
+    def files(self) -> Mapping[str, ProbeFile]:
+        return coreference_files(self.corpus)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return (
+            Figure(key="conll_f1", label="coreference: CoNLL F1", unit="%", better="higher"),
+            Figure(key="mentions_f1", label="coreference: F1 of mentions", unit="%", better="higher", main=False),
+        )
+
+    def measure(self, context: Context) -> Figures:
+        files = context.material.files
+        scores = finetuned_scores(
+            context,
+            f"coreference-{self.corpus}",
+            "coref",
+            train=files["train"],
+            dev=files["dev"],
+            recipe="small",
+            learning_rate=self.learning_rate,
+            overrides=[
+                f"task.max_segment_length={min(context.material.max_length, LONGEST)}",
+                f"task.ffn_size={self.head_size}",
+                f"training.num_epochs={self.num_epochs}",
+            ],
+        )
+        return {figure.key: scores[figure.key] for figure in self.figures if figure.key in scores}
+
+    def baselines(self, material: Material) -> dict[str, Figures]:
+        return {}

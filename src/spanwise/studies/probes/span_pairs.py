@@ -1,0 +1,212 @@
+"""Span pairs: do two mentions mean the same thing? Read off frozen boundary vectors by logistic regression.
+
+A mention's vector is [hidden state of its first token; of its last], as the Span Boundary Objective and the heads of
+coreference read a span. A pair's features are the product and the absolute difference of the two vectors. For every
+mention with an earlier one of its cluster there is one right pair (with the nearest such) and one wrong one: the same
+mention with an earlier one of another cluster, as many mentions back as can be. So neither the mention nor its distance
+tells the answer, and chance is 50 %. The baseline says yes where both mentions are written alike.
+
+Letters: T pieces of a document, D hidden size, M mentions, P pairs, F features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.errors import DataError
+from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.device import choose_device
+from spanwise.studies.probes.base import Context, Figure, Figures, Material
+from spanwise.studies.probes.coreference_files import coreference_files
+from spanwise.tasks.checkpoint import open_tokenizer
+from spanwise.tasks.coref.encode import document_states
+from spanwise.tasks.coref.features import CoreferenceFeatures, cut_segments
+from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
+from spanwise.tasks.coref.reader import read_coreference
+from spanwise.tasks.frames import frames_of
+from spanwise.text.tokenizers import Tokenizer
+
+PACK_TOKENS = 2_048
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """P pairs of mentions of one set of documents."""
+
+    document_P: np.ndarray
+    mentions_P22: np.ndarray  # [P, 2 mentions, first piece and last piece plus one], the earlier mention first
+    same_P: np.ndarray  # bool
+    alike_P: np.ndarray  # bool: written alike
+
+
+@part("span_pairs_probe")
+class SpanPairs:
+    """Accuracy and area under the ROC curve of a logistic probe on pairs of gold mentions."""
+
+    corpus: Literal["ontogum", "litbank"] = "ontogum"
+    max_pairs: Annotated[int, Field(ge=2)] = 8_000  # of each file, evenly chosen
+    penalty: Annotated[float, Field(gt=0)] = 1e-2  # of the squared weights, beside the mean loss
+
+    name: ClassVar[str] = "span-pairs"
+    what: ClassVar[str] = "do two mentions corefer, from frozen boundary vectors"
+    needs_valid: ClassVar[bool] = False
+
+    @property
+    def files(self) -> Mapping[str, Any]:
+        return coreference_files(self.corpus)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return (
+            Figure(key="accuracy", label="span pairs: right", unit="%", better="higher"),
+            Figure(key="auc", label="span pairs: area under the curve", unit="%", better="higher", main=False),
+        )
+
+    def measure(self, context: Context) -> Figures:
+        checkpoint = read_folder(context.model)
+        tokenizer = open_tokenizer(checkpoint, None)
+        device = choose_device(context.device)
+        encoder = build_encoder(checkpoint).to(device).eval()
+
+        @torch.inference_mode()
+        def encode(batch: Batch) -> torch.Tensor:
+            on_device = batch.to(device)
+            return encoder(on_device.input_ids, on_device.token_type_ids, on_device.sequences)
+
+        found = {}
+        for key in ("train", "dev"):
+            documents = read_documents(context.material.files[key], tokenizer)
+            pairs = self._chosen(documents, context.material.files[key])
+            length = min(context.material.max_length, checkpoint.config.max_positions)
+            vectors = boundary_vectors(encode, documents, pairs, tokenizer, length)
+            found[key] = pair_features(vectors), pairs.same_P
+        scores_P = logistic_scores(*found["train"], found["dev"][0], penalty=self.penalty)
+        same_P = found["dev"][1]
+        return {"accuracy": 100 * float(((scores_P > 0) == same_P).mean()), "auc": 100 * area(scores_P, same_P)}
+
+    def baselines(self, material: Material) -> dict[str, Figures]:
+        path = material.files["dev"]
+        pairs = self._chosen(read_documents(path, material.store.tokenizer()), path)
+        alike = pairs.alike_P.astype(float)
+        right = 100 * float((pairs.alike_P == pairs.same_P).mean())
+        return {"written alike": {"accuracy": right, "auc": 100 * area(alike, pairs.same_P)}}
+
+    def _chosen(self, documents: Sequence[DocumentPieces], path: Path) -> Pairs:
+        return thinned(pairs_of(documents, str(path)), self.max_pairs)
+
+
+def read_documents(path: Path, tokenizer: Tokenizer) -> list[DocumentPieces]:
+    """The documents of a coreference file as pieces with their gold mentions."""
+    return cut_documents(read_coreference(path, purpose="score").documents, tokenizer)
+
+
+def pairs_of(documents: Sequence[DocumentPieces], source: str) -> Pairs:
+    """A right and a wrong pair for every mention that has both. Raises: DataError where no mention has."""
+    rows: list[tuple[int, int, int, bool]] = []  # document, earlier mention, mention, same
+    for number, document in enumerate(documents):
+        start_M, end_M, cluster_M = document.gold_M3.T
+        for later in range(len(start_M)):
+            before = np.flatnonzero(end_M[:later] <= start_M[later])
+            same = cluster_M[before] == cluster_M[later]
+            if not same.any() or same.all():
+                continue
+            right = int(before[same][-1])
+            others = before[~same]
+            wrong = int(others[np.argmin(np.abs(others - right) * 2 + (others < right))])  # of two as near, the later
+            rows += [(number, right, later, True), (number, wrong, later, False)]
+    if not rows:
+        raise DataError(f"{source} has no mention with an earlier one of its own and one of another cluster.")
+    columns = np.array([row[:3] for row in rows], dtype=np.int64)
+    mentions = [[documents[d].gold_M3[m, :2] for m in (a, b)] for d, a, b in columns]
+    alike = [_written(documents[d], a) == _written(documents[d], b) for d, a, b in columns]
+    return Pairs(
+        document_P=columns[:, 0],
+        mentions_P22=np.array(mentions, dtype=np.int64),
+        same_P=np.array([row[3] for row in rows]),
+        alike_P=np.array(alike),
+    )
+
+
+def _written(document: DocumentPieces, mention: int) -> str:
+    first, last = document.characters(*document.gold_M3[mention, :2])
+    return document.text[first:last].casefold()
+
+
+def thinned(pairs: Pairs, max_pairs: int) -> Pairs:
+    """At most `max_pairs`, evenly chosen; a right pair and its wrong twin stay together."""
+    twins = np.arange(0, len(pairs.same_P), 2)
+    kept = twins[:: max(1, -(-2 * len(twins) // max_pairs))]
+    rows = np.stack([kept, kept + 1], axis=1).ravel()
+    return Pairs(**{name: getattr(pairs, name)[rows] for name in Pairs.__dataclass_fields__})
+
+
+def boundary_vectors(
+    encode: Any, documents: Sequence[DocumentPieces], pairs: Pairs, tokenizer: Tokenizer, length: int
+) -> np.ndarray:
+    """[first; last] hidden states of both mentions of every pair, float32 [P, 2, 2D]."""
+    frame, _ = frames_of(tokenizer)
+    borders, shown_W2 = cut_segments(documents, length - frame.num_specials)
+    features = CoreferenceFeatures(
+        documents=tuple(documents),
+        borders=borders,
+        shown_W2=shown_W2,
+        genre_W=np.zeros(len(documents), dtype=np.int64),
+        frame=frame,
+        max_width=1,
+        spans_per_piece=1.0,
+        max_spans=1,
+    )
+    vectors: np.ndarray | None = None
+    for number, held in enumerate(document_states(encode, features, PACK_TOKENS)):
+        hidden_TD = held.pop().float().cpu().numpy()
+        if vectors is None:
+            vectors = np.zeros((len(pairs.same_P), 2, 2 * hidden_TD.shape[1]), dtype=np.float32)
+        rows = np.flatnonzero(pairs.document_P == number)
+        for place in (0, 1):
+            start, end = pairs.mentions_P22[rows, place].T
+            if len(rows):
+                vectors[rows, place] = np.concatenate([hidden_TD[start], hidden_TD[end - 1]], axis=1)
+    assert vectors is not None  # there is a pair, so there is a document
+    return vectors
+
+
+def pair_features(vectors: np.ndarray) -> np.ndarray:
+    """Product and absolute difference of two vectors, float64 [P, F = 4D]."""
+    a, b = vectors[:, 0].astype(np.float64), vectors[:, 1].astype(np.float64)
+    return np.concatenate([a * b, np.abs(a - b)], axis=1)
+
+
+def logistic_scores(train_PF: np.ndarray, same_P: np.ndarray, dev_PF: np.ndarray, *, penalty: float) -> np.ndarray:
+    """Log-odds [P] of the second set by logistic regression on the first; features are scaled by the first."""
+    from scipy.optimize import minimize  # heavy, and asked for here alone
+
+    mean, scale = train_PF.mean(0), train_PF.std(0) + 1e-9
+    x_PF, sign_P = (train_PF - mean) / scale, np.where(same_P, 1.0, -1.0)
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        margin_P = sign_P * (x_PF @ weights[:-1] + weights[-1])
+        slope_P = -sign_P * np.exp(-np.logaddexp(0.0, margin_P)) / len(sign_P)
+        gradient = np.append(x_PF.T @ slope_P + penalty * weights[:-1], slope_P.sum())
+        return float(np.logaddexp(0.0, -margin_P).mean() + penalty / 2 * np.square(weights[:-1]).sum()), gradient
+
+    found = minimize(loss, np.zeros(x_PF.shape[1] + 1), jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    return ((dev_PF - mean) / scale) @ found[:-1] + found[-1]
+
+
+def area(scores_P: np.ndarray, same_P: np.ndarray) -> float:
+    """Chance that a right pair scores higher than a wrong one, ties counted half; 0 to 1."""
+    _, rank_P, counts = np.unique(scores_P, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts - 1) / 2  # mean rank of each value, from 1
+    num_same = int(same_P.sum())
+    above = middle[rank_P][same_P].sum() - num_same * (num_same + 1) / 2
+    return float(above / (num_same * (len(same_P) - num_same)))

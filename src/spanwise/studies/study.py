@@ -1,0 +1,169 @@
+"""A study as one readable value: arms, a budget that is equal for all, and the probes they are measured by.
+
+An arm is a pre-training recipe. What the arms share (tokens or compute, seeds, text and vocabulary) is checked before a
+file is opened, so that the difference of two arms is the difference of their recipes and of nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from spanwise.config import difference, override, to_record
+from spanwise.errors import ConfigError
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.system import check
+from spanwise.studies.probes import Probe, find_probe
+from spanwise.training.plan import HARMLESS_OPTIONS, LENGTHS
+
+CONTROL = "random weights"
+_ARM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_RESERVED = ("control", "measures")  # folders of the study's own begin so
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is compared, and by what.
+
+    Exactly one thing is equal for all arms: `tokens` (real tokens that every arm reads), `compute` (training operations
+    of every arm; larger encoders then read less), or with neither the `training.max_tokens` that all recipes share.
+    `control="random weights"` measures the very weights that training began with beside every arm. The first arm is
+    the one that a reader should take for the ordinary: later arms are compared with all before them.
+    """
+
+    name: str
+    question: str
+    arms: Mapping[str, PretrainingRecipe]
+    tokens: int | None = None
+    compute: float | None = None
+    probes: tuple[str | Probe, ...] = ("masked-tokens",)
+    control: Literal["random weights", "none"] = "random weights"
+    notes: tuple[str, ...] = ()  # what a reader of the table should know, a sentence each
+
+    @property
+    def found_probes(self) -> tuple[Probe, ...]:
+        """The probes, those that are named looked up. Raises: ConfigError with the nearest name."""
+        return tuple(find_probe(probe) if isinstance(probe, str) else probe for probe in self.probes)
+
+
+def check_study(study: Study) -> None:
+    """Refuse a study whose table would not answer its question, before a file is opened.
+
+    Raises: ConfigError naming the arms and what is wrong with them.
+    """
+    if len(study.arms) < 2:
+        had = f"only '{next(iter(study.arms))}'" if study.arms else "none"
+        raise ConfigError(f"study '{study.name}' needs two arms to compare, and has {had}.")
+    for name, recipe in study.arms.items():
+        _check_arm(study, name, recipe)
+    _check_budget(study)
+    seeds = {name: recipe.training.seed for name, recipe in study.arms.items()}
+    _refuse_unlike(study, "training.seed", seeds, "a seed is shared by all arms: differences are paired by it")
+    words = {name: to_record(recipe.tokenizer) for name, recipe in study.arms.items()}
+    _refuse_unlike(study, "tokenizer", words, "all arms read one text in one vocabulary")
+    for (a, first), (b, second) in itertools.combinations(study.arms.items(), 2):
+        if arm_record(first) == arm_record(second):
+            raise ConfigError(f"study '{study.name}': arms '{a}' and '{b}' are the same recipe; change one.")
+    probes = study.found_probes
+    if not probes:
+        raise ConfigError(f"study '{study.name}' has no probe; name one, such as 'masked-tokens'.")
+    names = [probe.name for probe in probes]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"study '{study.name}' names the probe '{name}' twice.")
+
+
+def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
+    if not isinstance(recipe, PretrainingRecipe):
+        raise ConfigError(f"study '{study.name}': arm '{name}' is {type(recipe).__name__}; an arm is a recipe.")
+    if not _ARM_NAME.fullmatch(name) or name.startswith(_RESERVED):
+        raise ConfigError(
+            f"study '{study.name}': an arm can't be called {name!r}; small letters, digits, dots and dashes make a "
+            f"name, and {' and '.join(_RESERVED)} are the study's own."
+        )
+    try:
+        check(recipe)
+    except ConfigError as error:
+        raise ConfigError(f"study '{study.name}', arm '{name}': {error}") from error
+
+
+def _check_budget(study: Study) -> None:
+    given = {"tokens": study.tokens, "compute": study.compute}
+    for name, value in given.items():
+        if value is not None and not value > 0:
+            raise ConfigError(f"study '{study.name}': {name} is {value}; give a number above 0.")
+    if study.tokens is not None and study.compute is not None:
+        raise ConfigError(f"study '{study.name}' has two budgets, tokens and compute; keep one.")
+    if study.tokens is not None or study.compute is not None:
+        return
+    lengths = {
+        name: {length: getattr(recipe.training, length) for length in LENGTHS if getattr(recipe.training, length)}
+        for name, recipe in study.arms.items()
+    }
+    for name, length in lengths.items():
+        if set(length) != {"max_tokens"}:
+            had = ", ".join(f"training.{key}={value}" for key, value in length.items()) or "no length"
+            raise ConfigError(
+                f"study '{study.name}': arm '{name}' has {had}, which says nothing about tokens; set the study's "
+                "tokens, which every arm then reads."
+            )
+    _refuse_unlike(study, "training.max_tokens", lengths, "set the study's tokens, or its compute")
+
+
+def _refuse_unlike(study: Study, what: str, values: Mapping[str, Any], why: str) -> None:
+    """Raises: ConfigError where two arms differ in what they must share."""
+    (first, wanted), *others = values.items()
+    for name, value in others:
+        if value != wanted:
+            if isinstance(value, dict):
+                places = difference(wanted, value)
+                shown = "; ".join(f"{path}: {a} and {b}" for path, a, b in places)
+            else:
+                shown = f"{wanted} and {value}"
+            raise ConfigError(f"study '{study.name}': arms '{first}' and '{name}' differ in {what} ({shown}): {why}.")
+
+
+def changed_study(
+    study: Study, *, tokens: int | None = None, overrides: Sequence[str] = (), probes: Sequence[str] = ()
+) -> Study:
+    """The study with another budget of tokens, `path=value` changes made in every arm, or other probes."""
+    arms = {name: override(recipe, list(overrides)) for name, recipe in study.arms.items()}
+    changed = replace(study, arms=arms)
+    if tokens is not None:
+        changed = replace(changed, tokens=tokens, compute=None)
+    if probes:
+        own = {probe.name: probe for probe in study.found_probes}
+        changed = replace(changed, probes=tuple(own.get(name) or find_probe(name) for name in probes))
+    return changed
+
+
+def arm_record(recipe: PretrainingRecipe) -> dict[str, Any]:
+    """What makes an arm itself: its recipe without names, seed, length and whatever changes no trained number."""
+    record = to_record(recipe)
+    for name in ("name", "differences"):
+        del record[name]
+    for name in (*HARMLESS_OPTIONS, *LENGTHS, "seed"):
+        record["training"].pop(name, None)
+    return record
+
+
+def arm_difference(first: PretrainingRecipe, other: PretrainingRecipe) -> list[tuple[str, Any, Any]]:
+    """What makes two arms differ, as (path, value of the first, of the other); a part that is another one is named
+    without its values."""
+    found = difference(arm_record(first), arm_record(other))
+    replaced = [path.removesuffix(".part") for path, _, _ in found if path.endswith(".part")]
+    inside = tuple(f"{path}." for path in replaced)
+    return [
+        (path.removesuffix(".part"), a, b)
+        for path, a, b in found
+        if path.endswith(".part") or not path.startswith(inside)
+    ]
+
+
+def seeded(recipe: PretrainingRecipe, *, tokens: int, seed: int) -> PretrainingRecipe:
+    """The recipe of one run of an arm."""
+    lengths: dict[str, Any] = {**dict.fromkeys(LENGTHS), "max_tokens": tokens}
+    return replace(recipe, training=replace(recipe.training, seed=seed, **lengths))

@@ -1,0 +1,105 @@
+"""The work on one model of a study: train it, or write the control's weights; then measure it by every probe.
+
+Everything is kept as soon as it is whole, and found again by a later call: a finished run is not run again, a run that
+was cut off goes on bit for bit, a figure is measured once. A run whose numbers went bad is kept as that.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import IO, Any
+
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import NumericsError
+from spanwise.interop.huggingface import write_folder
+from spanwise.pretraining.run import pretrain
+from spanwise.pretraining.system import build_model
+from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.folder import DIVERGED_NAME, read_record, write_record
+from spanwise.studies.plan import StudyPlan, Unit
+from spanwise.studies.probes import Context, Probe
+
+
+def work_on(plan: StudyPlan, unit: Unit, stream: IO[str] | None = sys.stdout, resume_command: str = "") -> None:
+    """Do what is still to be done for one model.
+
+    Raises: as `pretrain` and the tasks do, but for NumericsError, which is a result.
+    """
+    log = RunLog(None, stream=stream)
+    if unit.is_control:
+        write_control(plan, unit)
+    elif not train(plan, unit, stream, resume_command):
+        return
+    for probe in plan.study.found_probes:
+        if not plan.folder.measured(probe.name, unit.name).exists():
+            log.say(f"{unit.name}: {probe.name}")
+            measure(plan, unit, probe, log)
+
+
+def train(plan: StudyPlan, unit: Unit, stream: IO[str] | None, resume_command: str = "") -> bool:
+    """Train an arm from a seed; whether there is a model now."""
+    run = plan.folder.run(unit.of, unit.seed)
+    if plan.folder.diverged(unit.of, unit.seed) is not None:
+        return False
+    if run.state == "finished":
+        return True
+    log = RunLog(run.path, stream=stream)
+    log.say(f"{unit.name}: {plan.tokens[unit.of]:,} tokens")
+    try:
+        pretrain(
+            plan.recipe(unit),
+            out=run.path,
+            data=plan.data,
+            valid=plan.valid,
+            resume=True,
+            log=log,
+            device=plan.device,
+            resume_command=resume_command,
+        )
+    except NumericsError as error:
+        write_record(run.path / DIVERGED_NAME, {"error": str(error)})
+        log.say(f"{unit.name} diverged and is kept as that: {error}")
+        return False
+    return True
+
+
+def write_control(plan: StudyPlan, unit: Unit) -> None:
+    """Write the weights that the arms of this encoder begin with, heads included."""
+    target = plan.folder.control(unit.of, unit.seed)
+    if (target / MANIFEST_NAME).exists():
+        return
+    store = TokenStore.open(plan.data)
+    model = build_model(plan.recipe(unit), store.vocabulary.size)
+    with atomic_folder(target, existing="replace") as temporary:
+        write_folder(temporary, model.encoder, dict(model.heads.items()), store.tokenizer())
+
+
+def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:
+    """Measure one model by one probe and keep the figures."""
+    began = time.perf_counter()
+    context = Context(
+        material=plan.material(probe),
+        model=plan.model(unit),
+        recipe=plan.recipe(unit),
+        seed=unit.seed,
+        out=plan.folder.work(probe.name, unit.name),
+        log=log,
+        device=plan.device,
+    )
+    kept: dict[str, Any] = {"settings": plan.settings(probe), "figures": {}, "failed": ""}
+    try:
+        kept["figures"] = probe.measure(context)
+    except NumericsError as error:
+        kept["failed"] = f"the probe's own training diverged: {error}"
+    kept["seconds"] = time.perf_counter() - began
+    write_record(plan.folder.measured(probe.name, unit.name), kept)
+
+
+def measure_baselines(plan: StudyPlan, probe: Probe) -> None:
+    """Figures that need no model, once a study."""
+    target = plan.folder.measured(probe.name, "baselines")
+    if read_record(target) is None:
+        columns = probe.baselines(plan.material(probe))
+        write_record(target, {"settings": plan.settings(probe), "columns": columns})

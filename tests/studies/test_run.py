@@ -1,0 +1,172 @@
+"""A study of two arms from first step to table: killed in the middle, called again, seen through."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from scipy import stats
+from toy import toy_recipe, toy_study
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.interop.huggingface import read_folder
+from spanwise.pretraining.system import build_model
+from spanwise.studies import run_study
+from spanwise.studies.probes import MaskedTokens
+
+
+@pytest.fixture(scope="module")
+def finished(tiny_store, probe_data, tmp_path_factory):
+    """The toy study, two seeds, run in one go."""
+    out = tmp_path_factory.mktemp("study") / "out"
+    return run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=2)
+
+
+def test_a_study_gives_every_figure_of_every_model_and_paired_intervals_as_scipy_has_them(finished):
+    record = finished.record
+    assert {run["state"] for arm in record["arms"].values() for run in arm["runs"].values()} == {"finished"}
+    figure = next(figure for figure in record["figures"] if figure["key"] == "span_mlm_loss")
+    ours, other = ([figure["arms"][arm]["values"][seed] for seed in ("0", "1")] for arm in ("sbo", "mlm"))
+    found = next(d for d in figure["differences"] if (d["ours"], d["other"]) == ("sbo", "mlm"))
+    interval = stats.ttest_rel(ours, other).confidence_interval(0.95)
+    assert (found["low"], found["high"]) == pytest.approx((interval.low, interval.high))
+    assert set(figure["baselines"]) == {"unigram", "bigram"} and figure["controls"]["mlm"]["mean"] > 0
+    sbo = next(figure for figure in record["figures"] if figure["key"] == "span_sbo_loss")
+    assert sbo["arms"]["mlm"]["mean"] is None and "no head" in sbo["arms"]["mlm"]["why"]
+    assert sbo["controls"]["mlm"]["mean"] is not None  # the control has the heads of all its arms
+    assert any(figure["probe"] == "minimal-pairs" and figure["arms"]["mlm"]["values"] for figure in record["figures"])
+
+
+def test_the_tables_say_what_result_json_says(finished):
+    kept = json.loads((finished.folder / "result.json").read_text())
+    assert kept["figures"] == json.loads(json.dumps(finished.record["figures"]))
+    text, page = (finished.folder / "table.md").read_text(), (finished.folder / "report.html").read_text()
+    mean = next(f for f in kept["figures"] if f["key"] == "span_mlm_loss")["arms"]["sbo"]["mean"]
+    assert f"{mean:.3f} ± " in text and f"{mean:.3f} ± " in page
+    for words in ("Does SBO help?", "sbo - mlm", "bigram", "random weights"):
+        assert words in text and words in page
+
+
+def test_the_control_has_the_very_weights_that_training_began_with(finished, tiny_store):
+    control = read_folder(finished.folder / "control-mlm-1")
+    recipe = toy_recipe("sbo")
+    recipe = replace(recipe, training=replace(recipe.training, seed=1))
+    start = build_model(recipe, tiny_store.vocabulary.size)
+    weights = dict(start.encoder.named_parameters())
+    assert all((control.tensors[name] == weights[name][: len(control.tensors[name])]).all() for name in control.tensors)
+    assert {"mlm", "sbo"} <= set(control.heads)
+
+
+def test_a_second_call_does_nothing_again_and_more_seeds_add_to_it(finished, tiny_store, probe_data):
+    files = sorted(finished.folder.rglob("metrics.jsonl")) + sorted(finished.folder.rglob("measures/*/*.json"))
+    before = {path: path.stat().st_mtime_ns for path in files}
+    data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": finished.folder}
+    again = run_study(toy_study(), seeds=2, **data)
+    assert again.record["figures"] == finished.record["figures"]
+    assert {path: path.stat().st_mtime_ns for path in files} == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (lambda study: replace(study, tokens=4_000), "tokens.mlm: 3000 there, 4000 now"),
+        (lambda study: replace(study, control="none"), "control: random weights there, none now"),
+        (
+            lambda study: replace(study, arms={**study.arms, "mlm": replace(study.arms["mlm"], num_maskings=2)}),
+            "arms.mlm.num_maskings",
+        ),
+        (lambda study: replace(study, probes=(MaskedTokens(max_tokens=700),)), "measured otherwise: probe.max_tokens"),
+    ],
+)
+def test_another_study_over_an_old_folder_is_refused_saying_what_differs(
+    changed, words, finished, tiny_store, probe_data
+):
+    data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": finished.folder}
+    with pytest.raises(ConfigError, match=words.replace(".", "\\.")):
+        run_study(changed(toy_study()), seeds=2, **data)
+
+
+KILLED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from toy import toy_study
+from spanwise.studies import run_study
+if __name__ == "__main__":
+    store, probes, out = sys.argv[2:5]
+    run_study(toy_study(), data=store, valid=store, probe_data=probes, out=out, seeds=2, jobs=int(sys.argv[5]))
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_study_killed_in_the_middle_goes_on_to_the_same_figures(finished, tiny_store, probe_data, tmp_path, jobs):
+    out = tmp_path / "out"
+    script = tmp_path / "killed.py"
+    script.write_text(KILLED)
+    arguments = [str(Path(__file__).parent), str(tiny_store.path), str(probe_data), str(out), str(jobs)]
+    process = subprocess.Popen([sys.executable, str(script), *arguments], env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    while not list(out.glob("measures/*/*-0.json")) and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (out / "sbo-1" / "final").exists()  # it was stopped before the end
+    data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": out}
+    while jobs == 2 and list_of_owners(out):  # processes without a parent save and leave by themselves
+        time.sleep(0.02)
+    resumed = run_study(toy_study(), seeds=2, **data)
+    for ours, theirs in zip(resumed.record["figures"], finished.record["figures"], strict=True):
+        assert {arm: found["values"] for arm, found in ours["arms"].items()} == {
+            arm: found["values"] for arm, found in theirs["arms"].items()
+        }
+
+
+def list_of_owners(out: Path) -> list[str]:
+    """The runs that a living process holds."""
+    from spanwise.runtime.lock import try_lock
+
+    held = []
+    for lock in out.glob("*/LOCK"):
+        descriptor = try_lock(lock)
+        if descriptor is None:
+            held.append(lock.parent.name)
+        else:
+            os.close(descriptor)
+    return held
+
+
+def test_a_run_that_diverges_is_shown_and_leaves_its_arm_without_a_mean(tiny_store, probe_data, tmp_path):
+    hot = toy_recipe("hot")
+    hot = replace(hot, training=replace(hot.training, learning_rate=1e30, optimizer="adamw", max_grad_norm=0.0))
+    study = toy_study(arms={"cool": toy_recipe("cool"), "hot": hot}, probes=(MaskedTokens(max_tokens=300),))
+    data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": tmp_path / "out"}
+    result = run_study(study, seeds=1, **data)
+    assert result.diverged == ["hot-0"]
+    figure = next(figure for figure in result.record["figures"] if figure["key"] == "span_mlm_loss")
+    assert figure["arms"]["hot"]["mean"] is None and "hot-0 diverged" in figure["arms"]["hot"]["why"]
+    assert figure["arms"]["cool"]["mean"] is not None
+    assert "hot-0 diverged" in (tmp_path / "out" / "table.md").read_text()
+    marked = (tmp_path / "out" / "hot-0" / "diverged.json").stat().st_mtime_ns
+    run_study(study, seeds=1, **data)
+    assert (tmp_path / "out" / "hot-0" / "diverged.json").stat().st_mtime_ns == marked  # and is not run again
+
+
+def test_what_is_missing_is_told_before_anything_is_trained(tiny_store, tmp_path):
+    data = {"data": tiny_store.path, "out": tmp_path / "out"}
+    with pytest.raises(ConfigError, match="--valid STORE"):
+        run_study(toy_study(), **data)
+    with pytest.raises(DataError, match="minimal-pairs.*blimp.*--probe-data DIR.*alexwarstadt/blimp"):
+        run_study(toy_study(), valid=tiny_store.path, **data)
+    with pytest.raises(DataError, match=f"below {tmp_path}"):
+        run_study(toy_study(), valid=tiny_store.path, probe_data=tmp_path, **data)
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_of_torchrun_are_refused(tiny_store, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="torchrun"):
+        run_study(toy_study(), data=tiny_store.path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
