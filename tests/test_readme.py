@@ -40,6 +40,11 @@ def at_tiny_size(arguments: list[str]) -> list[str]:
         arguments += [part for change in TINY.split() for part in ("--set", change)]
     if arguments[0] == "finetune":
         arguments += ["--set", "training.num_epochs=null", "--set", "training.max_steps=2", "--set", "batch_size=4"]
+    if arguments[0] == "study":
+        shape = [part for part in TINY.split() if not part.startswith("training")]
+        arguments += [part for change in shape for part in ("--set", change)]
+        arguments[arguments.index("--seeds") + 1] = "1"
+        arguments += ["--tokens", "1500"]
     if arguments[0] == "learn-tokenizer":
         arguments[arguments.index("--vocab-size") + 1] = "500"
     return arguments
@@ -49,12 +54,14 @@ def at_tiny_size(arguments: list[str]) -> list[str]:
 def person(tmp_path, monkeypatch, request) -> Path:
     """A folder as a reader of the README has it: my-text/, train.json, dev.json; they stand in it.
 
-    A reader of the page about Hugging Face has my-bert/ and my-tokens.txt too.
+    held-out/ has text of its own. A reader of the page about Hugging Face has my-bert/ and my-tokens.txt too.
     """
     (tmp_path / "my-text").mkdir()
+    (tmp_path / "held-out").mkdir()
     with open_bundle() as bundle:
-        documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(4), strict=False)]
-        (tmp_path / "my-text" / "wiki.txt").write_text("\n\n".join(documents))
+        documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(5), strict=False)]
+    (tmp_path / "my-text" / "wiki.txt").write_text("\n\n".join(documents[:4]))
+    (tmp_path / "held-out" / "wiki.txt").write_text(documents[4])
     context = "Denver won the game in February 2016."
     for name in ("train", "dev"):
         qas = [{"id": name, "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}]}]

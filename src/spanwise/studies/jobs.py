@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from spanwise.config import to_record
 from spanwise.errors import InterruptedAndSaved, SpanwiseError
@@ -36,33 +36,39 @@ def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit],
     Raises: what went wrong in a process, once the others have stopped and saved.
     """
     waiting = list(plan.units)
-    running: dict[BaseProcess, tuple[Unit, Connection]] = {}
     spawn = multiprocessing.get_context("spawn")
     sent = pickle.dumps(plan), own_modules(plan)
+    workers: dict[Connection, BaseProcess] = {}
+    busy: dict[Connection, Unit] = {}
     with _environment(THREADS):  # read by a new process when it imports torch and numba
         try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    unit = waiting.pop(0)
-                    ours, theirs = spawn.Pipe(duplex=False)
-                    process: BaseProcess = spawn.Process(target=_work, args=(*sent, unit, theirs), name=unit.name)
-                    process.start()
-                    theirs.close()
-                    running[process] = unit, ours
-                    log.say(f"{unit.name}: begun")
-                wait([each.sentinel for each in running])
-                for ended in [each for each in running if not each.is_alive()]:
-                    unit, ours = running.pop(ended)
-                    _ended(ended, unit, ours)
+            for _ in range(min(jobs, len(waiting))):
+                ours, theirs = spawn.Pipe()
+                workers[ours] = spawn.Process(target=_work, args=(*sent, theirs))
+                workers[ours].start()
+                theirs.close()
+            free = list(workers)
+            while waiting or busy:
+                while waiting and free:
+                    chosen = free.pop(0)
+                    busy[chosen] = waiting.pop(0)
+                    chosen.send(busy[chosen])
+                    log.say(f"{busy[chosen].name}: begun")
+                for answering in cast(list[Connection], wait(list(busy))):
+                    unit = busy.pop(answering)
+                    _hear(answering, workers[answering], unit)
                     log.say(f"{unit.name}: done")
                     after(unit)
+                    free.append(answering)
         except KeyboardInterrupt:
             raise InterruptedAndSaved(f"Stopped on request; what was done is saved, and {AGAIN}.") from None
         finally:
-            for left in running:
-                left.terminate()  # a request: it saves
-            for left in running:
-                left.join()
+            for connection, process in workers.items():
+                if connection in busy:
+                    process.terminate()  # a request: it saves
+                connection.close()
+            for process in workers.values():
+                process.join()
 
 
 def own_modules(plan: StudyPlan) -> dict[str, str]:
@@ -98,31 +104,35 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _ended(process: BaseProcess, unit: Unit, ours: Connection) -> None:
+def _hear(answering: Connection, process: BaseProcess, unit: Unit) -> None:
     """Raises: what the process raised; SpanwiseError where it died without a word."""
-    process.join()
-    error: Any = None
-    with contextlib.suppress(EOFError):
-        error = ours.recv()
+    try:
+        error: Exception | None = answering.recv()
+    except EOFError:
+        process.join()
+        error = SpanwiseError(
+            f"the process that worked on {unit.name} died (status {process.exitcode}); {AGAIN} where it stopped."
+        )
     if error is not None:
         raise error
-    if process.exitcode:
-        raise SpanwiseError(f"the process that worked on {unit.name} died (status {process.exitcode}); {AGAIN}.")
 
 
-def _work(plan: bytes, modules: Mapping[str, str], unit: Unit, theirs: Connection) -> None:
-    """The life of a process: one model."""
+def _work(plan: bytes, modules: Mapping[str, str], theirs: Connection) -> None:
+    """The life of a process: models, one after the other, as they are asked for."""
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # Ctrl-C is for the one who started it, who asks once
     threading.Thread(target=_stop_without_parent, daemon=True).start()
-    try:
-        for name, path in modules.items():
-            load_file(Path(path), name)
-        work_on(pickle.loads(plan), unit, stream=None)
-    except KeyboardInterrupt:
-        theirs.send(InterruptedAndSaved(f"Stopped on request while at {unit.name}; {AGAIN}."))
-    except SpanwiseError as error:
-        theirs.send(type(error)(str(error)))
+    for name, path in modules.items():
+        load_file(Path(path), name)
+    study: StudyPlan = pickle.loads(plan)
+    with contextlib.suppress(EOFError):  # nobody asks for more
+        while True:
+            unit: Unit = theirs.recv()
+            try:
+                work_on(study, unit, stream=None)
+                theirs.send(None)
+            except SpanwiseError as error:
+                theirs.send(type(error)(str(error)))
 
 
 def _stop_without_parent() -> None:

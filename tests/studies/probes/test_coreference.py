@@ -1,0 +1,9 @@
+"""Coreference: CoNLL F1 and the F1 of mentions after a short fine-tuning."""
+
+from spanwise.studies.probes import CoreferenceProbe
+
+
+def test_a_short_fine_tuning_has_both_scores(context_of):
+    probe = CoreferenceProbe(num_epochs=1, head_size=8)
+    found = probe.measure(context_of(probe))
+    assert set(found) == {"conll_f1", "mentions_f1"} and all(0 <= value <= 100 for value in found.values())

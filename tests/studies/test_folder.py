@@ -1,0 +1,42 @@
+"""The folder of a study is gone on with where the study is the same, and refused in words where it is not."""
+
+import pytest
+
+from spanwise.errors import ConfigError
+from spanwise.studies.folder import StudyFolder, read_record, settle, settle_measure, told, write_record
+
+
+def test_the_same_study_settles_again_and_another_is_refused(tmp_path):
+    folder = StudyFolder(tmp_path)
+    settle(folder, {"tokens": {"a": 5}, "arms": {"a": {"masking": {"p": 0.2}}}})
+    settle(folder, {"tokens": {"a": 5}, "arms": {"a": {"masking": {"p": 0.2}}}})
+    with pytest.raises(ConfigError, match=r"arms\.a\.masking\.p: 0\.2 there, 0\.3 now"):
+        settle(folder, {"tokens": {"a": 5}, "arms": {"a": {"masking": {"p": 0.3}}}})
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("words")
+    with pytest.raises(ConfigError, match=r"thesis\.tex"):
+        settle(StudyFolder(tmp_path), {})
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_figures_that_were_measured_otherwise_are_refused(tmp_path):
+    path = tmp_path / "measures" / "chunks" / "a-0.json"
+    settle_measure(path, {"files": {"train": "x"}})  # nothing there yet
+    write_record(path, {"settings": {"files": {"train": "x"}}, "figures": {"f1": float("nan")}})
+    settle_measure(path, {"files": {"train": "x"}})
+    with pytest.raises(ConfigError, match=r"files\.train: x there, y now.*Delete the folder"):
+        settle_measure(path, {"files": {"train": "y"}})
+    assert read_record(path)["figures"] == {"f1": None}
+
+
+def test_many_changes_are_told_by_the_first_few():
+    assert told([(f"p{n}", 1, 2) for n in range(9)]).endswith("; and 3 more")
+
+
+def test_a_run_is_diverged_where_its_folder_says_so(tmp_path):
+    folder = StudyFolder(tmp_path)
+    assert folder.diverged("a", 1) is None
+    write_record(tmp_path / "a-1" / "diverged.json", {"error": "not-a-number at step 7"})
+    assert folder.diverged("a", 1) == "not-a-number at step 7"
