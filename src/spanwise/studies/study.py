@@ -154,12 +154,11 @@ def arm_difference(first: PretrainingRecipe, other: PretrainingRecipe) -> list[t
     """What makes two arms differ, as (path, value of the first, of the other); a part that is another one is named
     without its values."""
     found = difference(arm_record(first), arm_record(other))
-    replaced = [path.removesuffix(".part") for path, _, _ in found if path.endswith(".part")]
-    inside = tuple(f"{path}." for path in replaced)
+    replaced = tuple(path.removesuffix("part") for path, _, _ in found if path.endswith(".part"))
     return [
         (path.removesuffix(".part"), a, b)
         for path, a, b in found
-        if path.endswith(".part") or not path.startswith(inside)
+        if not path.removesuffix(".part").startswith(replaced)
     ]
 
 
