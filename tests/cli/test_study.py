@@ -1,6 +1,9 @@
 """`spanwise study` on a user's own file: a table on the screen, three files, and the status of bad numbers."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -48,6 +51,21 @@ def test_a_study_with_a_run_that_diverged_ends_with_the_status_of_bad_numbers(st
     hot = ["--set", "training.learning_rate=1e30", "--set", "training.max_grad_norm=0"]
     assert main(["study", study, *data, "--seeds", "1", "--tokens", "600", *hot]) == 5
     assert "sbo-0 diverged" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_two_processes_train_together_and_one_measures(study, tiny_store, tmp_path):
+    data = ["--data", str(tiny_store.path), "--valid", str(tiny_store.path), "--seeds", "1", "--tokens", "1500"]
+    halves = ["--set", "batch.tokens_per_step=512", "--json"]  # two packs a step
+    command = [sys.executable, "-m", "spanwise", "study", study, *data, *halves]
+    alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    both = []
+    for name, more in (("two", ["--processes", "2"]), ("one", [])):
+        out = ["--out", str(tmp_path / name)]
+        done = subprocess.run([*command, *out, *more], capture_output=True, text=True, env=alone)
+        assert done.returncode == 0, done.stderr
+        both.append([figure["arms"]["sbo"]["mean"] for figure in json.loads(done.stdout)["figures"]])
+    assert both[0] == pytest.approx(both[1], rel=1e-4)
 
 
 def test_wrong_use_is_told_in_one_message(study, tiny_store, tmp_path, capsys):

@@ -142,8 +142,12 @@ def test_what_is_missing_is_told_before_anything_is_trained(tiny_store, tmp_path
     assert not (tmp_path / "out").exists()
 
 
-def test_several_processes_of_torchrun_are_refused(tiny_store, tmp_path, monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match="torchrun"):
-        run_study(toy_study(), data=tiny_store.path, out=tmp_path / "out")
+def test_several_models_at_a_time_and_several_processes_a_model_are_refused_together(
+    tiny_store, probe_data, tmp_path, monkeypatch
+):
+    for name, value in {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": tmp_path / "out"}
+    with pytest.raises(ConfigError, match="--jobs"):
+        run_study(toy_study(), jobs=2, **data)
     assert not (tmp_path / "out").exists()

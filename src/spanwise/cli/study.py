@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say
+from spanwise.cli.processes import is_one_of_several, launch_again
 from spanwise.runtime.program import program
 
 DIVERGED = 5  # the exit status of bad numbers
@@ -26,6 +27,7 @@ def study(
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     probe: list[str] | None = None,
     jobs: int = 1,
+    processes: int = 1,
     device: str | None = None,
     json: bool = False,
 ) -> int:
@@ -56,11 +58,16 @@ def study(
         Measure by this probe alone; may be repeated.
     jobs
         Models worked on side by side, each by a process of one thread.
+    processes
+        Share each step of training among so many processes of this machine: for GPUs. Probes are measured by one. On
+        several machines, start this command by torchrun.
     device
         cpu, cuda or cuda:1. Default: a GPU where there is one.
     json
         Print result.json at the end, progress to standard error.
     """
+    if processes != 1 and not is_one_of_several():
+        return launch_again(processes)
     from spanwise.studies.catalogue import find_study
     from spanwise.studies.run import run_study
     from spanwise.studies.study import changed_study
@@ -81,6 +88,8 @@ def study(
         resume_command=command,
         command=command,
     )
+    if result is None:
+        return 0  # not the process that speaks
     status = DIVERGED if result.diverged else 0
     if json:
         print_json(result.record)

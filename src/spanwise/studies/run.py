@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from spanwise.errors import ConfigError
+from spanwise.pretraining.run import check_processes
 from spanwise.reporting.page import render
+from spanwise.runtime.distributed import joined, world_of_environment
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import folder_lock
 from spanwise.runtime.progress import RunLog
@@ -27,7 +29,7 @@ from spanwise.studies.plan import StudyPlan, Unit, plan_study
 from spanwise.studies.results import collect
 from spanwise.studies.study import Study
 from spanwise.studies.tables import markdown
-from spanwise.studies.units import measure_baselines, work_on
+from spanwise.studies.units import SAME_COMMAND, measure_baselines, needs_training, train, work_on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,25 +61,27 @@ def run_study(
     jobs: int = 1,
     device: str | None = None,
     stream: IO[str] | None = None,
-    resume_command: str = "",
+    resume_command: str = SAME_COMMAND,
     command: str = "",
-) -> StudyResult:
+) -> StudyResult | None:
     """Train every arm from the seeds 0 to `seeds` - 1, measure all models by all probes, and write the tables.
 
     `data` and `valid` are token stores, `probe_data` is the folder with the probes' files. `jobs` models are worked on
     side by side, each by a process of its own. A folder in which the same study was stopped is gone on with; more seeds
     and other probes may be asked for later. Tables are written anew whenever a model is done. `stream` shows what
-    happens, `command` stands in the report.
+    happens, `command` stands in the report. Started as several processes (torchrun), all call this alike and share the
+    steps of training; the first of them measures, the others are given None.
 
     Raises: ConfigError (also for a folder with another study), DataError, FolderInUseError, InterruptedAndSaved.
     """
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise ConfigError(
-            "a study does not run under torchrun: training is one process here. Start it without, and use --jobs."
-        )
     if jobs < 1:
         raise ConfigError(f"--jobs {jobs} leaves nobody to work; give 1 or more.")
     plan = plan_study(study, data=data, out=out, seeds=seeds, valid=valid, probe_data=probe_data, device=device)
+    if world_of_environment().size > 1:
+        if jobs > 1:
+            raise ConfigError("--jobs works on several models, several processes share one; give one of the two.")
+        if not train_together(plan, stream, resume_command):
+            return None
     log = RunLog(None, stream=stream)
     with folder_lock(plan.folder.path):
         settle(plan.folder, plan.identity)
@@ -96,6 +100,24 @@ def run_study(
             work_beside(plan, jobs, log, after)
         record = write_tables(plan, command)
     return StudyResult(folder=plan.folder.path, record=record)
+
+
+def train_together(plan: StudyPlan, stream: IO[str] | None, resume_command: str) -> bool:
+    """Train all arms as one of several processes; whether this is the one that goes on to measure.
+
+    What is done already is the leader's word. Raises: as `run_study`, and PeerLostError.
+    """
+    with joined() as group, contextlib.ExitStack() as stack:
+        assert group is not None  # called by one of several
+        for recipe in plan.study.arms.values():
+            check_processes(recipe, group)
+        if group.world.is_leader:
+            stack.enter_context(folder_lock(plan.folder.path))
+            settle(plan.folder, plan.identity)
+        for unit in plan.units:
+            if not unit.is_control and group.gather(needs_training(plan, unit))[0]:
+                train(plan, unit, stream if group.world.is_leader else None, resume_command, group.world)
+        return group.world.is_leader
 
 
 def work_in_turn(plan: StudyPlan, stream: IO[str] | None, resume_command: str, after: Callable[[Unit], None]) -> None:

@@ -15,14 +15,20 @@ from spanwise.errors import NumericsError
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model
+from spanwise.runtime.distributed import World
 from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import DIVERGED_NAME, read_record, write_record
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Context, Probe
 
+ALONE = World()
+SAME_COMMAND = "(the same command as before)"
 
-def work_on(plan: StudyPlan, unit: Unit, stream: IO[str] | None = sys.stdout, resume_command: str = "") -> None:
+
+def work_on(
+    plan: StudyPlan, unit: Unit, stream: IO[str] | None = sys.stdout, resume_command: str = SAME_COMMAND
+) -> None:
     """Do what is still to be done for one model.
 
     Raises: as `pretrain` and the tasks do, but for NumericsError, which is a result.
@@ -30,22 +36,31 @@ def work_on(plan: StudyPlan, unit: Unit, stream: IO[str] | None = sys.stdout, re
     log = RunLog(None, stream=stream)
     if unit.is_control:
         write_control(plan, unit)
-    elif not train(plan, unit, stream, resume_command):
+    elif needs_training(plan, unit):
+        train(plan, unit, stream, resume_command)
+    if not unit.is_control and has_diverged(plan, unit):
         return
     for probe in plan.study.found_probes:
         if not plan.folder.measured(probe.name, unit.name).exists():
             log.say(f"{unit.name}: {probe.name}")
-            measure(plan, unit, probe, log)
+            measure(plan, unit, probe, log, resume_command)
 
 
-def train(plan: StudyPlan, unit: Unit, stream: IO[str] | None, resume_command: str = "") -> bool:
-    """Train an arm from a seed; whether there is a model now."""
+def needs_training(plan: StudyPlan, unit: Unit) -> bool:
+    """Whether a run has neither ended nor diverged."""
+    return plan.folder.run(unit.of, unit.seed).state != "finished" and not has_diverged(plan, unit)
+
+
+def has_diverged(plan: StudyPlan, unit: Unit) -> bool:
+    return plan.folder.diverged(unit.of, unit.seed) is not None
+
+
+def train(
+    plan: StudyPlan, unit: Unit, stream: IO[str] | None, resume_command: str = SAME_COMMAND, world: World = ALONE
+) -> None:
+    """Train an arm from a seed, to its end or until its numbers go bad; of several processes the first keeps both."""
     run = plan.folder.run(unit.of, unit.seed)
-    if plan.folder.diverged(unit.of, unit.seed) is not None:
-        return False
-    if run.state == "finished":
-        return True
-    log = RunLog(run.path, stream=stream)
+    log = RunLog(run.path if world.is_leader else None, stream=stream)
     log.say(f"{unit.name}: {plan.tokens[unit.of]:,} tokens")
     try:
         pretrain(
@@ -59,10 +74,9 @@ def train(plan: StudyPlan, unit: Unit, stream: IO[str] | None, resume_command: s
             resume_command=resume_command,
         )
     except NumericsError as error:
-        write_record(run.path / DIVERGED_NAME, {"error": str(error)})
+        if world.is_leader:
+            write_record(run.path / DIVERGED_NAME, {"error": str(error)})
         log.say(f"{unit.name} diverged and is kept as that: {error}")
-        return False
-    return True
 
 
 def write_control(plan: StudyPlan, unit: Unit) -> None:
@@ -76,7 +90,7 @@ def write_control(plan: StudyPlan, unit: Unit) -> None:
         write_folder(temporary, model.encoder, dict(model.heads.items()), store.tokenizer())
 
 
-def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:
+def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog, resume_command: str = SAME_COMMAND) -> None:
     """Measure one model by one probe and keep the figures."""
     began = time.perf_counter()
     context = Context(
@@ -87,6 +101,7 @@ def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:
         out=plan.folder.work(probe.name, unit.name),
         log=log,
         device=plan.device,
+        resume_command=resume_command,
     )
     kept: dict[str, Any] = {"settings": plan.settings(probe), "figures": {}, "failed": ""}
     try:

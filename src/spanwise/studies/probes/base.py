@@ -62,6 +62,7 @@ class Context:
     out: Path  # a folder for runs of the probe's own
     log: RunLog
     device: str | None = None
+    resume_command: str = ""  # told where a run of the probe's own is stopped
 
 
 @runtime_checkable

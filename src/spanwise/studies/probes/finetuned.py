@@ -62,6 +62,7 @@ def finetuned_scores(
         resume=True,
         device=context.device,
         log=RunLog(run),
+        resume_command=context.resume_command,
     )
     found = numbers_of(evaluate(task, model=result.final, data=dev, device=context.device).scores)
     write_text_atomic(kept, json.dumps(found, indent=1) + "\n")
