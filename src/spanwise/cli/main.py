@@ -14,7 +14,7 @@ from importlib.metadata import version
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from spanwise.cli.spellings import suggest_option
+from spanwise.cli.options.spellings import suggest_option
 from spanwise.errors import SpanwiseError
 
 HELP = """Pre-train, fine-tune and use span-aware encoder models (SpanBERT and its family) on your own text.

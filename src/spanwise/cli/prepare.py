@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from spanwise.cli.budget import format_seconds
 from spanwise.cli.console import print_json, say
+from spanwise.cli.options.budget import format_seconds
 from spanwise.errors import ConfigError
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from spanwise.cli.budget import format_seconds, parse_budget
 from spanwise.cli.changes import read_changes, resume_command
 from spanwise.cli.console import print_json, say
+from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.cli.processes import is_leader, is_one_of_several, launch_again
 
 Files = Annotated[list[Path] | None, Parameter(consume_multiple=True)]

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from spanwise.cli.budget import parse_budget
 from spanwise.cli.console import OutputConsole, print_json
+from spanwise.cli.options.budget import parse_budget
 
 LOG_WIDTH = 100  # columns of panels and tables where no terminal says
 

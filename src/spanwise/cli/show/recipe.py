@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from spanwise.cli.budget import format_seconds, parse_budget
 from spanwise.cli.console import print_json, print_pairs, print_table, say
+from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.errors import ConfigError
 
 TIED = {"mlm", "sbo", "clm", "generator"}  # heads that end in the word table

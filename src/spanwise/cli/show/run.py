@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from spanwise.cli.budget import format_seconds
 from spanwise.cli.console import print_json, print_pairs, print_table
+from spanwise.cli.options.budget import format_seconds
 
 
 def show_run(run: Path, /, *, json: bool = False) -> None:

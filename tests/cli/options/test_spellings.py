@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.cli.spellings import suggest_option
+from spanwise.cli.options.spellings import suggest_option
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.cli.budget import format_seconds, parse_budget
+from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.errors import ConfigError
 
 

@@ -1,0 +1,1 @@
+"""Options of the commands: how values are read, and what a wrong name is answered with."""
