@@ -179,3 +179,23 @@ def test_a_causal_encoder_gives_every_prefix_what_it_gives_the_whole():
     whole = encoder(ids, types, Sequences.from_lengths([12]))
     prefix = encoder(ids[:5], types[:5], Sequences.from_lengths([5]))
     torch.testing.assert_close(whole[:5], prefix, atol=2e-6, rtol=0)
+
+
+def test_filler_rows_of_bf16_on_a_cpu_change_no_hidden_state_and_no_gradient():
+    encoder = toy_encoder()
+    lengths = [9, 30]  # 39 rows are computed as 48
+    ids, types = make_ids(48)
+
+    def run(lengths):
+        encoder.zero_grad()
+        num_tokens = sum(lengths)
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden = encoder(ids[:num_tokens], types[:num_tokens], Sequences.from_lengths(lengths))
+        hidden[:39].square().sum().backward()
+        return hidden, encoder.layers[0].attention.qkv.weight.grad.clone()
+
+    hidden, gradient = run(lengths)
+    neighbour, same = run([*lengths, 9])  # where filler was, a sequence of its own
+    assert hidden.shape == (39, encoder.config.hidden_size)
+    torch.testing.assert_close(hidden, neighbour[:39])
+    torch.testing.assert_close(gradient, same, rtol=1e-2, atol=1e-3)

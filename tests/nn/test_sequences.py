@@ -16,3 +16,10 @@ def test_borders_and_positions_follow_the_lengths():
 def test_lengths_must_be_a_flat_list_above_zero(lengths):
     with pytest.raises(ValueError, match="lengths"):
         Sequences.from_lengths(lengths)
+
+
+def test_filler_is_a_sequence_of_its_own_behind_the_others():
+    filled = Sequences.from_lengths([3, 1]).with_filler(2)
+    assert filled.lengths == (3, 1, 2)
+    assert filled.cu_seqlens.tolist() == [0, 3, 4, 6] and filled.cu_seqlens.dtype == torch.int32
+    assert filled.positions.tolist() == [0, 1, 2, 0, 0, 0]

@@ -16,6 +16,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.layer import EncoderLayer
 from spanwise.nn.sequences import Sequences
+from spanwise.runtime.row_counts import num_filler_rows, with_filler
 
 
 class Pooler(nn.Module):
@@ -69,6 +70,9 @@ class Encoder(nn.Module):
                 "positions. Cut the input into shorter sequences."
             )
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
+        num_filler = num_filler_rows(hidden_TD)
+        if num_filler:
+            hidden_TD, sequences = with_filler(hidden_TD), sequences.with_filler(num_filler)
         for layer in self.layers:
             hidden_TD = layer(hidden_TD, sequences)
-        return hidden_TD
+        return hidden_TD[: len(input_ids)]

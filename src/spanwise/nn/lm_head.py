@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.layer import gelu
 from spanwise.nn.residual import LayerNorm
+from spanwise.runtime.row_counts import apply_to_rows
 
 
 class TiedDecoder(nn.Module):
@@ -48,4 +49,4 @@ class MaskedLMHead(TiedDecoder):
 
     def transform(self, rows: Tensor) -> Tensor:
         """rows: [N, D], hidden states at the N targets alone. Returns [N, E] float32."""
-        return self.norm(gelu(self.dense(rows), self.activation))
+        return self.norm(gelu(apply_to_rows(self.dense, rows), self.activation))

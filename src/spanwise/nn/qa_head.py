@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.layer import gelu
+from spanwise.runtime.row_counts import apply_to_rows
 
 JOINT_WIDTH = 512  # of ELECTRA's released code, whatever the encoder's width
 
@@ -65,7 +66,7 @@ class QuestionAnsweringHead(nn.Module):
 
         Of the independent form alone."""
         assert self.linear is not None
-        return self.linear(hidden).float()
+        return apply_to_rows(self.linear, hidden).float()
 
     def start_scores(self, hidden_TD: Tensor) -> Tensor:
         """[T] float32, of the joint form."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.layer import gelu
+from spanwise.runtime.row_counts import with_filler
 
 
 class ReplacedTokenHead(nn.Module):
@@ -23,4 +24,5 @@ class ReplacedTokenHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden: [T, D]. Returns [T] float32."""
-        return self.out(gelu(self.dense(hidden), self.activation)).squeeze(-1).float()
+        scores_T1 = self.out(gelu(self.dense(with_filler(hidden)), self.activation))
+        return scores_T1[: len(hidden)].squeeze(-1).float()

@@ -47,6 +47,14 @@ class Sequences:
     def max_length(self) -> int:
         return max(self.lengths, default=0)
 
+    def with_filler(self, num_tokens: int) -> Sequences:
+        """These sequences and one of `num_tokens` more behind them, all at position 0."""
+        return Sequences(
+            lengths=(*self.lengths, num_tokens),
+            cu_seqlens=torch.cat((self.cu_seqlens, self.cu_seqlens[-1:] + num_tokens)),
+            positions=torch.cat((self.positions, self.positions.new_zeros(num_tokens))),
+        )
+
     def to(self, device: torch.device | str) -> Sequences:
         return Sequences(
             lengths=self.lengths,

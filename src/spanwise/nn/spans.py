@@ -15,6 +15,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.layer import gelu
 from spanwise.nn.lm_head import TiedDecoder
 from spanwise.nn.residual import LayerNorm
+from spanwise.runtime.row_counts import with_filler
 
 NORM_EPS = 1e-12
 
@@ -49,5 +50,5 @@ class SpanBoundaryHead(TiedDecoder):
         """left, right: [N, D] hidden states before and after the span; position_index: [N] int64, 0 for the span's
         first token. Returns [N, E] float32."""
         boundary_N = torch.cat((left, right, self.positions(position_index)), dim=-1)
-        inner_ND = self.norm1(gelu(self.linear1(boundary_N), "gelu"))
-        return self.norm2(gelu(self.linear2(inner_ND), "gelu"))
+        inner_ND = self.norm1(gelu(self.linear1(with_filler(boundary_N)), "gelu"))
+        return self.norm2(gelu(self.linear2(inner_ND), "gelu"))[: len(left)]

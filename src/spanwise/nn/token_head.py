@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
+from spanwise.runtime.row_counts import apply_to_rows
 
 
 class TokenClassificationHead(nn.Module):
@@ -22,4 +23,4 @@ class TokenClassificationHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden: [T, D]. Returns [T, K] float32."""
-        return self.out(dropout(hidden, self.dropout, self.training)).float()
+        return apply_to_rows(self.out, dropout(hidden, self.dropout, self.training)).float()

@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.nn.sampling import Sampling, draw_block
+from spanwise.runtime.row_counts import rounded_rows
 
 CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 28}  # logits of one chunk
 BLOCK_BYTES = 1 << 21  # float32 scores of one block of a chunk, on a CPU
@@ -72,7 +73,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad, sampling):
         num_rows, num_ids = rows.shape[0], weight.shape[0]
-        rows_ND, weight_VD = rows.to(dtype), weight.to(dtype)
+        weight_VD = weight.to(dtype)
         bias_V = bias.to(torch.float32, copy=True)
         bias_V[vocab_size:] = float("-inf")
         losses_N = torch.empty(num_rows, dtype=torch.float32, device=rows.device)
@@ -82,20 +83,28 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         # equal chunks in one buffer: fresh memory of this size costs as much as the arithmetic on it
         num_chunks = max(1, -(-num_rows // chunk_rows))
         chunk_rows = max(1, -(-num_rows // num_chunks))
-        buffer_CV = rows_ND.new_empty(min(chunk_rows, num_rows), num_ids)
+        if dtype == torch.bfloat16 and rows.device.type == "cpu":
+            chunk_rows = rounded_rows(chunk_rows)  # rows of zeros fill the last chunk
+            rows_ND = rows.new_zeros(-(-num_rows // chunk_rows) * chunk_rows, rows.shape[1], dtype=dtype)
+            rows_ND[:num_rows] = rows
+        else:
+            rows_ND = rows.to(dtype)
+        buffer_CV = rows_ND.new_empty(min(chunk_rows, len(rows_ND)), num_ids)
         block_rows = max(1, BLOCK_BYTES // (4 * num_ids)) if rows.device.type == "cpu" else chunk_rows
         for begin in range(0, num_rows, chunk_rows):
-            chunk = slice(begin, min(begin + chunk_rows, num_rows))
+            chunk = slice(begin, min(begin + chunk_rows, len(rows_ND)))
+            last = min(chunk.stop, num_rows)
             logits_CV = torch.mm(rows_ND[chunk], weight_VD.t(), out=buffer_CV[: chunk.stop - begin])
-            for first in range(chunk.start, chunk.stop, block_rows):
-                block = slice(first, min(first + block_rows, chunk.stop))
+            for first in range(begin, last, block_rows):
+                block = slice(first, min(first + block_rows, last))
                 logits_BV = logits_CV[block.start - begin : block.stop - begin]
                 drawn = None if sampling is None else (sampling, sampling.uniform[block], samples_N[block])
                 num_correct += _finish_block(
                     logits_BV, bias_V, target_ids[block].unsqueeze(1), losses_N[block], grads, drawn
                 )
             if grads is not None:
-                grads.add(chunk, logits_CV, rows_ND[chunk], weight_VD)
+                logits_CV[last - begin :] = 0.0  # filler has no gradient
+                grads.add(slice(begin, last), logits_CV, rows_ND[chunk], weight_VD)
         ctx.grads = grads
         ctx.mark_non_differentiable(num_correct, losses_N, samples_N)
         return losses_N.sum(), num_correct, losses_N, samples_N
@@ -121,8 +130,8 @@ class _Gradients:
         self.types = (rows.dtype, weight.dtype, bias.dtype)
 
     def add(self, chunk: slice, grad_CV: Tensor, rows_CD: Tensor, weight_VD: Tensor) -> None:
-        """Add what the gradient of a chunk's logits means for its rows and for the table."""
-        self.rows_ND[chunk] = torch.mm(grad_CV, weight_VD)
+        """Add what the gradient of a chunk's logits, filler included, means for its rows and for the table."""
+        self.rows_ND[chunk] = torch.mm(grad_CV, weight_VD)[: chunk.stop - chunk.start]
         is_first = chunk.start == 0
         if grad_CV.dtype == torch.float32:
             torch.addmm(self.weight_VD, grad_CV.t(), rows_CD, beta=0 if is_first else 1, out=self.weight_VD)
