@@ -1,0 +1,281 @@
+"""Answering questions against the class of transformers that most people predict with.
+
+    python benchmarks/qa_prediction.py [--data SQUAD.json [--tokenizer DIR]] [--json] [--rounds N] [--threads 2]
+        [--clock cpu]
+
+BERT-base (12 layers x 768, vocabulary 30,000, the same random weights on all sides), windows of at most 384 tokens.
+Their lengths are drawn as those of SQuAD are (lognormal, mean about 172 tokens with question and specials), or are the
+questions of `--data` (cut by a tokenizer learned from it, or by `--tokenizer`). Windows are made beforehand; counted is
+the time from windows to start and end logits, on our side with packing and assembly.
+
+- ours, fp32: `TaskModel.outputs`, which `evaluate`, `predict` and the pipeline call: windows of different passages in
+  packs of 4,096 tokens, no padding;
+- ours, bf16: the same with `precision="auto"`;
+- peer: `BertForQuestionAnswering`, SDPA, fp32, every window padded to 384, 16 a batch.
+
+Speed is in real tokens a second. Every side runs in its own process, a step of the same 16 windows each in turn, so a
+busy machine slows all; ratios are medians of the rounds' ratios, the spread is their middle half. All logits of ours in
+fp32 must lie within 1e-3 of the peer's, and the share of windows whose best start and end are the same is told.
+`--clock cpu --threads 1` counts processor time in place of wall-clock time: fairer on a machine that others use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+VOCAB_SIZE, LONGEST, BATCH, NUM_WINDOWS, FIRST_WORD = 30_000, 384, 16, 512, 5
+SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+SIDES = ("ours, fp32", "ours, bf16", "peer")
+GOALS = {"ours, fp32": 2.5, "ours, bf16": None}
+TOLERANCE = 1e-3
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+def synthetic_questions(folder: Path, seed: int = 0) -> tuple[Path, Path]:
+    """A file of questions on passages as long as SQuAD's, of words that fall like 1 / rank and are one token each."""
+    words = [*SPECIALS, *(f"w{number}" for number in range(VOCAB_SIZE - FIRST_WORD))]
+    (folder / "words").mkdir()
+    (folder / "words" / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    rng = np.random.default_rng(seed)
+
+    def text(length: int) -> str:
+        ranks = np.exp(rng.random(length) * np.log(VOCAB_SIZE - FIRST_WORD)).astype(np.int64)
+        return " ".join(words[FIRST_WORD + rank - 1] for rank in ranks)
+
+    passages = np.clip(rng.lognormal(np.log(146), 0.42, NUM_WINDOWS), 20, 350).astype(int)
+    questions = np.clip(rng.normal(13, 4, NUM_WINDOWS), 4, 30).astype(int)
+    paragraphs = [
+        {"context": text(n), "qas": [{"id": str(k), "question": text(m)}]}
+        for k, (n, m) in enumerate(zip(passages, questions, strict=True))
+    ]
+    path = folder / "questions.json"
+    path.write_text(json.dumps({"data": [{"title": "drawn", "paragraphs": paragraphs}]}), encoding="utf-8")
+    return path, folder / "words"
+
+
+def make_model(folder: Path, tokenizer_folder: Path) -> None:
+    """The same random weights for all sides: a folder of `BertForQuestionAnswering`."""
+    import torch
+    from transformers import BertConfig, BertForQuestionAnswering
+
+    from spanwise.text.tokenizers import Tokenizer
+
+    torch.manual_seed(0)
+    model = BertForQuestionAnswering(BertConfig(vocab_size=VOCAB_SIZE)).eval()
+    with torch.no_grad():
+        model.qa_outputs.weight.normal_(0, 1.0)  # so that the best start is clearly the best
+    model.save_pretrained(folder)
+    Tokenizer.load(tokenizer_folder).save(folder)
+
+
+def make_windows_of(data: Path, tokenizer_folder: Path):
+    """All windows, in a drawn order of questions."""
+    from spanwise.tasks.qa.features import make_windows
+    from spanwise.tasks.qa.reader import read_questions
+    from spanwise.text.tokenizers import Tokenizer
+
+    questions = read_questions(data, purpose="predict")
+    return make_windows(
+        questions, Tokenizer.load(tokenizer_folder), max_length=LONGEST, doc_stride=128, max_question_tokens=64
+    )
+
+
+class Part:
+    """Some of the windows, as features."""
+
+    def __init__(self, windows, rows: np.ndarray) -> None:
+        self.windows, self.rows, self.lengths_W = windows, rows, windows.lengths_W[rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def assemble(self, rows: np.ndarray):
+        return self.windows.assemble(self.rows[rows])
+
+
+class Ours:
+    def __init__(self, model_folder: Path, windows, precision: str) -> None:
+        from spanwise.tasks.checkpoint import load_task_model
+
+        self.model, self.windows, self.precision = load_task_model(model_folder, "qa").model, windows, precision
+
+    def prepare(self, rows: np.ndarray) -> Part:
+        return Part(self.windows, rows)
+
+    def step(self, part: Part) -> list[np.ndarray]:
+        return self.model.outputs(part, precision=self.precision)
+
+
+class Peer:
+    def __init__(self, model_folder: Path, windows) -> None:
+        import torch
+        from transformers import BertForQuestionAnswering
+
+        self.torch, self.windows = torch, windows
+        self.model = BertForQuestionAnswering.from_pretrained(model_folder, attn_implementation="sdpa").eval()
+
+    def prepare(self, rows: np.ndarray):
+        lengths = self.windows.lengths_W[rows]
+        batch = self.windows.assemble(rows)
+        real = np.arange(LONGEST) < lengths[:, None]
+        tensors = {"attention_mask": self.torch.from_numpy(real.astype(np.int64))}
+        for name in ("input_ids", "token_type_ids"):
+            padded = np.zeros((len(rows), LONGEST), dtype=np.int64)
+            padded[real] = getattr(batch, name).numpy()
+            tensors[name] = self.torch.from_numpy(padded)
+        return lengths, tensors
+
+    def step(self, prepared) -> list[np.ndarray]:
+        lengths, tensors = prepared
+        with self.torch.inference_mode():
+            said = self.model(**tensors)
+        both = np.stack([said.start_logits.numpy(), said.end_logits.numpy()], axis=2)
+        return [rows[:length] for rows, length in zip(both, lengths, strict=True)]
+
+
+def batches_of(num_windows: int) -> np.ndarray:
+    order = np.random.default_rng(1).permutation(num_windows)
+    return order[: num_windows // BATCH * BATCH].reshape(-1, BATCH)
+
+
+def work(side: str, folder: Path, data: Path, tokenizer: Path, clock: Callable[[], float]) -> None:
+    """A side's own process: one batch for every line that comes in, its seconds out and its logits in a file."""
+    windows = make_windows_of(data, tokenizer)
+    if side == "peer":
+        model = Peer(folder / "model", windows)
+    else:
+        model = Ours(folder / "model", windows, "fp32" if "fp32" in side else "auto")
+    batches = batches_of(len(windows))
+    print(json.dumps({"num_windows": len(windows), "mean": float(windows.lengths_W.mean())}), flush=True)
+    for index, _ in enumerate(sys.stdin):
+        prepared = model.prepare(batches[index % len(batches)])
+        begin = clock()
+        logits = model.step(prepared)
+        seconds = clock() - begin
+        np.save(folder / f"{SIDES.index(side)}.npy", np.concatenate(logits).astype(np.float32))
+        lengths = [len(rows) for rows in logits]
+        print(json.dumps({"seconds": seconds, "lengths": lengths}), flush=True)
+
+
+def run_sides(folder: Path, data: Path, tokenizer: Path, rounds: int, threads: int, clock: str) -> tuple[dict, dict]:
+    """One batch of each side in turn; the first round warms up."""
+    variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
+    arguments = ["--folder", str(folder), "--data", str(data), "--tokenizer", str(tokenizer), "--clock", clock]
+    processes = {
+        side: subprocess.Popen(
+            [sys.executable, __file__, "--work", side, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | variables | {"HF_HUB_OFFLINE": "1"},
+        )
+        for side in SIDES
+    }
+    rates: dict[str, list[float]] = {side: [] for side in SIDES}
+    agreement: dict[str, list[float]] = {side: [] for side in GOALS}
+    try:
+        facts, *_ = (json.loads(process.stdout.readline()) for process in processes.values())
+        for index in range(-1, rounds):
+            for side, process in processes.items():
+                process.stdin.write("\n")
+                process.stdin.flush()
+                answer = json.loads(process.stdout.readline())
+                if index >= 0:
+                    rates[side].append(sum(answer["lengths"]) / answer["seconds"])
+            logits = {side: np.load(folder / f"{k}.npy") for k, side in enumerate(SIDES)}
+            for side in agreement:
+                agreement[side].append(compare(side, logits[side], logits["peer"], answer["lengths"]))
+    finally:
+        for process in processes.values():
+            process.stdin.close()
+            process.wait()
+    return rates, {**facts, "agreement": {side: float(np.mean(found)) for side, found in agreement.items()}}
+
+
+def compare(side: str, ours: np.ndarray, peer: np.ndarray, lengths: list[int]) -> float:
+    """The share of windows whose best start and end are the same; of fp32 all logits must agree."""
+    if "fp32" in side and np.abs(ours - peer).max() > TOLERANCE:
+        raise SystemExit(f"{side}: a logit differs from the peer's by {np.abs(ours - peer).max():.2g}")
+    borders = np.cumsum(lengths)[:-1]
+    pairs = zip(np.split(ours, borders), np.split(peer, borders), strict=True)
+    return float(np.mean([(mine.argmax(axis=0) == theirs.argmax(axis=0)).all() for mine, theirs in pairs]))
+
+
+def rows_of(rates: dict[str, list[float]], facts: dict) -> list[dict]:
+    rows = []
+    for side, goal in GOALS.items():
+        ratios = np.array(rates[side]) / np.array(rates["peer"])
+        rows.append(
+            {
+                "name": f"QA prediction, {side}, against padding to {LONGEST} in fp32",
+                "unit": "real tokens/s",
+                "ours": float(np.median(rates[side])),
+                "peer": float(np.median(rates["peer"])),
+                "ratio": float(np.median(ratios)),
+                "goal": goal,
+                "spread": np.percentile(ratios, [25, 75]).tolist(),
+                "same_answers": facts["agreement"][side],
+                "mean_window": facts["mean"],
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--tokenizer", type=Path)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=CLOCKS, default="wall")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--work", choices=SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.work, options.folder, options.data, options.tokenizer, CLOCKS[options.clock])
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        data, tokenizer = options.data, options.tokenizer
+        if data is None:
+            data, tokenizer = synthetic_questions(folder)
+        elif tokenizer is None:
+            tokenizer = folder / "learned"
+            learn(data, tokenizer)
+        make_model(folder / "model", tokenizer)
+        rows = rows_of(*run_sides(folder, data, tokenizer, options.rounds, options.threads, options.clock))
+    if options.json:
+        print(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        goal = f", goal {row['goal']}" if row["goal"] else ""
+        figures = f"{row['ours']:,.0f} against {row['peer']:,.0f} {row['unit']}"
+        spread = f"{row['spread'][0]:.1f} to {row['spread'][1]:.1f}"
+        same = f"{100 * row['same_answers']:.0f} % of answers the same"
+        print(f"{row['name']}: {figures}, ratio {row['ratio']:.2f} ({spread}){goal}; {same}")
+
+
+def learn(data: Path, out: Path) -> None:
+    """A vocabulary of at most 30,000 pieces from the passages of a file."""
+    from spanwise.tasks.qa.reader import read_questions
+    from spanwise.text.corpus import Document
+    from spanwise.text.learn import learn_tokenizer
+
+    contexts = read_questions(data, purpose="predict").contexts
+    documents = [Document(source=str(data), line=1, sentences=[text], ends=True) for text in contexts]
+    learn_tokenizer(documents, vocab_size=VOCAB_SIZE).save(out)
+
+
+if __name__ == "__main__":
+    main()
