@@ -11,9 +11,9 @@ the time from windows to start and end logits, on our side with packing and asse
 - ours, fp32: `TaskModel.outputs`, which `evaluate`, `predict` and the pipeline call: windows of different passages in
   packs of 4,096 tokens, no padding;
 - ours, bf16: the same with `precision="auto"`;
-- peer: `BertForQuestionAnswering`, SDPA, fp32, every window padded to 384, 16 a batch.
+- peer: `BertForQuestionAnswering`, SDPA, fp32, every window padded to 384, 8 a batch.
 
-Speed is in real tokens a second. Every side runs in its own process, a step of the same 16 windows each in turn, so a
+Speed is in real tokens a second. Every side runs in its own process, a step of the same 8 windows each in turn, so a
 busy machine slows all; ratios are medians of the rounds' ratios, the spread is their middle half. All logits of ours in
 fp32 must lie within 1e-3 of the peer's, and the share of windows whose best start and end are the same is told.
 `--clock cpu --threads 1` counts processor time in place of wall-clock time: fairer on a machine that others use.
@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-VOCAB_SIZE, LONGEST, BATCH, NUM_WINDOWS, FIRST_WORD = 30_000, 384, 16, 512, 5
+VOCAB_SIZE, LONGEST, BATCH, NUM_WINDOWS, FIRST_WORD = 30_000, 384, 8, 512, 5
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SIDES = ("ours, fp32", "ours, bf16", "peer")
 GOALS = {"ours, fp32": 2.5, "ours, bf16": None}
