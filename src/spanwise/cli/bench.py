@@ -32,6 +32,7 @@ SUITE = {
     "coreference": Benchmark(
         "coreference.py", ("--sizes", "4x256", "--documents", "4", "--rounds", "3"), "prediction of many documents"
     ),
+    "qa": Benchmark("qa_prediction.py", ("--rounds", "3"), "question answering prediction, 12 layers x 768"),
     "step-4x512": Benchmark("training_step.py", ("--size", "4x512", "--rounds", "3"), "4 layers x 512"),
     "step-12x768": Benchmark("training_step.py", ("--size", "12x768", "--rounds", "3"), "12 layers x 768"),
 }
@@ -40,14 +41,14 @@ SUITE = {
 def bench(*, only: list[str] | None = None, minutes: float = MINUTES, json: bool = False) -> int:
     """Measure this machine: each row beside a named peer in the same run, where the peer is installed.
 
-    The peers are transformers (masking, collator, training steps, coreference) and datasets (prepare): pip install them
-    to compare. Nothing else should run meanwhile. What the rows mean stands in benchmarks/README.md.
+    The peers are transformers (masking, collator, steps, coreference, qa) and datasets (prepare): pip install them to
+    compare. Nothing else should run meanwhile. What the rows mean stands in benchmarks/README.md.
 
     Parameters
     ----------
     only
         Run this benchmark alone; may be repeated: startup, masking, collator, sbo-head, step, prepare, coreference,
-        step-4x512, step-12x768.
+        qa, step-4x512, step-12x768.
     minutes
         The most that all of it may take; what did not fit is named.
     json
