@@ -7,6 +7,7 @@ Letters: S sequences of a pack, N of them with a label, D hidden size.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +18,8 @@ from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.pretraining.formats import NO_LABEL
-from spanwise.pretraining.packs import Pack
+from spanwise.pretraining.objectives.base import checked_weight
+from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,3 +62,25 @@ class PairScorer(nn.Module):
         losses_N = F.cross_entropy(scores_N2, targets.labels, reduction="none")
         num_correct = (scores_N2.argmax(dim=1) == targets.labels).sum()
         return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
+
+
+class PairObjective:
+    """What an objective about two segments does; a part adds its name, its needs and its weight."""
+
+    name: ClassVar[str]
+    weight: float
+
+    def __post_init__(self) -> None:
+        checked_weight(self.name, self.weight)
+
+    def targets(self, pack: Pack, spans: Spans | None = None, hidden: Hidden | None = None) -> PairTargets:
+        """Return the labels of a pack's sequences that have one."""
+        return pair_targets(pack)
+
+    def targets_per_token(self, length: float) -> float:
+        """At most one target a sequence of `length` tokens."""
+        return 1.0 / length
+
+    def build(self, encoder: Encoder) -> PairScorer:
+        """Return the classifier over the encoder's pooler. Raises: ConfigError where it has none."""
+        return PairScorer(encoder, self.name)
