@@ -192,6 +192,8 @@ def run_sides(folder: Path, data: Path, tokenizer: Path, rounds: int, threads: i
                 answer = json.loads(process.stdout.readline())
                 if index >= 0:
                     rates[side].append(sum(answer["lengths"]) / answer["seconds"])
+            if index >= 0:
+                print({side: round(found[-1]) for side, found in rates.items()}, file=sys.stderr, flush=True)
             logits = {side: np.load(folder / f"{k}.npy") for k, side in enumerate(SIDES)}
             for side in agreement:
                 agreement[side].append(compare(side, logits[side], logits["peer"], answer["lengths"]))

@@ -1,6 +1,8 @@
-"""The paper's values."""
+"""The papers' values."""
 
-from spanwise.tasks.qa.recipe import question_answering
+import pytest
+
+from spanwise.tasks.qa.recipe import RECIPES, question_answering
 
 
 def test_the_recipe_is_the_papers():
@@ -9,3 +11,31 @@ def test_the_recipe_is_the_papers():
     assert (training.learning_rate, training.num_epochs, training.warmup_steps) == (2e-5, 4, 0.1)
     assert (training.schedule, training.weight_decay, recipe.batch_size) == ("linear", 0.01, 32)
     assert (task.doc_stride, task.max_question_tokens, task.max_answer_tokens, task.num_best) == (128, 64, 30, 20)
+    assert (task.gold, task.spans, task.answerability) == ("first", "independent", "null_score")
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "batch", "epochs", "decay", "spans", "answerability"),
+    [
+        ("mrqa", 2e-5, 32, 4, 1.0, "independent", "null_score"),
+        ("korquad", 2e-5, 32, 4, 1.0, "independent", "null_score"),
+        ("roberta", 1.5e-5, 48, 2, 1.0, "independent", "classifier"),
+        ("albert", 5e-5, 48, 2, 1.0, "independent", "null_score"),
+        ("electra", 1e-4, 32, 2, 0.8, "joint", "classifier"),
+        ("electra-large", 5e-5, 32, 2, 0.9, "joint", "classifier"),
+    ],
+)
+def test_each_family_has_its_own_way(name, rate, batch, epochs, decay, spans, answerability):
+    recipe = RECIPES[name]()
+    training, task = recipe.training, recipe.task
+    assert (training.learning_rate, recipe.batch_size, training.num_epochs, training.layer_decay) == (
+        rate, batch, epochs, decay,
+    )  # fmt: skip
+    assert (task.spans, task.answerability) == (spans, answerability)
+
+
+def test_what_only_some_recipes_say():
+    assert RECIPES["korquad"]().task.metric == "korquad"
+    assert RECIPES["roberta"]().training.warmup_steps == 0.06
+    assert RECIPES["albert"]().task.max_length == 384
+    assert RECIPES["electra"]().task.answerable_weight == 0.5

@@ -7,6 +7,7 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
+from spanwise.tasks.qa.data import Answer, Question
 from spanwise.tasks.qa.decode import Predictions, SpanAnswer
 from spanwise.tasks.qa.task import QuestionAnswering
 
@@ -84,3 +85,58 @@ def test_decoding_takes_the_tasks_own_limits(tokenizer, squad11):
 def test_sizes_below_one_are_refused(name):
     with pytest.raises(ConfigError, match=name):
         QuestionAnswering(**{name: 0})
+
+
+def test_the_description_says_what_the_vocabulary_cannot_reach(tokenizer, squad11):
+    cut = dataclasses.replace(
+        squad11, questions=(dataclasses.replace(squad11.questions[0], answers=(Answer("94 k", 1),)),)
+    )
+    cut = dataclasses.replace(cut, contexts=("494 km", *squad11.contexts[1:]))
+    task = QuestionAnswering()
+    features = task.featurize(cut, tokenizer, CONFIG, training=True)
+    assert features.reach.num_answerable == 1
+    said = [line for line in task.describe(cut, features) if "exact match cannot pass" in line]
+    assert len(said) == 1 and task.describe_dev(cut, features) == [f"{cut.source}: {said[0]}"]
+
+
+def test_the_card_says_how_no_answer_is_told_and_whether_probabilities_are_calibrated():
+    plain = QuestionAnswering().facts()
+    assert len(plain) == 1 and "every question gets an answer" in plain[0] and "chosen apart" in plain[0]
+    electra = QuestionAnswering(spans="joint", answerability="classifier", null_threshold=-2.75, temperature=1.5)
+    assert "given its start" in electra.facts()[0] and "classifier's log-odds above -2.75" in electra.facts()[0]
+    assert "divided by 1.5" in electra.facts()[1]
+    assert "null odds above 0.5" in QuestionAnswering(null_threshold=0.5).facts()[0]
+
+
+def test_a_temperature_is_fitted_on_dev_data_and_told_with_the_scores(squad11):
+    questions, nbest = [], {}
+    draw = np.random.default_rng(0)
+    for number in range(400):
+        gap = draw.gamma(2.0, 2.0)
+        right = draw.random() < 1 / (1 + np.exp(-gap / 3.0))  # as often as a temperature of three says
+        texts = ("April", "May") if right else ("May", "April")
+        id = str(number)
+        questions.append(Question(id, "When?", 0, (Answer("April", -1),)))
+        nbest[id] = tuple(SpanAnswer(text, 0, 1, -k * gap, 0.5) for k, text in enumerate(texts))
+    data = dataclasses.replace(squad11, questions=tuple(questions))
+    found = Predictions(nbest=nbest, null_odds=dict.fromkeys(nbest, 0.0))
+    before = QuestionAnswering().score(data, found)["calibration"]
+    task = QuestionAnswering().tune(data, found)
+    after = task.score(data, found)["calibration"]
+    assert task.temperature == pytest.approx(3.0, rel=0.35) and task.null_threshold is None
+    assert before["temperature"] is None and after["temperature"] == task.temperature
+    assert after["error"] < before["error"]
+    assert any("expected calibration error" in note for note in task.score_table(task.score(data, found)).notes)
+    told = task.told(nbest["0"], 0.0)
+    assert [one.text for one in told] == [one.text for one in nbest["0"]]
+    assert sum(one.probability for one in told) == pytest.approx(1.0)
+
+
+def test_no_answer_stands_in_its_place_among_the_answers():
+    answers = (SpanAnswer("Han", 0, 3, 4.0, 0.5), SpanAnswer("Seoul", 4, 9, 1.0, 0.5))
+    task = QuestionAnswering(null_threshold=0.5)
+    for odds, place in ((2.0, 0), (0.4, 1), (-9.0, 2)):
+        told = task.told(answers, odds)
+        assert [one.text for one in told].index("") == place and len(told) == 3
+        assert [one.probability for one in told] == sorted((one.probability for one in told), reverse=True)
+    assert [one.text for one in QuestionAnswering().told(answers, 2.0)] == ["Han", "Seoul"]
