@@ -1,6 +1,7 @@
 """Models side by side: the same figures as in turn, parts of a user's own file, and nothing left running."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,14 +40,19 @@ def mine():
 """
 
 
-def test_two_processes_find_the_parts_of_a_users_file_and_give_the_figures_of_one(tiny_store, tmp_path):
+def test_a_process_finds_the_parts_of_a_users_file_and_gives_the_figures_of_this_one(tiny_store, tmp_path):
     (tmp_path / "my_study.py").write_text(OWN.format(toy=str(Path(__file__).parent)))
     study = find_study(f"{tmp_path / 'my_study.py'}:mine")
     data = {"data": tiny_store.path, "valid": tiny_store.path, "seeds": 1}
     plan = plan_study(study, out=tmp_path / "plan", **data)
     assert own_modules(plan) == {"my_study": str(tmp_path / "my_study.py")}
     in_turn = run_study(study, out=tmp_path / "one", **data).record["figures"]
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    shutil.rmtree(tmp_path / "two" / "mine-0")  # what is done is not done again: one model is left, for one process
+    (tmp_path / "two" / "measures" / "masked-tokens" / "mine-0.json").unlink()
+    kept = (tmp_path / "two" / "usual-0" / "metrics.jsonl").stat().st_mtime_ns
     beside = run_study(study, out=tmp_path / "two", jobs=2, **data).record["figures"]
+    assert (tmp_path / "two" / "usual-0" / "metrics.jsonl").stat().st_mtime_ns == kept
     assert [figure["arms"] for figure in beside] == [figure["arms"] for figure in in_turn]
 
 

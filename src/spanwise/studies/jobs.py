@@ -24,18 +24,18 @@ from spanwise.errors import InterruptedAndSaved, SpanwiseError
 from spanwise.recipes.catalogue import load_file
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.plan import StudyPlan, Unit
-from spanwise.studies.units import work_on
+from spanwise.studies.units import is_done, work_on
 
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 AGAIN = "the same command goes on"
 
 
 def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit], None]) -> None:
-    """Work on all models, `jobs` at a time; `after` is called here whenever one is done.
+    """Work on all models that are not done, `jobs` at a time; `after` is called here whenever one is.
 
     Raises: what went wrong in a process, once the others have stopped and saved.
     """
-    waiting = list(plan.units)
+    waiting = [unit for unit in plan.units if not is_done(plan, unit)]
     spawn = multiprocessing.get_context("spawn")
     sent = pickle.dumps(plan), own_modules(plan)
     workers: dict[Connection, BaseProcess] = {}

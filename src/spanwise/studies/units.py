@@ -46,6 +46,13 @@ def work_on(
             measure(plan, unit, probe, log, resume_command)
 
 
+def is_done(plan: StudyPlan, unit: Unit) -> bool:
+    """Whether nothing is left to do for a model."""
+    if not unit.is_control and has_diverged(plan, unit):
+        return True
+    return all(plan.folder.measured(probe.name, unit.name).exists() for probe in plan.study.found_probes)
+
+
 def needs_training(plan: StudyPlan, unit: Unit) -> bool:
     """Whether a run has neither ended nor diverged."""
     return plan.folder.run(unit.of, unit.seed).state != "finished" and not has_diverged(plan, unit)
