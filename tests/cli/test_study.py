@@ -64,7 +64,8 @@ def test_two_processes_train_together_and_one_measures(study, tiny_store, tmp_pa
         out = ["--out", str(tmp_path / name)]
         done = subprocess.run([*command, *out, *more], capture_output=True, text=True, env=alone)
         assert done.returncode == 0, done.stderr
-        both.append([figure["arms"]["sbo"]["mean"] for figure in json.loads(done.stdout)["figures"]])
+        figures = {figure["key"]: figure["arms"]["sbo"]["mean"] for figure in json.loads(done.stdout)["figures"]}
+        both.append([figures[key] for key in ("span_mlm_loss", "span_sbo_loss", "piece_mlm_loss")])
     assert both[0] == pytest.approx(both[1], rel=1e-4)
 
 
