@@ -128,11 +128,13 @@ def _work(plan: bytes, modules: Mapping[str, str], theirs: Connection) -> None:
     with contextlib.suppress(EOFError):  # nobody asks for more
         while True:
             unit: Unit = theirs.recv()
+            answer: SpanwiseError | None = None
             try:
                 work_on(study, unit, stream=None)
-                theirs.send(None)
             except SpanwiseError as error:
-                theirs.send(type(error)(str(error)))
+                answer = type(error)(str(error))
+            with contextlib.suppress(BrokenPipeError):  # nobody is there to hear it
+                theirs.send(answer)
 
 
 def _stop_without_parent() -> None:
