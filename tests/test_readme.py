@@ -59,9 +59,11 @@ def person(tmp_path, monkeypatch, request) -> Path:
     (tmp_path / "my-text").mkdir()
     (tmp_path / "held-out").mkdir()
     with open_bundle() as bundle:
-        documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(5), strict=False)]
+        documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(7), strict=False)]
     (tmp_path / "my-text" / "wiki.txt").write_text("\n\n".join(documents[:4]))
-    (tmp_path / "held-out" / "wiki.txt").write_text(documents[4])
+    (tmp_path / "held-out" / "wiki.txt").write_text(
+        "\n\n".join(documents[4:])
+    )  # partners of a pair need other documents
     context = "Denver won the game in February 2016."
     for name in ("train", "dev"):
         qas = [{"id": name, "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}]}]
