@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from toy import toy_recipe
+from toy_studies import toy_recipe
 
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.system import build_model

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy import toy_study
+from toy_studies import toy_study
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.lock import try_lock
@@ -24,7 +24,7 @@ OWN = """
 from dataclasses import dataclass, replace
 import sys
 sys.path.insert(0, {toy!r})
-from toy import toy_recipe
+from toy_studies import toy_recipe
 from spanwise.pretraining.masking import GeometricSpans
 from spanwise.studies import Study
 from spanwise.studies.probes import MaskedTokens

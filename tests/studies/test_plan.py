@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from toy import TOKENS, toy_recipe, toy_study
+from toy_studies import TOKENS, toy_recipe, toy_study
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.masking import TaggedPhrases

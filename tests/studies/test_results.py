@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from toy import toy_study
+from toy_studies import toy_study
 
 from spanwise.studies.plan import Unit, plan_study
 from spanwise.studies.probes import MaskedTokens

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from toy import toy_recipe, toy_study
+from toy_studies import toy_recipe, toy_study
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
@@ -93,7 +93,7 @@ def test_another_study_over_an_old_folder_is_refused_saying_what_differs(
 KILLED = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from toy import toy_study
+from toy_studies import toy_study
 from spanwise.studies import run_study
 store, probes, out = sys.argv[2:5]
 run_study(toy_study(), data=store, valid=store, probe_data=probes, out=out, seeds=2)

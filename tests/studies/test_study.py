@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from toy import toy_recipe, toy_study
+from toy_studies import toy_recipe, toy_study
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.objectives import MaskedLM

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from toy import toy_study
+from toy_studies import toy_study
 
 from spanwise.errors import NumericsError
 from spanwise.studies.plan import Unit, plan_study

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from toy import toy_recipe
+from toy_studies import toy_recipe
 
 from spanwise.pretraining.objectives import MaskedLM
 from spanwise.studies.probes import MaskedTokens
