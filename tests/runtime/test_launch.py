@@ -49,6 +49,12 @@ def test_the_status_is_the_leaders_or_of_the_one_that_failed_first(capfd):
     assert launch([sys.executable, "-c", killed], 2, 1) == 128 + 9
 
 
+def test_the_cause_is_told_even_where_its_loss_was_noticed_first(capfd):
+    leader_first = "import os, sys, time; r = int(os.environ['RANK']); time.sleep(r / 2); r and sys.stderr.write('why')"
+    assert launch([sys.executable, "-c", leader_first + "; sys.exit([6, 9][r])"], 2, 1) == 9
+    assert "process 1 of 2: why" in capfd.readouterr().err
+
+
 def test_a_signal_to_the_launcher_reaches_every_process_once(tmp_path):
     launcher = start(tmp_path)
     launcher.send_signal(signal.SIGINT)

@@ -50,7 +50,10 @@ def launch(command: Sequence[str], num_processes: int, num_threads: int) -> int:
         finally:
             _end(processes, 0.0)
         statuses = [process.returncode for process in processes]
-        if first not in (None, 0) and statuses[0] in (0, PeerLostError.exit_status, -signal.SIGTERM):
+        excused = (0, PeerLostError.exit_status, -signal.SIGTERM)
+        if first is not None and statuses[first] in excused:  # the cause and who noticed it ended in one glance
+            first = next((place for place, status in enumerate(statuses) if status not in excused), first)
+        if first not in (None, 0) and statuses[0] in excused:
             said[first - 1].seek(0)
             sys.stderr.write(f"process {first} of {num_processes}: " + said[first - 1].read().decode(errors="replace"))
             return _status(statuses[first])
