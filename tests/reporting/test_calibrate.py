@@ -1,5 +1,7 @@
 """A recipe is tried on a store before hours are spent on it."""
 
+from dataclasses import replace
+
 import pytest
 
 from spanwise.config import override
@@ -44,6 +46,17 @@ def test_a_budget_counts_the_first_slow_step_once():
 
     assert predicted["steps"] == 90 and predicted["seconds"] == 100.0
     assert predicted["length"] == "budget=100"
+
+
+@pytest.mark.parametrize("pack_seconds", [0.1 + i / 7_919 for i in range(50)])
+def test_the_seconds_of_a_budget_are_the_budget_to_the_last_bit(pack_seconds):
+    recipe = override(find("spanbert-tiny"), ["training.max_tokens=null", "training.budget=120"])
+    assert replace(MEASURED, pack_seconds=pack_seconds).predict(recipe)["seconds"] == 120.0
+
+
+def test_a_budget_too_short_for_one_step_is_told_as_one_step():
+    predicted = MEASURED.predict(override(find("spanbert-tiny"), ["training.max_tokens=null", "training.budget=5"]))
+    assert (predicted["steps"], predicted["seconds"]) == (1, 11.0)
 
 
 def test_a_store_is_tried_with_the_runs_own_packs(tiny_store):

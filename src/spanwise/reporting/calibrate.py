@@ -58,15 +58,17 @@ class Calibration:
         steps_per_epoch = self.packs_per_epoch / self.packs_per_step
         name, value = recipe.training.length
         if name == "budget":
-            steps = max(1.0, (value - self.first_seconds) / self.step_seconds)
+            seconds = max(value, self.first_seconds + self.step_seconds)  # one step is always done
+            steps = (seconds - self.first_seconds) / self.step_seconds
         else:
             steps = {"max_steps": value, "max_tokens": value / tokens_per_step}.get(name, value * steps_per_epoch)
+            seconds = self.first_seconds + steps * self.step_seconds
         return {
             "length": f"{name}={value:g}",
             "steps": round(steps),
             "tokens": round(steps * tokens_per_step),
             "epochs": steps / steps_per_epoch,
-            "seconds": self.first_seconds + steps * self.step_seconds,
+            "seconds": seconds,
             "memory": self.peak_bytes,
         }
 
