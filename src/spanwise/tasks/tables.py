@@ -46,9 +46,9 @@ def read_table(
 ) -> Table:
     """Read a file with one example a row.
 
-    header: whether the first line names the columns; None: it does where it holds one of the names in `known`. Columns
-    of a file without header are called "0", "1", ... With `errors="repair"` rows of a wrong number of columns are left
-    out and counted.
+    header: whether the first line names the columns; None: it does where it holds one of the names in `known`, in any
+    capitals. Columns of a file without header are called "0", "1", ... With `errors="repair"` rows of a wrong number of
+    columns are left out and counted.
 
     Raises: DataError naming file and line.
     """
@@ -65,7 +65,7 @@ def read_table(
         raise DataError(f"{source}: the file is empty.")
     found = _tab_rows(lines) if "\t" in first or "," not in first else _comma_rows(text, source)
     if header is None:
-        header = bool(set(known) & set(found[0][1]))
+        header = bool({name.casefold() for name in known} & {cell.casefold() for cell in found[0][1]})
     names = tuple(found[0][1]) if header else ()
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)

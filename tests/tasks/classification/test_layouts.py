@@ -62,3 +62,19 @@ def test_the_first_line_of_a_file_without_known_columns_is_shown(tmp_path):
     path.write_text("Satz\tUrteil\nEs regnet.\tja\n")
     with pytest.raises(DataError, match=r"it has 0, 1 \(first line: Satz \| Urteil\)\. Name them in finetune"):
         find_layout(read_table(path), GENERAL, with_label=True)
+
+
+@pytest.mark.parametrize("header", ["Premise\tHypothesis\tLabel", "PREMISE\thypothesis\tlabel"])
+def test_columns_are_known_in_any_capitals(tmp_path, header):
+    path = tmp_path / "a.tsv"
+    path.write_text(f"{header}\nEs regnet.\tEs ist nass.\tja\n")
+
+    for layouts in (GENERAL, DATA_SETS["mnli"].layouts):
+        file = read_table(path, known=header_names(layouts))
+        layout = find_layout(file, layouts, with_label=True)
+        assert [layout.text, layout.pair, layout.label] == header.split("\t") and len(file.rows) == 1
+
+
+def test_of_two_columns_that_differ_in_capitals_the_layouts_own_is_read():
+    found = find_layout(table("Text", "text", "label"), GENERAL, with_label=True)
+    assert found.text == "text"

@@ -7,7 +7,7 @@ KorSTS (Ham et al. 2020), KLUE (Park et al. 2021), KoBEST (Jang et al. 2022). Wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from spanwise.errors import ConfigError, DataError
@@ -40,6 +40,16 @@ class Layout:
         wanted = [self.text, self.pair] + ([self.label] if with_label else [])
         return all(name is None or name.split(".")[0] in first for name in wanted)
 
+    def as_spelled_in(self, table: Table) -> Layout:
+        """This layout in the capitals of the file's own header."""
+        spelled = {name.casefold(): name for name in table.columns}
+
+        def own(name: str) -> str:
+            return name if name in table.columns else spelled.get(name.casefold(), name)
+
+        pair = None if self.pair is None else own(self.pair)
+        return replace(self, text=own(self.text), pair=pair, label=own(self.label))
+
 
 @dataclass(frozen=True)
 class DataSet:
@@ -59,7 +69,6 @@ _STS = (Layout("sentence1", "sentence2", "score"), Layout("5", "6", "4", num_col
 _NLI = (
     Layout("sentence1", "sentence2", "gold_label"),
     Layout("premise", "hypothesis", "gold_label"),
-    Layout("Premise", "Hypothesis", "Label"),
     Layout("premise", "hypothesis", "label"),
 )
 DATA_SETS = {
@@ -130,8 +139,11 @@ def header_names(layouts: Sequence[Layout]) -> tuple[str, ...]:
 
 
 def find_layout(table: Table, layouts: Sequence[Layout], *, with_label: bool) -> Layout:
-    """The first layout that the file has. Raises: DataError naming its columns."""
-    for layout in layouts:
+    """The first layout that the file has, else the first that it has with other capitals ("Premise", "LABEL").
+
+    Raises: DataError naming its columns.
+    """
+    for layout in (*layouts, *(layout.as_spelled_in(table) for layout in layouts)):
         if layout.fits(table, with_label=with_label):
             return layout
     if not table.rows:
