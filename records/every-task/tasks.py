@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 QA = ("task.max_length=256", "task.doc_stride=128")
+COREF = ("training.learning_rate=3e-4", "training.head_learning_rate=1e-3")  # at 1e-3 for all, given weights are lost
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ ROWS = (
         "coref/ontogum/dev.conll.xz",
         "conll_f1",
         "small",
+        COREF,
         steps=200,
     ),
     Row(
@@ -98,6 +100,7 @@ ROWS = (
         "coref/litbank/dev.conll.xz",
         "conll_f1",
         "small",
+        COREF,
         steps=160,
     ),
     Row("NSMC", "classification", "ko/nsmc/train.tsv.xz", "ko/nsmc/dev.tsv.xz", "accuracy", "nsmc", language="ko"),
