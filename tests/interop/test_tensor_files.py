@@ -1,4 +1,5 @@
 import json
+import os
 import pickle
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 from safetensors.torch import save_file
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.tensor_files import read_safetensors, read_weights
+from spanwise.interop.tensor_files import read_safetensors, read_weights, write_safetensors
 
 
 class RunsCode:
@@ -86,3 +87,14 @@ def test_weights_of_another_library_are_named_with_the_way_out(tmp_path, name):
     (tmp_path / name).write_bytes(b"weights")
     with pytest.raises(CheckpointError, match=rf"{name} is not read here: save the model as model\.safetensors"):
         read_weights(tmp_path)
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o002, 0o664), (0o077, 0o600)])
+def test_others_may_read_weights_as_the_umask_says(tmp_path, umask, mode):
+    before = os.umask(umask)
+    try:
+        write_safetensors({"a": torch.ones(2)}, tmp_path / "model.safetensors")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "model.safetensors").stat().st_mode & 0o777 == mode
+    assert read_safetensors(tmp_path / "model.safetensors")["a"].tolist() == [1, 1]

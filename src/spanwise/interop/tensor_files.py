@@ -92,8 +92,14 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def write_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Write contiguous CPU tensors; `{"format": "pt"}` is what Hugging Face's reader asks for."""
+    """Write contiguous CPU tensors; `{"format": "pt"}` is what Hugging Face's reader asks for.
+
+    safetensors makes files that nobody else may read (0600); here the umask decides, as for every other file.
+    """
+    path.touch()
+    mode = path.stat().st_mode
     save_file(dict(tensors), path, metadata={"format": "pt"})
+    path.chmod(mode)
 
 
 def sha256_of(path: Path) -> str:

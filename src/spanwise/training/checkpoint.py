@@ -18,11 +18,12 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
+from spanwise.interop.tensor_files import write_safetensors
 from spanwise.runtime.files import atomic_folder, remove_folder, require_free_space, verify_folder
 from spanwise.training.optim import Optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS
@@ -68,7 +69,7 @@ def save_checkpoint(
     with atomic_folder(target, existing="replace") as temporary:
         save_model(temporary)
         (temporary / TRAINING_FOLDER).mkdir(exist_ok=True)
-        save_file(tensors, temporary / TRAINING_FOLDER / TENSORS_NAME)
+        write_safetensors(tensors, temporary / TRAINING_FOLDER / TENSORS_NAME)
         text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1, allow_nan=False)
         (temporary / TRAINING_FOLDER / STATE_NAME).write_text(text + "\n", encoding="utf-8")
     for _, old in step_folders(folder)[keep:]:
