@@ -53,7 +53,7 @@ def test_a_full_cache_forgets_and_stays_right(tokenizer, monkeypatch):
     for number in range(50):
         texts = [f"Denver {number}x is the capital{number} of", "Colorado"]
         assert np.array_equal(encoder.encode_flat(texts)[0], tokenizer.encode_flat(texts)[0])
-        assert len(encoder._numbers) <= 20
+        assert len(encoder._words) <= 20
 
 
 def test_a_tokenizer_that_looks_past_words_gets_whole_texts(tokenizer):

@@ -1,4 +1,4 @@
-"""Encoding a corpus: each word is tokenized once, then looked up. Exact, and twice as fast.
+"""Encoding a corpus: each word is tokenized once, then looked up. Exact, and several times as fast.
 
 A tokenizer of BERT's type never looks past a space or an ASCII punctuation mark, so the ids of a text are those of the
 pieces between them, end to end. Where a tokenizer does look further (byte-level BPE, unigram), texts go to it whole.
@@ -8,26 +8,25 @@ Letters: k texts, n tokens.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from itertools import chain, repeat
 
 import numpy as np
 
 from spanwise.data.gather import gather_ranges
+from spanwise.data.word_table import WordTable
 from spanwise.text.tokenizers import Tokenizer
 
-_WORDS = re.compile(r"[^ !-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]").findall
-_SLASH = "\u0338"  # the one mark that Unicode NFC joins to an ASCII sign before it, `=` to U+2260
+_SLASH = "\u0338".encode()  # the one mark that Unicode NFC joins to an ASCII sign before it, `=` to U+2260
 _MARKS = "|~^`"  # ASCII signs that may part new words; the first that the vocabulary has is taken
 _WORDS_A_TEXT = 256
 LARGEST_CACHE_WORDS = 1 << 18
-LARGEST_CACHE_CHARACTERS = 1 << 23
+LARGEST_CACHE_BYTES = 1 << 23
 
 
 class CachedEncoder:
     """As `Tokenizer.encode_flat`, with a bounded memory of words. Not for use by two threads at once."""
 
+    _words: WordTable
     _ids: np.ndarray  # of all words, end to end
     _starts: np.ndarray  # of each word in _ids
     _lengths: np.ndarray
@@ -39,59 +38,60 @@ class CachedEncoder:
 
     def encode_flat(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """The ids of k texts end to end [n], and their lengths [k] int64. Raises: DataError as `Tokenizer`."""
-        if not self._tokenizer.splits_words or any(_SLASH in text for text in texts):
+        if not self._tokenizer.splits_words:
             return self._tokenizer.encode_flat(texts)
-        if len(self._numbers) > LARGEST_CACHE_WORDS or self._num_characters > LARGEST_CACHE_CHARACTERS:
+        try:
+            encoded = [text.encode() for text in texts]
+        except UnicodeEncodeError:  # half a surrogate pair, which the tokenizer refuses by name
+            return self._tokenizer.encode_flat(texts)
+        content = b"".join(encoded)
+        if _SLASH in content:
+            return self._tokenizer.encode_flat(texts)
+        if len(self._words) > LARGEST_CACHE_WORDS or self._words.num_bytes > LARGEST_CACHE_BYTES:
             self._forget()
-        split = [_WORDS(text) for text in texts]
-        words = list(chain.from_iterable(split))
-        numbers = self._look_up(words)
-        missing = np.flatnonzero(numbers < 0)
-        if len(missing):
-            self._learn(list(dict.fromkeys(words[place] for place in missing)))
-            numbers[missing] = self._look_up([words[place] for place in missing])
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+        numbers, word_ends = self._words.number(np.frombuffer(content, dtype=np.uint8), ends)
+        if len(self._words) > len(self._lengths):
+            try:
+                self._learn(self._words.words(len(self._lengths)))
+            except BaseException:  # Ctrl-C too: words without ids must not stay
+                self._forget()
+                raise
         lengths = self._lengths[numbers]
         ids = gather_ranges(self._ids, self._starts[numbers], lengths)
-        ends = np.concatenate(([0], np.cumsum(lengths)))
-        borders = np.cumsum([0, *map(len, split)])  # in words
-        return ids, np.diff(ends[borders])
-
-    def _look_up(self, words: list[str]) -> np.ndarray:
-        """The number of each word, -1 where it is new."""
-        return np.fromiter(map(self._numbers.get, words, repeat(-1)), dtype=np.int64, count=len(words))
+        borders = np.concatenate(([0], np.cumsum(lengths)))[np.concatenate(([0], word_ends))]  # in tokens
+        return ids, np.diff(borders)
 
     def _learn(self, words: list[str]) -> None:
-        words, ids, lengths = self._encode(words)
+        ids, lengths = self._encode(words)
         starts = len(self._ids) + np.cumsum(lengths) - lengths
-        self._numbers.update(zip(words, range(len(self._numbers), len(self._numbers) + len(words)), strict=True))
-        self._num_characters += sum(map(len, words))
         self._ids = np.concatenate((self._ids, ids))
         self._starts = np.concatenate((self._starts, starts))
         self._lengths = np.concatenate((self._lengths, lengths))
 
-    def _encode(self, words: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """The words (in an order of its own), their ids end to end and their lengths. Hundreds of words make one text,
-        a sign behind each: a text costs as much as several words."""
+    def _encode(self, words: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The words' ids end to end and their lengths. Hundreds of words make one text, a sign behind each: a text
+        costs as much as several words."""
         mark = self._mark
         mark_id = None if mark is None else self._tokenizer.token_to_id(mark)
         if mark is None or mark_id is None:
-            return words, *self._tokenizer.encode_flat(words)
+            return self._tokenizer.encode_flat(words)
         others = [word for word in words if word != mark]
         parts = [others[first : first + _WORDS_A_TEXT] for first in range(0, len(others), _WORDS_A_TEXT)]
         ids, _ = self._tokenizer.encode_flat([mark.join([*part, ""]) for part in parts])
         places = np.flatnonzero(ids == mark_id)
         if len(places) != len(others):
-            return words, *self._tokenizer.encode_flat(words)
+            return self._tokenizer.encode_flat(words)
         lengths = np.diff(places, prepend=-1) - 1
         ids = ids[ids != mark_id]
         if len(others) < len(words):  # the sign itself
-            others.append(mark)
-            ids, lengths = np.append(ids, np.int32(mark_id)), np.append(lengths, 1)
-        return others, ids.astype(np.int32, copy=False), lengths.astype(np.int64, copy=False)
+            where = words.index(mark)
+            ids = np.insert(ids, lengths[:where].sum(), mark_id)
+            lengths = np.insert(lengths, where, 1)
+        return ids.astype(np.int32, copy=False), lengths.astype(np.int64, copy=False)
 
     def _forget(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._num_characters = 0
+        self._words = WordTable()
         self._ids = np.empty(0, dtype=np.int32)
         self._starts = np.empty(0, dtype=np.int64)
         self._lengths = np.empty(0, dtype=np.int64)

@@ -22,7 +22,7 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     than `MAX_SENTENCE_CHARACTERS` is read through a window: the last, maybe unfinished, sentence of a window is
     carried into the next one.
     """
-    return [paragraph[start:end] for start, end in _stripped_ranges(paragraph, language)]
+    return [sentence for piece in _pieces(paragraph, language) if (sentence := piece.strip())]
 
 
 def sentence_ranges(text: str, language: str = "en") -> list[tuple[int, int]]:
@@ -34,13 +34,18 @@ def sentence_ranges(text: str, language: str = "en") -> list[tuple[int, int]]:
     found = []
     begin = 0
     for line in text.splitlines(keepends=True):
-        found += [(begin + start, begin + end) for start, end in _stripped_ranges(line, language)]
-        begin += len(line)
+        for piece in _pieces(line, language):
+            end = begin + len(piece)
+            if piece.strip():
+                found.append((end - len(piece.lstrip()), begin + len(piece.rstrip())))
+            begin = end
     return found
 
 
-def _stripped_ranges(paragraph: str, language: str) -> list[tuple[int, int]]:
-    """Sentences of one paragraph without outer white space; empty ones are left out."""
+def _pieces(paragraph: str, language: str) -> list[str]:
+    """Sentences of one paragraph with the white space around them: joined they are the paragraph."""
+    if len(paragraph) <= MAX_SENTENCE_CHARACTERS:
+        return _segment(paragraph, language)
     pieces: list[str] = []
     start = 0
     while len(paragraph) - start > MAX_SENTENCE_CHARACTERS:
@@ -50,14 +55,7 @@ def _stripped_ranges(paragraph: str, language: str) -> list[tuple[int, int]]:
             found.pop()
         start += sum(map(len, found))
         pieces += found
-    pieces += _segment(paragraph[start:], language)
-    ranges, begin = [], 0
-    for piece in pieces:
-        end = begin + len(piece)
-        if piece.strip():
-            ranges.append((end - len(piece.lstrip()), begin + len(piece.rstrip())))
-        begin = end
-    return ranges
+    return pieces + _segment(paragraph[start:], language)
 
 
 def cut_long(text: str) -> list[str]:
