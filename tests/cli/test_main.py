@@ -11,6 +11,7 @@ import pytest
 from spanwise.cli import main as cli
 from spanwise.cli.main import main
 from spanwise.errors import DataError, InterruptedAndSaved
+from spanwise.tasks.registry import task_names
 
 
 def test_an_unknown_command_is_answered_with_the_nearest_one(capsys):
@@ -40,6 +41,13 @@ def test_every_command_explains_itself_without_torch(name, capsys):
     assert main([*name.split(), "--help"]) == 0
     printed = capsys.readouterr().out
     assert f"spanwise {name}" in printed
+
+
+@pytest.mark.parametrize("name", ["finetune", "evaluate", "predict", "score"])
+def test_the_help_of_a_command_of_tasks_names_them_all(name, capsys):
+    assert main([name, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert all(task in printed for task in task_names())
 
 
 @pytest.mark.parametrize(

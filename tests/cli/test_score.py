@@ -83,3 +83,12 @@ def test_coreference_has_every_metric_with_recall_precision_and_f1(tmp_path, cap
     assert "mean F1 of MUC, B-cubed and CEAF-e 66.67" in capsys.readouterr().out
     assert main([*arguments, "--null-threshold", "1"]) == 2
     assert "no use for --null-threshold" in capsys.readouterr().err
+
+
+def test_columns_that_fine_tuning_was_told_are_told_again(tmp_path, capsys):
+    gold, told = tmp_path / "gold.csv", tmp_path / "told.tsv"
+    gold.write_text("Review,Stars\nfine,5\nbad,1\n")
+    told.write_text("index\tprediction\n0\t5\n1\t5\n")
+    options = ["--set", "task.text=Review", "--set", "task.label=Stars", "--json"]
+    assert main(["score", "classification", "--data", str(gold), "--predictions", str(told), *options]) == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] == 50.0

@@ -313,6 +313,17 @@ def test_a_folder_of_files_is_one_training_set_and_a_changed_file_is_another(pre
         finetune("multiple-choice", **asked, **again)
 
 
+def test_dev_data_is_read_as_what_the_training_file_taught(pretrained_folder, tmp_path):
+    train, dev = tmp_path / "train.tsv", tmp_path / "dev.tsv"
+    train.write_text("text\tlabel\nThe river\t0.5\nThe town\t1.5\n")
+    dev.write_text("text\tlabel\nThe bridge\t1\nThe sea\t2\n")  # alone it would hold labels
+    plan = ["training.max_steps=1"]
+    result = finetune(
+        "classification", model=pretrained_folder, train=train, dev=dev, out=tmp_path / "run", overrides=plan
+    )
+    assert result.task.kind == "regression" and "pearson" in result.scores
+
+
 def test_what_prediction_drops_is_said(pretrained_folder, tmp_path, caplog):
     path = tmp_path / "train.tsv"
     path.write_text("text\tlabel\n" + "km " * 20 + "\tx\nkm\ty\n")

@@ -24,6 +24,12 @@ def test_a_lone_quotation_mark_in_a_tab_file_swallows_nothing(tmp_path):
     assert table.columns == ("sentence", "label") and table.rows[1].where.endswith("line 3")
 
 
+def test_a_tab_file_whose_first_line_is_all_in_quotes_follows_the_rules_of_quotes(tmp_path):
+    text = '"text"\t"label"\r\n"one ""two""\tthree"\t"a"\r\n'
+    table = read_table(write(tmp_path, text), known=["text"])
+    assert [row.values for row in table.rows] == [{"text": 'one "two"\tthree', "label": "a"}]
+
+
 def test_a_comma_file_follows_the_rules_of_quotes(tmp_path):
     text = 'text,label\r\n"one, ""two""\nthree",a\r\nfour,b\r\n'
     table = read_table(write(tmp_path, text, "a.csv"), known=["text"])

@@ -28,7 +28,7 @@ def evaluate(
     Parameters
     ----------
     task
-        The task; a wrong name is answered with those there are.
+        qa, classification, multiple-choice, relation, tagging or coref.
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     data

@@ -40,7 +40,7 @@ def finetune(
     Parameters
     ----------
     task
-        The task; a wrong name is answered with those there are.
+        qa, classification, multiple-choice, relation, tagging or coref.
     model
         Checkpoint folder or hub id.
     train

@@ -15,6 +15,7 @@ def score(
     data: Path,
     predictions: Path,
     recipe: str | None = None,
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     null_odds: Annotated[Path | None, Parameter(name=["--null-odds", "--na-prob-file"])] = None,
     null_threshold: Annotated[float | None, Parameter(name=["--null-threshold", "--na-prob-thresh"])] = None,
     json: bool = False,
@@ -24,7 +25,7 @@ def score(
     Parameters
     ----------
     task
-        The task; a wrong name is answered with those there are.
+        qa, classification, multiple-choice, relation, tagging or coref.
     data
         Labelled data: for qa a SQuAD file, for classification a table of texts, ...
     predictions
@@ -32,6 +33,8 @@ def score(
         answer".
     recipe
         Which of the task's recipes the data belongs to, such as a data set by name. Default: its first.
+    overrides
+        How the data is read, where fine-tuning was told: path=value, for example task.label=stars. May be repeated.
     null_odds
         qa: JSON object of question id to a number that grows with the belief in "no answer"; adds the best thresholds.
     null_threshold
@@ -39,10 +42,11 @@ def score(
     json
         Print one JSON object with the official script's keys, at full precision.
     """
+    from spanwise.config import override
     from spanwise.errors import ConfigError
     from spanwise.tasks.registry import task_recipe
 
-    part = task_recipe(task, recipe).task
+    part = override(task_recipe(task, recipe), overrides or []).task
     given = {"null_odds": null_odds, "null_threshold": null_threshold}
     given = {name: value for name, value in given.items() if value is not None}
     for name in given:

@@ -10,6 +10,7 @@ from spanwise.config.plain_yaml import load_plain
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
 
+_YAML_SIGNS = ("#", "|", ">", "&", "!")  # of comments, blocks, anchors and tags, which one value has no use for
 Changes = dict[str, "str | Changes"]  # values as text by field, and the changes of inner parts
 
 
@@ -111,6 +112,8 @@ def _leaves(hint: Any) -> list[Any]:
 def _parse(text: str, path: str) -> Any:
     if len(text) > 65_536:
         raise ConfigError(f"{path}: a value of {len(text):,} characters is too long to be one.")
+    if text == "-" or text.startswith(_YAML_SIGNS) or (" #" in text and not text.startswith(("'", '"', "["))):
+        return text  # a column "#1 String" is no comment, a separator "|" no block
     try:
         value = load_plain(text)
     except ConfigError:

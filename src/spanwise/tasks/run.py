@@ -105,10 +105,11 @@ def finetune(
         checkpoint = read_folder(model)
         words = open_tokenizer(checkpoint, tokenizer)
         train_data = read_data(task_name, task, train, purpose="train", errors=errors)
-        dev_data = None if dev is None else read_data(task_name, task, dev, purpose="score", errors=errors)
-        if dev_data is not None:
-            task.check_pair(train_data, dev_data)
         task = task.taught_by(train_data)
+        dev_data = None
+        if dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, no entity)
+            dev_data = read_data(task_name, task, dev, purpose="score", errors=errors)
+            task.check_pair(train_data, dev_data)
         if isinstance(task, ChecksEncoder):
             task.check_encoder(checkpoint.config)
         if isinstance(task, NeedsPieces):

@@ -1,8 +1,8 @@
 """Tables of labelled text: TSV, CSV, JSON lines, or a JSON list of objects, read the way their makers wrote them.
 
 A file whose first line has a tab is unquoted: a quotation mark is a character like any other (GLUE, KorSTS and KLUE
-are written so, and a reader of quotes would swallow whole lines at the first lone one). A file with commas follows the
-usual rules of quotes.
+are written so, and a reader of quotes would swallow whole lines at the first lone one). Only where the first line has
+every cell in quotes are they read as quotes. A file with commas follows the usual rules of quotes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,13 @@ def read_table(
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise DataError(f"{source}: the file is empty.")
-    found = _tab_rows(lines) if "\t" in first or "," not in first else _comma_rows(text, source)
+    cells = first.strip("\r").split("\t")
+    if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells):
+        found = _quoted_rows(text, source, delimiter="\t")
+    elif "\t" in first or "," not in first:
+        found = _tab_rows(lines)
+    else:
+        found = _quoted_rows(text, source, delimiter=",")
     if header is None:
         header = bool({name.casefold() for name in known} & {cell.casefold() for cell in found[0][1]})
     names = tuple(found[0][1]) if header else ()
@@ -93,8 +99,8 @@ def _tab_rows(lines: list[str]) -> list[tuple[int, list[str]]]:
     ]
 
 
-def _comma_rows(text: str, source: str) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+def _quoted_rows(text: str, source: str, *, delimiter: str) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     line = 1
     try:
@@ -103,7 +109,8 @@ def _comma_rows(text: str, source: str) -> list[tuple[int, list[str]]]:
                 rows.append((line, cells))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"{source}, line {line}: not CSV ({error}).") from error
+        form = "CSV" if delimiter == "," else "TSV in quotes"
+        raise DataError(f"{source}, line {line}: not {form} ({error}).") from error
     return rows
 
 

@@ -50,6 +50,23 @@ def test_json_lists_and_lines_give_nested_numbers_and_many_labels(tmp_path):
     assert parted.labels == (("x", "y"), ("y",))
 
 
+def test_a_minus_is_a_label_where_no_annotators_disagree(tmp_path):
+    data = read(tmp_path, "text\tlabel\na\t+\nb\t-\n")
+    assert data.labels == ("+", "-") and data.num_dropped == 0
+
+
+def test_an_empty_cell_is_no_label_at_all_where_an_example_may_have_several(tmp_path):
+    data = read(tmp_path, "text\tlabel\na\tx|y\nb\t\n", label_separator="|")
+    assert data.labels == (("x", "y"), ()) and data.num_dropped == 0
+    assert read(tmp_path, "text\tlabel\na\tx\nb\t\n").num_dropped == 1
+
+
+def test_column_names_are_found_whatever_their_case(tmp_path):
+    data = read(tmp_path, "Premise\tHYPOTHESIS\tLabel\na\tb\tno\n")
+    assert (data.texts, data.pairs, data.labels) == (("a",), ("b",), ("no",))
+    assert read(tmp_path, '{"Text": "a", "Label": "x"}\n', name="a.jsonl").labels == ("x",)
+
+
 @pytest.mark.parametrize(
     ("labels", "kind"), [(["1", "0"], "single_label"), (["1.5", "0"], "regression"), (["1.5", "x"], "single_label")]
 )
@@ -70,7 +87,7 @@ def test_ids_that_repeat_give_way_to_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("text\tlabel\na\t-\n", "no row has a label"),
+        ("text\tgold_label\na\t-\n", "no row has a label"),
         ("sentence1\tsentence2\tscore\na\tb\thigh\n", "line 2: column 'score' holds 'high'; a number"),
         ("text\tlabel\na\tx\n\ty\n", "line 3: column 'text' is empty"),
     ],

@@ -195,7 +195,7 @@ def test_files_that_disagree_are_refused(texts, tmp_path, finetuned):
         Classification().taught_by(read("text\tlabel\na\tx\nb\tx\n"))
     with pytest.raises(DataError, match="'y', which is not among"):
         Classification(labels=("x", "w")).taught_by(train)
-    with pytest.raises(DataError, match="holds pairs, and this model was fine-tuned on single texts"):
+    with pytest.raises(DataError, match="holds pairs, and what the model learns from holds single texts"):
         read("text1\ttext2\tlabel\na\tb\tx\n", task=Classification(is_pair=False))
     unknown = tmp_path / "unknown.tsv"
     unknown.write_text("sentence\tlabel\nThe Han is long\t1\nkm km km\t7\n")

@@ -11,7 +11,7 @@ import pytest
 from spanwise.errors import DataError
 from spanwise.tasks.qa.metrics import normalize_answer
 from spanwise.tasks.qa.reader import parse_squad, read_predictions, read_squad
-from spanwise.tasks.qa.score import best_threshold, missing_predictions, score
+from spanwise.tasks.qa.score import best_threshold, missing_predictions, raw_scores, score, threshold_to_keep
 
 CONTEXT = "The River Han flows through Seoul. It is 494 km long, and the Namhan is its longer arm."
 
@@ -144,6 +144,21 @@ def test_scores_and_thresholds_equal_an_independent_writing_on_random_rows():
             expected, threshold = plain_best(raw, guesses, odds, golds)
             assert scores[f"best_{name}"] == pytest.approx(expected)
             assert scores[f"best_{name}_thresh"] == threshold
+
+
+def test_the_threshold_that_is_kept_gives_its_best_score_when_it_is_applied():
+    draws = random.Random(5)
+    for _ in range(200):
+        ids = [f"q{number}" for number in range(draws.randint(1, 8))]
+        data = squad({id: [] if draws.random() < 0.6 else ["River Han"] for id in ids} | {"last": []})
+        told = {id: draws.choice(["River Han", "Han", "Seoul", ""]) for id in [*ids, "last"]}
+        odds = {id: draws.randint(-5, 2) / 2 for id in told}  # many are equal, most below 0
+        answerable = {question.id: bool(question.answers) for question in data.questions}
+        kept = threshold_to_keep(raw_scores(data, told).f1, told, odds, answerable)
+        applied = score(data, told, null_odds=odds, null_threshold=kept)["f1"]
+        places = [min(odds.values()) - 1, *odds.values()]
+        best = max(score(data, told, null_odds=odds, null_threshold=place)["f1"] for place in places)
+        assert applied == pytest.approx(best)
 
 
 def test_all_null_predictions_have_a_threshold_and_no_crash():

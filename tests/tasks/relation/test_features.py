@@ -22,9 +22,9 @@ def tokens_of(data, tokenizer, way, *, max_length=64, **options):
     return tokenizer.tokens(batch.input_ids.numpy()), rows, batch
 
 
-def letters(subject, object, length=26):
+def letters(subject, object, length=26, type="A"):
     text = " ".join(chr(ord("a") + n) for n in range(length))
-    mention = [Mention(2 * a, 2 * b - 1, "A") for a, b in (subject, object)]
+    mention = [Mention(2 * a, 2 * b - 1, type) for a, b in (subject, object)]
     return Pair("1", text, mention[0], mention[1], "x", "here")
 
 
@@ -47,9 +47,25 @@ def test_what_is_farthest_from_both_mentions_goes_first(marked_tokenizer):
     assert shown == "".join(sorted(shown)) and {"e", "g", "q", "s"} <= set(shown)
 
 
+@pytest.mark.parametrize("way", ["text", "text_ner", "ner_text", "typed", "punct"])
+def test_no_two_mentions_of_a_short_text_lose_their_first_word_or_a_mark(marked_tokenizer, way):
+    mentions = [(start, end) for start in range(5) for end in range(start + 1, 6)]
+    pairs = [letters(subject, object, length=5, type="Z") for subject in mentions for object in mentions]
+    signs = {"text": 4, "text_ner": 8, "ner_text": 4, "typed": 4, "punct": 10}[way]  # with separators and types
+    for room in range(signs + 4, signs + 7):
+        names = marker_names(way, pairs)
+        rows = encode_pairs(
+            data_of(*pairs), marked_tokenizer, markers=way, names=names, max_length=room, num_token_types=2
+        )
+        for number, pair in enumerate(pairs):
+            tokens = marked_tokenizer.tokens(rows.assemble(np.array([number])).input_ids.numpy())
+            assert {pair.text[pair.subject.start], pair.text[pair.object.start]} <= set(tokens), (pair, room)
+            assert sum(len(token) > 1 or not "a" <= token <= "e" for token in tokens) == signs + 2, (pair, room)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
-    a=st.integers(0, 24), b=st.integers(1, 5), c=st.integers(0, 24), d=st.integers(1, 5), room=st.integers(12, 40),
+    a=st.integers(0, 24), b=st.integers(1, 5), c=st.integers(0, 24), d=st.integers(1, 5), room=st.integers(14, 40),
     way=st.sampled_from(["ner", "text", "text_ner", "ner_text", "typed", "punct"]),
 )  # fmt: skip
 def test_both_mentions_stay_however_short_the_sequence(marked_tokenizer, a, b, c, d, room, way):

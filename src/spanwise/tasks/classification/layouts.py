@@ -25,6 +25,7 @@ class Layout:
     pair: str | None
     label: str
     num_columns: int | None = None  # the fewest that a file without header has
+    may_disagree: bool = False  # whether "-" stands where annotators did not agree; elsewhere it is a label
 
     @property
     def has_header(self) -> bool:
@@ -41,11 +42,12 @@ class Layout:
         return all(name is None or name.split(".")[0] in first for name in wanted)
 
     def as_spelled_in(self, table: Table) -> Layout:
-        """This layout in the capitals of the file's own header."""
-        spelled = {name.casefold(): name for name in table.columns}
+        """This layout in the capitals of the file's own names."""
+        names = tuple(table.rows[0].values) if table.rows else table.columns
+        spelled = {name.casefold(): name for name in names}
 
         def own(name: str) -> str:
-            return name if name in table.columns else spelled.get(name.casefold(), name)
+            return name if name in names else spelled.get(name.casefold(), name)
 
         pair = None if self.pair is None else own(self.pair)
         return replace(self, text=own(self.text), pair=pair, label=own(self.label))
@@ -67,9 +69,9 @@ _CORRELATION = ("pearson_and_spearman", "pearson", "spearman")
 _SENTENCES = (Layout("sentence1", "sentence2", "label"),)
 _STS = (Layout("sentence1", "sentence2", "score"), Layout("5", "6", "4", num_columns=7))
 _NLI = (
-    Layout("sentence1", "sentence2", "gold_label"),
-    Layout("premise", "hypothesis", "gold_label"),
-    Layout("premise", "hypothesis", "label"),
+    Layout("sentence1", "sentence2", "gold_label", may_disagree=True),
+    Layout("premise", "hypothesis", "gold_label", may_disagree=True),
+    Layout("premise", "hypothesis", "label", may_disagree=True),
 )
 DATA_SETS = {
     "cola": DataSet(
@@ -102,7 +104,7 @@ DATA_SETS = {
     "kobest-sentineg": DataSet("single_label", ("macro_f1", "accuracy"), (Layout("Text", None, "Label"),)),
 }
 GENERAL = tuple(
-    Layout(text, pair, label)
+    Layout(text, pair, label, may_disagree=label == "gold_label" or text == "premise")
     for text, pair in (
         ("sentence1", "sentence2"),
         ("premise", "hypothesis"),
@@ -154,7 +156,8 @@ def find_layout(table: Table, layouts: Sequence[Layout], *, with_label: bool) ->
         named += f" (first line: {' | '.join(map(str, first.values()))[:80]})"
     raise DataError(
         f"{table.source}: which columns hold the texts{' and the label' if with_label else ''} is not known; it has "
-        f"{named}. Name them in finetune: --set task.text=COLUMN --set task.pair=COLUMN --set task.label=COLUMN."
+        f"{named}. Name them in finetune (and in score): --set task.text=COLUMN --set task.pair=COLUMN "
+        "--set task.label=COLUMN."
     )
 
 

@@ -14,7 +14,7 @@ from spanwise.tasks.tables import Row, Table, parsed, read_table, text_of, value
 
 Purpose = Literal["train", "score", "predict"]
 Label = str | float | tuple[str, ...]  # of one label, regression, many labels
-NO_CONSENSUS = ("-", "")  # of NLI files: pairs on which the annotators did not agree
+NO_CONSENSUS = "-"  # of NLI files: pairs on which the annotators did not agree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +57,16 @@ def read_texts(
     with_label = purpose != "predict"
     layout = find_layout(table, layouts, with_label=with_label)
     all_ids = _ids(table)
+    may_be_empty = kind == "multi_label" or (kind is None and label_separator is not None)
+
+    def is_missing(label: Any) -> bool:
+        written = str(label).strip()
+        return (not written and not may_be_empty) or (written == NO_CONSENSUS and layout.may_disagree)
 
     def texts(entry: tuple[str, Row]) -> tuple[str, Row, str, str | None, Any]:
         id, row = entry
         value = value_of(row, layout.label) if with_label else None
-        if with_label and str(value).strip() in NO_CONSENSUS:
+        if with_label and is_missing(value):
             return id, row, "", None, None
         return id, row, text_of(row, layout.text), None if layout.pair is None else text_of(row, layout.pair), value
 

@@ -114,16 +114,19 @@ class Classification:
         )
         if self.is_pair is not None and (data.pairs is not None) is not self.is_pair:
             held, wanted = ("pairs", "single texts")[:: 1 if data.pairs else -1]
-            raise DataError(f"{data.source} holds {held}, and this model was fine-tuned on {wanted}.")
+            raise DataError(f"{data.source} holds {held}, and what the model learns from holds {wanted}.")
         return data
 
     def _layouts(self) -> Sequence[Layout]:
+        usual = find_data_set(self.dataset).layouts if self.dataset else ()
         if self.text is not None:
             numbered = all(name is None or name.isdigit() for name in (self.text, self.pair, self.label))
             columns = [int(name) for name in (self.text, self.pair, self.label) if name and numbered]
             num_columns = max(columns) + 1 if numbered and not self.header else None
-            return [Layout(self.text, self.pair, self.label or "label", num_columns)]
-        layouts = find_data_set(self.dataset).layouts if self.dataset else GENERAL
+            label = self.label or "label"
+            may_disagree = label == "gold_label" or any(layout.may_disagree for layout in usual)
+            return [Layout(self.text, self.pair, label, num_columns, may_disagree)]
+        layouts = usual or GENERAL
         return [layout if self.label is None else dataclasses.replace(layout, label=self.label) for layout in layouts]
 
     def check_pair(self, train: TextData, dev: TextData) -> None:

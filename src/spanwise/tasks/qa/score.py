@@ -7,6 +7,7 @@ Differs: evaluate-v2.0.py stops with an error where a prediction is missing; her
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -119,6 +120,31 @@ def best_threshold(
         if current > best:
             best, threshold = current, null_odds[id]
     return 100.0 * best / max(1, len(scores)), threshold
+
+
+def threshold_to_keep(
+    scores: Mapping[str, float],
+    predictions: Mapping[str, str],
+    null_odds: Mapping[str, float],
+    answerable: Mapping[str, bool],
+) -> float:
+    """The threshold of best mean score once it is applied: below it answers are told.
+
+    Differs: the official search says 0 where telling no answer at all is best, which holds for probabilities but not
+    for odds below 0, and it may stop between equal odds, which no threshold parts.
+    """
+    admitted: dict[float, float] = {}
+    for id, value in scores.items():
+        gain = value if answerable[id] else -float(bool(predictions[id]))
+        admitted[null_odds[id]] = admitted.get(null_odds[id], 0.0) + gain
+    if not admitted:
+        return 0.0
+    current, best, threshold = 0.0, 0.0, math.nextafter(min(admitted), -math.inf)
+    for odds in sorted(admitted):
+        current += admitted[odds]
+        if current > best:
+            best, threshold = current, odds
+    return threshold
 
 
 def _apply_threshold(

@@ -31,7 +31,7 @@ from spanwise.tasks.qa.outputs import WindowScores, window_scores
 from spanwise.tasks.qa.ranking import SpanAnswer
 from spanwise.tasks.qa.reach import measure_reach
 from spanwise.tasks.qa.reader import read_questions
-from spanwise.tasks.qa.score import best_threshold, raw_scores, score
+from spanwise.tasks.qa.score import raw_scores, score, threshold_to_keep
 from spanwise.text.tokenizers import Tokenizer
 
 PAPER_MAX_LENGTH = 512
@@ -178,7 +178,7 @@ class QuestionAnswering:
             best = predictions.best()
             answerable = {question.id: bool(question.answers) for question in data.questions}
             raw = raw_scores(data, best, metric_for(data.version, self.metric))
-            _, threshold = best_threshold(raw.f1, best, predictions.null_odds, answerable)
+            threshold = threshold_to_keep(raw.f1, best, predictions.null_odds, answerable)
         tuned = dataclasses.replace(self, null_threshold=threshold)
         return dataclasses.replace(tuned, temperature=fit_temperature(tuned.reported(data, predictions)))
 

@@ -68,7 +68,9 @@ def encode_pairs(
                 "task.max_length, or let the words farthest from the mentions be dropped (task.on_overflow=truncate)."
             )
         if int(tokens.is_mark.sum()) + 2 > room:
-            raise ConfigError(f"task.max_length {max_length} leaves no room for two mentions and their marks.")
+            raise ConfigError(
+                f"{pair.where}: task.max_length {max_length} leaves no room for two mentions and their marks."
+            )
         kept = np.sort(_order_of_keeping(tokens)[:room])
         writer.add([frame.wrap(tokens.ids[kept])], num_dropped=max(0, overflow))
     return LabelledRows(gold=gold, **writer.arrays())
@@ -94,7 +96,7 @@ def _tokens(items: Sequence[Item], encoded: Mapping[str, np.ndarray], ids: Mappi
     for item, text in zip(items, _with_blanks(items), strict=True):
         part = np.array([ids[item.marker]]) if item.marker else encoded.get(text, np.zeros(0, dtype=np.int32))
         parts.append(part)
-        marks.append(np.full(len(part), bool(item.marker)))
+        marks.append(np.full(len(part), bool(item.marker) or item.is_sign))
         core.append(np.full(len(part), item.is_core))
     return _Tokens(np.concatenate(parts).astype(np.int64), np.concatenate(marks), np.concatenate(core))
 

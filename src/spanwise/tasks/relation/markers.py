@@ -38,11 +38,12 @@ _PLAIN = ("SUBJ_START", "SUBJ_END", "OBJ_START", "OBJ_END")
 @dataclass(frozen=True, slots=True)
 class Item:
     """A part of the sequence: text to encode, or a marker by name (`[SEP]` is the separator). `is_core`: never cut
-    before text that is not."""
+    before text that is not. `is_sign`: text that marks a mention (`punct`), and is never cut, as no marker is."""
 
     text: str = ""
     marker: str = ""
     is_core: bool = False
+    is_sign: bool = False
 
 
 SEPARATOR = Item(marker="[SEP]", is_core=True)
@@ -99,7 +100,7 @@ def _marks(role: str, mention: Mention, way: Markers, names: Sequence[str]) -> t
     if way == "punct":
         outer, inner = ("@", "*") if role == "SUBJ" else ("#", "^")
         kind = f" {inner} {mention.type.lower().replace('_', ' ')} {inner}" if mention.type else ""
-        return [Item(f" {outer}{kind}", is_core=True)], [Item(f" {outer}", is_core=True)]
+        return [Item(f" {outer}{kind}", is_core=True, is_sign=True)], [Item(f" {outer}", is_core=True, is_sign=True)]
     if way in ("text", "text_ner"):
         return [Item(marker=f"{role}_START", is_core=True)], [Item(marker=f"{role}_END", is_core=True)]
     typed = _typed(role, mention, names)
