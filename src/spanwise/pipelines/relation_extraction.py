@@ -8,7 +8,8 @@ from typing import Any
 from spanwise.errors import DataError
 from spanwise.pipelines.base import TaskPipeline
 from spanwise.pipelines.several import InputError, answer_all, checked_text
-from spanwise.tasks.relation.reader import Pair, RelationData, checked_pair, mention_of
+from spanwise.tasks.relation.pairs import Pair, RelationData, checked_pair
+from spanwise.tasks.relation.reader import mention_of
 
 
 class RelationExtractionPipeline(TaskPipeline):

@@ -19,8 +19,8 @@ _HEADERS = {  # columns of a table's first line
 _KEYS = {  # of an object, the most telling first
     "qa": ({"paragraphs"}, {"context", "qas"}),
     "multiple-choice": ({"choices"}, {"endings"}, {"options"}, {"ending0"}, {"choice1", "choice2"}),
+    "relation": ({"token", "subj_start"}, {"subject_entity"}, {"subject", "object"}, {"sentences", "relations"}),
     "coref": ({"sentences", "clusters"},),
-    "relation": ({"token", "subj_start"}, {"subject_entity"}, {"subject", "object"}),
     "tagging": ({"tokens", "tags"}, {"words", "tags"}, {"tokens", "ner_tags"}, {"text", "spans"}, {"text", "entities"}),
     "classification": ({"sentence1", "sentence2"}, {"premise", "hypothesis"}, {"text", "label"}, {"sentence", "label"}),
 }

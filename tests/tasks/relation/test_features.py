@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.relation.features import encode_pairs
 from spanwise.tasks.relation.markers import marker_names
-from spanwise.tasks.relation.reader import Mention, Pair, RelationData
+from spanwise.tasks.relation.pairs import Mention, Pair, RelationData
 
 
 def data_of(*pairs):

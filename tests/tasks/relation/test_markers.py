@@ -4,7 +4,7 @@ import pytest
 
 from spanwise.errors import ConfigError
 from spanwise.tasks.relation.markers import ANY, lay_out, marker_ids, marker_names
-from spanwise.tasks.relation.reader import Mention, Pair
+from spanwise.tasks.relation.pairs import Mention, Pair
 
 TEXT = "Ada was born in London ."
 PAIR = Pair("1", TEXT, Mention(0, 3, "PERSON"), Mention(16, 22, "CITY"), "x", "here")

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.relation.reader import Mention, read_key, read_relations
+from spanwise.tasks.relation.pairs import Mention
+from spanwise.tasks.relation.reader import read_key, read_relations
 
 TACRED = {
     "id": "a",

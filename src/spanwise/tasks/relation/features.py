@@ -10,7 +10,6 @@ Source: FAMILY section 5.3 and trap 7C-9 (the released code cut at the right, ob
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,18 +17,9 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.classification.features import LabelledRows
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.relation.markers import Item, Markers, lay_out, marker_ids
-from spanwise.tasks.relation.reader import RelationData
+from spanwise.tasks.relation.pairs import RelationData
 from spanwise.tasks.sequence_rows import RowWriter
 from spanwise.text.tokenizers import Tokenizer
-
-
-@dataclass(frozen=True)
-class _Tokens:
-    """A sequence before it is cut: ids [n], which of them are marks, and which are core (marks and mentions)."""
-
-    ids: np.ndarray
-    is_mark: np.ndarray
-    is_core: np.ndarray
 
 
 def encode_pairs(
@@ -60,19 +50,22 @@ def encode_pairs(
     encoded = {text: encoding.ids for text, encoding in zip(texts, tokenizer.encode_batch(texts), strict=True)}
     writer = RowWriter(num_token_types)
     for pair, items in zip(data.pairs, laid, strict=True):
-        tokens = _tokens(items, encoded, ids)
-        overflow = len(tokens.ids) - room
-        if overflow > 0 and on_overflow == "error":
-            raise DataError(
-                f"{pair.where}: {len(tokens.ids) + frame.num_specials:,} tokens, and at most {max_length} fit; raise "
-                "task.max_length, or let the words farthest from the mentions be dropped (task.on_overflow=truncate)."
-            )
-        if int(tokens.is_mark.sum()) + 2 > room:
-            raise ConfigError(
-                f"{pair.where}: task.max_length {max_length} leaves no room for two mentions and their marks."
-            )
-        kept = np.sort(_order_of_keeping(tokens)[:room])
-        writer.add([frame.wrap(tokens.ids[kept])], num_dropped=max(0, overflow))
+        parts = _parts(items, encoded, ids)
+        tokens = np.concatenate(parts).astype(np.int64)
+        overflow = len(tokens) - room
+        if overflow > 0:
+            if on_overflow == "error":
+                raise DataError(
+                    f"{pair.where}: {len(tokens) + frame.num_specials:,} tokens, and at most {max_length} fit; raise "
+                    "task.max_length, or let words far from the mentions be dropped (task.on_overflow=truncate)."
+                )
+            kept = _kept(items, parts, room)
+            if kept is None:
+                raise ConfigError(
+                    f"{pair.where}: task.max_length {max_length} leaves no room for two mentions and their marks."
+                )
+            tokens = tokens[kept]
+        writer.add([frame.wrap(tokens)], num_dropped=max(0, overflow))
     return LabelledRows(gold=gold, **writer.arrays())
 
 
@@ -91,24 +84,29 @@ def _with_blanks(items: Sequence[Item]) -> list[str]:
     return texts
 
 
-def _tokens(items: Sequence[Item], encoded: Mapping[str, np.ndarray], ids: Mapping[str, int]) -> _Tokens:
-    parts, marks, core = [], [], []
-    for item, text in zip(items, _with_blanks(items), strict=True):
-        part = np.array([ids[item.marker]]) if item.marker else encoded.get(text, np.zeros(0, dtype=np.int32))
-        parts.append(part)
-        marks.append(np.full(len(part), bool(item.marker) or item.is_sign))
-        core.append(np.full(len(part), item.is_core))
-    return _Tokens(np.concatenate(parts).astype(np.int64), np.concatenate(marks), np.concatenate(core))
+def _parts(items: Sequence[Item], encoded: Mapping[str, np.ndarray], ids: Mapping[str, int]) -> list[np.ndarray]:
+    """The token ids of each item."""
+    nothing = np.zeros(0, dtype=np.int32)
+    return [
+        np.array([ids[item.marker]]) if item.marker else encoded.get(text, nothing)
+        for item, text in zip(items, _with_blanks(items), strict=True)
+    ]
 
 
-def _order_of_keeping(tokens: _Tokens) -> np.ndarray:
-    """Token numbers [n], those to keep first in front: marks, then mentions from their first word on, then other words
-    by their distance from the nearest core token."""
-    places = np.arange(len(tokens.ids))
-    core = np.flatnonzero(tokens.is_core)
+def _kept(items: Sequence[Item], parts: Sequence[np.ndarray], room: int) -> np.ndarray | None:
+    """The numbers [room] of the tokens to keep: marks first, then mentions from their first word on, then other words
+    by their distance from the nearest of both. None where there is no room for the marks and a token of each mention.
+    """
+    lengths = [len(part) for part in parts]
+    is_mark = np.repeat([bool(item.marker) or item.is_sign for item in items], lengths)
+    is_core = np.repeat([item.is_core for item in items], lengths)
+    if int(is_mark.sum()) + 2 > room:
+        return None
+    places = np.arange(len(is_core))
+    core = np.flatnonzero(is_core)
     distance = np.abs(places[:, None] - core[None, :]).min(axis=1) if len(core) else places
-    run = np.cumsum(np.concatenate([[0], np.diff(tokens.is_core.astype(int) + 2 * tokens.is_mark.astype(int)) != 0]))
+    run = np.cumsum(np.concatenate([[0], np.diff(is_core.astype(int) + 2 * is_mark.astype(int)) != 0]))
     first_of_run = np.searchsorted(run, run)
-    rank = np.where(tokens.is_mark, 0, np.where(tokens.is_core, 1, 2))
+    rank = np.where(is_mark, 0, np.where(is_core, 1, 2))
     inner = np.where(rank == 1, places - first_of_run, distance)
-    return np.lexsort((places, inner, rank))
+    return np.sort(np.lexsort((places, inner, rank))[:room])

@@ -27,7 +27,7 @@ from typing import Literal
 
 from spanwise.errors import ConfigError
 from spanwise.tasks.free_pieces import free_piece_ids
-from spanwise.tasks.relation.reader import Mention, Pair
+from spanwise.tasks.relation.pairs import Mention, Pair
 from spanwise.text.tokenizers import Tokenizer
 
 Markers = Literal["ner", "text", "text_ner", "ner_text", "typed", "punct"]

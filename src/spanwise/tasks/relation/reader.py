@@ -1,60 +1,37 @@
-"""Relations between two mentions, from the files of TACRED, SemEval-2010 Task 8, SciERC and ChemProt, KLUE-RE, and
-plain objects with character spans.
-
-A mention is half-open characters of the text. The subject is `subj` of TACRED, e1 of SemEval, [[ ]] of SciERC.
+"""Relations between two mentions, from the files of TACRED, SemEval-2010 Task 8, SciERC and ChemProt, KLUE-RE, FewRel,
+and plain objects with character spans.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.tables import Row, parsed, read_table, text_of
+from spanwise.tasks.relation.documents import (
+    instances_of,
+    is_listed_by_relation,
+    pair_of_instance,
+    pairs_of_sentence,
+    sentences_of,
+)
+from spanwise.tasks.relation.pairs import (
+    Format,
+    Mention,
+    Pair,
+    Purpose,
+    RelationData,
+    checked_pair,
+    label_of,
+    text_of_words,
+)
+from spanwise.tasks.tables import Row, Table, parsed, read_table, text_of
 from spanwise.tasks.text_files import plain_suffix, read_lines
 
-Purpose = Literal["train", "score", "predict"]
-Format = Literal["tacred", "semeval", "marked", "klue", "spans"]
-BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 _SEMEVAL = re.compile(r"(\d+)\t\"?(.*?)\"?\s*")
 _MARKS = (re.compile(r"\[\[ (.+?) \]\]"), re.compile(r"<< (.+?) >>"))
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """Characters `[start, end)` of a text, and the type of what they name; "" where it is not known."""
-
-    start: int
-    end: int
-    type: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """One example: how is the subject related to the object? No label where it was read for prediction."""
-
-    id: str
-    text: str
-    subject: Mention
-    object: Mention
-    label: str
-    where: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelationData:
-    """The examples of one file, in file order."""
-
-    source: str
-    pairs: tuple[Pair, ...]
-    format: Format
-    num_dropped: int = 0  # examples left out under errors="repair"
-
-    def __len__(self) -> int:
-        return len(self.pairs)
 
 
 def read_relations(path: str | Path, *, purpose: Purpose, errors: str = "strict") -> RelationData:
@@ -70,9 +47,7 @@ def read_relations(path: str | Path, *, purpose: Purpose, errors: str = "strict"
     else:
         table = read_table(path, errors=errors)
         found = _format_of(table.rows[0])
-        reader = {"tacred": _tacred, "klue": _klue, "marked": _marked, "spans": _spans}[found]
-        rows = list(enumerate(table.rows))
-        pairs, num_dropped = parsed(rows, lambda entry: reader(entry[1], entry[0], purpose), errors)
+        pairs, num_dropped = _pairs_of(table, found, purpose, errors)
     if not pairs:
         raise DataError(f"{path}: no example in it.")
     seen: set[str] = set()
@@ -81,6 +56,21 @@ def read_relations(path: str | Path, *, purpose: Purpose, errors: str = "strict"
             raise DataError(f"{pair.where}: the id {pair.id!r} stands twice; every example needs its own.")
         seen.add(pair.id)
     return RelationData(source=str(path), pairs=tuple(pairs), format=found, num_dropped=num_dropped)
+
+
+def _pairs_of(table: Table, form: Format, purpose: Purpose, errors: str) -> tuple[list[Pair], int]:
+    """The examples of a table, and how many malformed ones (of documents: sentences) were left out."""
+    rows = list(enumerate(table.rows))
+    if form == "documents":
+        split, num_documents = parsed(rows, lambda entry: list(sentences_of(entry[1], entry[0])), errors)
+        sentences = [sentence for several in split for sentence in several]
+        lists, num_sentences = parsed(sentences, lambda sentence: pairs_of_sentence(sentence, purpose), errors)
+        return [pair for several in lists for pair in several], num_documents + num_sentences
+    if form == "fewrel":
+        instances = [instance for row in table.rows for instance in instances_of(row)]
+        return parsed(instances, lambda instance: pair_of_instance(*instance, purpose), errors)
+    reader = {"tacred": _tacred, "klue": _klue, "marked": _marked, "spans": _spans}[form]
+    return parsed(rows, lambda entry: reader(entry[1], entry[0], purpose), errors)
 
 
 def read_key(path: str | Path) -> RelationData | None:
@@ -104,6 +94,10 @@ def read_key(path: str | Path) -> RelationData | None:
 
 def _format_of(row: Row) -> Format:
     names = row.values
+    if "sentences" in names and ("ner" in names or "relations" in names):
+        return "documents"
+    if is_listed_by_relation(names):
+        return "fewrel"
     if "token" in names or "tokens" in names:
         return "tacred"
     if "subject_entity" in names:
@@ -114,56 +108,26 @@ def _format_of(row: Row) -> Format:
         return "marked"
     raise DataError(
         f"{row.where}: its form is not known; it has {', '.join(names)}. Read are TACRED (token, subj_start, ...), "
-        "KLUE-RE (subject_entity, ...), SciERC (text with [[ ]] and << >>), or objects of text, subject, object, label."
+        "KLUE-RE (subject_entity, ...), SciERC (documents of sentences, ner, relations, or text with [[ ]] and << >>), "
+        "FewRel, or objects of text, subject, object, label."
     )
-
-
-def checked_pair(id: str, text: str, subject: Mention, object: Mention, label: str, where: str) -> Pair:
-    """A pair whose mentions stand in the text. Raises: DataError."""
-    for name, mention in (("subject", subject), ("object", object)):
-        if not 0 <= mention.start < mention.end <= len(text):
-            raise DataError(
-                f"{where}: the {name} {mention.start}:{mention.end} is empty or outside the text of {len(text)} "
-                "characters."
-            )
-        if not text[mention.start : mention.end].strip():
-            raise DataError(f"{where}: the {name} {mention.start}:{mention.end} holds blanks alone.")
-    return Pair(id, text, subject, object, label, where)
-
-
-def _label(values: Mapping[str, Any], names: Sequence[str], purpose: Purpose, where: str) -> str:
-    if purpose == "predict":
-        return ""
-    label = next((values[name] for name in names if name in values), None)
-    if not isinstance(label, str) or not label.strip():
-        raise DataError(f"{where}: {names[0]!r} is {label!r}; the name of a relation was expected.")
-    return label.strip()
 
 
 def _tacred(row: Row, number: int, purpose: Purpose) -> Pair:
     values = row.values
-    tokens: Any = values.get("token", values.get("tokens"))
-    if not isinstance(tokens, list) or not tokens or not all(isinstance(token, str) and token for token in tokens):
-        raise DataError(f"{row.where}: 'token' is no list of words.")
-    words = [str(BRACKETS.get(token.upper(), token)) for token in tokens]
-    starts: list[int] = []
-    text = ""
-    for word in words:
-        starts.append(len(text))
-        text += word + " "
-    text = text[:-1]
+    found = text_of_words(values.get("token", values.get("tokens")), f"{row.where}: 'token'")
     mentions = []
     for name, kind in (("subject", "subj"), ("object", "obj")):
         first: Any = values.get(f"{kind}_start")
         last: Any = values.get(f"{kind}_end")
-        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(words)):
+        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(found.words)):
             raise DataError(
-                f"{row.where}: the {name} is words {first} to {last} of {len(words)}; both count from 0, and the last "
-                "is included."
+                f"{row.where}: the {name} is words {first} to {last} of {len(found.words)}; both count from 0, and the "
+                "last is included."
             )
-        mentions.append(Mention(starts[first], starts[last] + len(words[last]), str(values.get(f"{kind}_type") or "")))
-    label = _label(values, ("relation", "label"), purpose, row.where)
-    return checked_pair(str(values.get("id", number)), text, mentions[0], mentions[1], label, row.where)
+        mentions.append(found.mention(first, last, str(values.get(f"{kind}_type") or "")))
+    label = label_of(values, ("relation", "label"), purpose, row.where)
+    return checked_pair(str(values.get("id", number)), found.text, mentions[0], mentions[1], label, row.where)
 
 
 def _klue(row: Row, number: int, purpose: Purpose) -> Pair:
@@ -176,14 +140,14 @@ def _klue(row: Row, number: int, purpose: Purpose) -> Pair:
         if [type(place) for place in places] != [int, int]:
             raise DataError(f"{row.where}: {name!r} needs 'start_idx' and 'end_idx', got {str(entry)[:60]}.")
         mentions.append(Mention(places[0], places[1] + 1, str(values.get("type") or "")))
-    label = _label(row.values, ("label",), purpose, row.where)
+    label = label_of(row.values, ("label",), purpose, row.where)
     return checked_pair(str(row.values.get("guid", number)), text, mentions[0], mentions[1], label, row.where)
 
 
 def _spans(row: Row, number: int, purpose: Purpose) -> Pair:
     text = text_of(row, "text")
     mentions = [mention_of(row.values.get(name), f"{row.where}: {name!r}") for name in ("subject", "object")]
-    label = _label(row.values, ("label", "relation"), purpose, row.where)
+    label = label_of(row.values, ("label", "relation"), purpose, row.where)
     return checked_pair(str(row.values.get("id", number)), text, mentions[0], mentions[1], label, row.where)
 
 
@@ -218,7 +182,7 @@ def _marked(row: Row, number: int, purpose: Purpose) -> Pair:
         plain += match[1]
         end = match.end()
     plain += text[end:]
-    label = _label(row.values, ("label",), purpose, row.where)
+    label = label_of(row.values, ("label",), purpose, row.where)
     id = str(row.values.get("id", number))
     return checked_pair(id, plain, places[subject.start()], places[object.start()], label, row.where)
 

@@ -28,7 +28,8 @@ from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import encode_pairs
 from spanwise.tasks.relation.markers import Markers, marker_names
-from spanwise.tasks.relation.reader import Purpose, RelationData, read_key, read_relations
+from spanwise.tasks.relation.pairs import Purpose, RelationData
+from spanwise.tasks.relation.reader import read_key, read_relations
 from spanwise.tasks.relation.score import NEGATIVE, OTHER, micro_scores, semeval_scores
 from spanwise.text.tokenizers import Tokenizer
 
