@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.nn.int8.byte_machine import refused_here
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder
@@ -14,6 +15,16 @@ from spanwise.pipelines.mask_model import MaskModel, Question
 def question(n: int, run: tuple[int, int], seed: int = 0) -> Question:
     ids = np.random.default_rng(seed).integers(5, 60, n)
     return Question(ids=ids, blanks=np.arange(*run), run=run)
+
+
+@pytest.mark.parametrize("head", ["mlm", "both"])
+def test_guesses_in_int8_are_near_those_in_float32(spanbert_folder, head):
+    if refused_here():
+        return
+    checkpoint, asked = read_folder(spanbert_folder), [question(12, (4, 8))]
+    (plain,) = MaskModel(checkpoint, head).log_probs(asked)
+    (found,) = MaskModel(checkpoint, head, precision="int8").log_probs(asked, precision="int8")
+    assert 0 < float((found - plain).abs().mean()) < 0.05
 
 
 def test_the_boundary_head_sees_the_two_tokens_around_the_run(spanbert_folder):

@@ -25,6 +25,11 @@ def generate(causal_model_folder):
     return spanwise.pipeline("text-generation", model=causal_model_folder, max_new_tokens=12)
 
 
+def test_a_model_that_writes_is_refused_in_int8(causal_model_folder):
+    with pytest.raises(OptionError, match="'int8' is for models that read"):
+        spanwise.pipeline("text-generation", model=causal_model_folder, precision="int8")
+
+
 @pytest.mark.parametrize("num_new", [1, 12])
 def test_greedy_text_is_that_of_transformers(generate, causal_model_folder, num_new):
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tests.nn.int8.byte_machine import refused_here
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder, write_folder
@@ -33,6 +34,16 @@ def test_states_are_those_of_the_text_alone_whatever_is_packed_with_it(reader, m
     for one, other in zip(reader.read(windows), found, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
     assert list(reader.read([])) == []
+
+
+def test_states_in_int8_are_near_and_do_not_depend_on_the_pack(discriminator_folder, reader):
+    if refused_here():
+        return
+    quick = WindowReader(*open_checkpoint(discriminator_folder, None), None, "int8")
+    windows = [np.arange(10, 10 + length) for length in (1, 22, 5, 9)]
+    for ids, states, plain in zip(windows, quick.read(windows), reader.read(windows), strict=True):
+        assert torch.equal(next(iter(quick.read([ids]))), states)
+        assert 0 < float((states - plain).norm() / plain.norm()) < 0.05
 
 
 def test_windows_cover_a_text_and_are_refused_where_one_must_do(reader):

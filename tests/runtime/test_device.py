@@ -5,7 +5,14 @@ import torch
 
 from spanwise.errors import ConfigError
 from spanwise.runtime import device as device_module
-from spanwise.runtime.device import autocast, choose_device, has_bf16, numerics_fingerprint, resolve_precision
+from spanwise.runtime.device import (
+    autocast,
+    choose_device,
+    has_bf16,
+    has_int8,
+    numerics_fingerprint,
+    resolve_precision,
+)
 
 CPU = torch.device("cpu")
 
@@ -28,6 +35,32 @@ def test_auto_precision_follows_the_processor(monkeypatch):
     assert resolve_precision("auto", CPU) == "fp32"
     with pytest.raises(ConfigError, match="'fp32'"):
         resolve_precision("bf16", CPU)
+
+
+def test_int8_is_for_processors_that_multiply_bytes_and_for_them_alone(monkeypatch):
+    monkeypatch.setattr(device_module, "has_int8", lambda device: device.type == "cpu")
+    monkeypatch.setattr(device_module, "cpu_flags", lambda: frozenset({"avx512_bf16"}))
+    assert resolve_precision("int8", CPU) == "bf16"  # all but the layers' products
+    monkeypatch.setattr(device_module, "cpu_flags", lambda: frozenset({"avx512_vnni"}))
+    assert resolve_precision("int8", CPU) == "fp32"
+    with pytest.raises(ConfigError, match="cuda is no CPU"):
+        resolve_precision("int8", torch.device("cuda"))
+    monkeypatch.undo()
+    has_int8.cache_clear()
+    monkeypatch.setattr(device_module, "cpu_flags", lambda: frozenset({"avx2"}))
+    with pytest.raises(ConfigError, match=r"this processor .* Use 'auto' or 'fp32'"):
+        resolve_precision("int8", CPU)
+    has_int8.cache_clear()
+
+
+def test_int8_runs_on_the_cpu_where_no_device_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device(None, "int8") == CPU and choose_device(None, "bf16").type == "cuda"
+
+
+def test_a_precision_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(ConfigError, match="'int4' is unknown; use 'auto', 'fp32', 'bf16', 'int8'"):
+        resolve_precision("int4", CPU)
 
 
 def test_autocast_rounds_matrix_products_only_where_asked():

@@ -7,7 +7,9 @@ import re
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tests.nn.int8.byte_machine import refused_here
 from tests.tasks.cases import CASES, NAMES
 
 import spanwise
@@ -108,6 +110,27 @@ def test_the_pipeline_says_of_raw_text_what_predict_says_of_the_file(runs, data_
         else:
             common = answer.keys() & record.keys()
             assert {key: answer[key] for key in common} == {key: record[key] for key in common}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_int8_every_task_says_nearly_the_same_of_an_example_whatever_shares_its_pack(runs, data_of, name):
+    if refused_here():
+        return
+    case, run, data = CASES[name], runs[name], data_of[name]
+    assert evaluate(name, model=run.final, data=data, precision="int8").scores.keys() == run.scores.keys()
+    pipeline = spanwise.pipeline(case.pipeline, model=run.final, precision="int8")
+    answers = pipeline(list(case.inputs))
+    assert [pipeline(item) for item in case.inputs] == answers
+    if name == "coref":  # its outputs are decisions
+        return
+    said = {}
+    for precision in ("fp32", "int8"):
+        loaded = load_task_model(run.final, name, precision=precision)
+        read = loaded.task.read(data, purpose="score")
+        features = loaded.task.featurize(read, loaded.tokenizer, loaded.model.encoder.config, training=False)
+        outputs = loaded.model.outputs(features, precision=precision)
+        said[precision] = np.concatenate([np.ravel(getattr(output, "logits_L2", output)) for output in outputs])
+    assert 0 < np.abs(said["int8"] - said["fp32"]).max() < 0.05 * max(1.0, np.abs(said["fp32"]).max())
 
 
 @pytest.mark.parametrize("name", NAMES)

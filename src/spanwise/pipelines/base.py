@@ -24,7 +24,7 @@ class TaskPipeline:
         precision: Precision = "fp32",
         on_overflow: str | None = None,
     ) -> None:
-        loaded = open_task(self.task_name, model, tokenizer, device)
+        loaded = open_task(self.task_name, model, tokenizer, device, precision)
         task: Any = loaded.task
         choice = chosen_overflow(on_overflow, task.on_overflow, self.overflow_choices)
         self.task = dataclasses.replace(task, on_overflow=choice)

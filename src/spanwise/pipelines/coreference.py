@@ -48,7 +48,7 @@ class CoreferencePipeline:
         language: str = "en",
         singletons: bool | None = None,
     ) -> None:
-        loaded = open_task("coref", model, tokenizer, device)
+        loaded = open_task("coref", model, tokenizer, device, precision)
         self.model, self.tokenizer, self.task = loaded.model, loaded.tokenizer, cast(Coreference, loaded.task)
         if singletons and not self.task.finds_singletons:
             raise OptionError(

@@ -95,13 +95,13 @@ class FillMaskPipeline:
             model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
             checkpoint = read_folder(model)
             warn_of_misfits(checkpoint)
-            self.model = MaskModel(checkpoint, head)
+            self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
+            where = choose_device(chosen_device(device), self.precision)
+            self.model = MaskModel(checkpoint, head, where, self.precision)
             self.tokenizer = open_tokenizer(checkpoint, tokenizer)
             self.model.num_ids = self.tokenizer.vocab_size
         if self.tokenizer.mask_id < 0:
             raise CheckpointError(f"the tokenizer of {checkpoint.folder} has no mask token to mark blanks with.")
-        self.model.to(choose_device(chosen_device(device))).eval()
-        self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
         self._encoder = BlankEncoder(self.tokenizer)
         self._defaults = option_values(options, _OPTIONS, HARMLESS, "fill-mask")
         FillOptions(**self._defaults)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
 from spanwise.interop.convert import GENERATOR
+from spanwise.nn.int8.encoder import check_prepared, prepared_for
 from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.spans import SpanBoundaryHead
@@ -25,6 +26,7 @@ from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.runtime.device import Precision, autocast, resolve_precision
 
 PACK_TOKENS = 4096
+CPU = torch.device("cpu")
 HeadName = Literal["mlm", "sbo", "both"]
 HEADS: dict[str, tuple[str, ...]] = {"mlm": ("mlm",), "sbo": ("sbo",), "both": ("mlm", "sbo")}
 _TITLES = {"mlm": "masked-LM", "sbo": "span-boundary"}
@@ -42,9 +44,13 @@ class Question:
 class MaskModel(nn.Module):
     """Guesses of one head or of both; of both, the mean of their log-probabilities, made to sum to one again."""
 
-    def __init__(self, checkpoint: Checkpoint, head: HeadName) -> None:
-        """Raises: CheckpointError for a causal encoder, or a folder without the head."""
+    def __init__(
+        self, checkpoint: Checkpoint, head: HeadName, device: torch.device = CPU, precision: Precision = "fp32"
+    ) -> None:
+        """Raises: CheckpointError for a causal encoder, or a folder without the head; ConfigError for a precision
+        that the device has not."""
         super().__init__()
+        resolve_precision(precision, device)
         if checkpoint.config.causal:
             raise CheckpointError(
                 f"{checkpoint.folder} is a causal model: it sees what stands before a blank, not what follows. Blanks "
@@ -56,16 +62,19 @@ class MaskModel(nn.Module):
                 f"{checkpoint.folder} ({checkpoint.source_class}) has no {_TITLES[lacking[0]]} head, and guesses of a "
                 f"fresh one would be noise. {_cure(checkpoint, head)}{_what_there_is(checkpoint)}"
             )
-        self.encoder = build_encoder(checkpoint)
-        heads = {name: build_head(checkpoint, name, self.encoder) for name in HEADS[head]}
+        encoder = build_encoder(checkpoint)
+        heads = {name: build_head(checkpoint, name, encoder) for name in HEADS[head]}
+        self.encoder = prepared_for(precision, encoder)
         self.num_ids = self.encoder.config.vocab_size  # fewer where the tokenizer has fewer: the rest are no tokens
         self.heads = nn.ModuleDict({name: made for name, made in heads.items() if made is not None})
+        self.to(device).eval()
 
     def log_probs(self, questions: Sequence[Question], *, precision: Precision = "fp32") -> Iterator[Tensor]:
         """Log-probabilities of all ids at the blanks of each question, float32 [k, V] on the CPU, in order.
 
         They are made pack by pack as they are asked for: those of many texts together would fill the memory.
         """
+        check_prepared(self.encoder, precision)
         resolved = resolve_precision(precision, self.encoder.word_embedding.device)
         for pack in _packs(questions):
             yield from self._pack_log_probs(pack, resolved)

@@ -105,13 +105,15 @@ class QuestionAnsweringPipeline:
         **options: Any,
     ) -> None:
         check_framework(framework)
+        self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
         with contextlib.ExitStack() as stack:
             model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
-            loaded = load_task_model(model, "qa", tokenizer=tokenizer, device=chosen_device(device))
+            loaded = load_task_model(
+                model, "qa", tokenizer=tokenizer, device=chosen_device(device), precision=self.precision
+            )
         self.model, self.tokenizer = loaded.model, loaded.tokenizer
         self.task = cast(QuestionAnswering, loaded.task)
         self.rules = _checked_rules(rules, self.task) or ("task" if loaded.is_recorded else "classic")
-        self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
         self._defaults = option_values(options, _OPTIONS, _HARMLESS, "question answering")
         AnswerOptions(**self._defaults)
 

@@ -11,6 +11,7 @@ from spanwise.errors import DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines.given import OptionError, chosen_device, readable
+from spanwise.runtime.device import Precision
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
@@ -21,11 +22,11 @@ class InputError(DataError, ValueError):
     """An input that a pipeline can't answer; a ValueError too, as pipelines elsewhere raise."""
 
 
-def open_task(task: str, model: Any, tokenizer: Any, device: str | int | None) -> LoadedTask:
+def open_task(task: str, model: Any, tokenizer: Any, device: str | int | None, precision: Precision) -> LoadedTask:
     """The model of a folder, hub id or object of transformers. Raises: CheckpointError."""
     with contextlib.ExitStack() as stack:
         model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
-        return load_task_model(model, task, tokenizer=tokenizer, device=chosen_device(device))
+        return load_task_model(model, task, tokenizer=tokenizer, device=chosen_device(device), precision=precision)
 
 
 def open_checkpoint(model: Any, tokenizer: Any) -> tuple[Checkpoint, Tokenizer]:

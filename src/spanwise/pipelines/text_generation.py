@@ -87,7 +87,8 @@ class TextGenerationPipeline:
     `model` is a folder or hub id of a causal model (GPT-1), `tokenizer` another folder or a `Tokenizer`. The options
     of a call (see `GenerationOptions`) can be given here as new defaults.
 
-    Raises: CheckpointError for a model that is not causal, or was not trained to guess the next token.
+    Raises: CheckpointError for a model that is not causal, or was not trained to guess the next token; OptionError for
+    precision="int8", which is for reading.
     """
 
     def __init__(
@@ -101,6 +102,8 @@ class TextGenerationPipeline:
     ) -> None:
         self._defaults = option_values(options, _OPTIONS, HARMLESS, "text-generation")
         GenerationOptions(**self._defaults)
+        if precision == "int8":
+            raise OptionError("precision 'int8' is for models that read; a model that writes runs in 'auto' or 'fp32'.")
         checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
         _refuse_others(checkpoint)
         encoder = build_encoder(checkpoint).to(choose_device(chosen_device(device)))

@@ -17,6 +17,7 @@ from torch import Tensor
 from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.nn.int8.encoder import prepared_for
 from spanwise.pipelines.given import chosen_device
 from spanwise.pipelines.several import InputError, checked_text
 from spanwise.runtime.device import Precision, autocast, choose_device, resolve_precision
@@ -41,13 +42,16 @@ class _Windows(SequenceRows):
 class WindowReader:
     """Reads windows of texts. `capacity`: tokens of a text that fit into one.
 
-    Raises: CheckpointError for a model with fewer positions than its special tokens take.
+    Raises: CheckpointError for a model with fewer positions than its special tokens take; ConfigError for a precision
+    that the device has not.
     """
 
     def __init__(
         self, checkpoint: Checkpoint, tokenizer: Tokenizer, device: str | int | None, precision: Precision
     ) -> None:
-        self.encoder = build_encoder(checkpoint).to(choose_device(chosen_device(device))).eval()
+        where = choose_device(chosen_device(device), precision)
+        resolve_precision(precision, where)
+        self.encoder = prepared_for(precision, build_encoder(checkpoint)).to(where).eval()
         self.tokenizer, self.precision = tokenizer, precision
         self.frame = frames_of(tokenizer)[0]
         self.capacity = self.encoder.config.max_positions - self.frame.num_specials

@@ -8,22 +8,23 @@ import os
 import platform
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
 from spanwise.errors import ConfigError
 
-Precision = Literal["auto", "fp32", "bf16"]
+Precision = Literal["auto", "fp32", "bf16", "int8"]  # int8: prediction on a CPU alone
+BYTE_PRODUCTS = {"avx512_vnni", "avx_vnni", "amx_int8"}
 
 
-def choose_device(name: str | None = None) -> torch.device:
-    """The device named, or the best one present: CUDA, else the CPU.
+def choose_device(name: str | None = None, precision: Precision = "auto") -> torch.device:
+    """The device named, or the best one present: CUDA, else the CPU; for int8 always the CPU.
 
     Raises: ConfigError for a name torch does not know or a device this machine has not.
     """
     if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cuda" if torch.cuda.is_available() and precision != "int8" else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -51,16 +52,41 @@ def has_bf16(device: torch.device) -> bool:
     return device.type == "cpu" and bool(cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})
 
 
+@functools.cache
+def has_int8(device: torch.device) -> bool:
+    """Whether products of bytes are fast and exact here: tried, as older processors saturate sums of two products."""
+    if device.type != "cpu" or not cpu_flags() & BYTE_PRODUCTS or not torch.backends.mkldnn.is_available():
+        return False
+    codes, weights = torch.full((16, 64), 255, dtype=torch.uint8), torch.full((16, 64), 127, dtype=torch.int8)
+    ones, zeros = torch.ones(16), torch.zeros(16, dtype=torch.int64)
+    try:
+        packed = torch.ops.onednn.qlinear_prepack(weights, [16, 64])
+        sums = torch.ops.onednn.qlinear_pointwise(
+            codes, 1.0, 0, packed, ones, zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+    except (AttributeError, RuntimeError, TypeError):  # a build without these operators, or with others
+        return False
+    return bool((sums == 64 * 255 * 127).all())
+
+
 def resolve_precision(precision: Precision, device: torch.device) -> Literal["fp32", "bf16"]:
     """`auto` is bf16 where the machine has it and fp32 otherwise. Parameters and moments stay fp32 in both.
 
-    Raises: ConfigError where bf16 is asked for and the machine would only imitate it slowly.
+    Of `int8` it is the precision of everything but the layers' products, that of `auto`.
+    Raises: ConfigError where bf16 or int8 is asked for and the machine would only imitate it slowly.
     """
-    if precision == "auto":
-        return "bf16" if has_bf16(device) else "fp32"
+    if precision not in get_args(Precision):
+        raise ConfigError(f"precision {precision!r} is unknown; use {', '.join(map(repr, get_args(Precision)))}.")
+    if precision == "int8" and not has_int8(device):
+        raise ConfigError(
+            "precision 'int8' needs a CPU that multiplies bytes (AVX512-VNNI, AVX-VNNI or AMX) and a PyTorch with "
+            f"oneDNN; {_lacking(device)}. Use 'auto' or 'fp32'."
+        )
+    if precision == "fp32":
+        return "fp32"
     if precision == "bf16" and not has_bf16(device):
         raise ConfigError(f"precision 'bf16' needs hardware that {device} lacks; use 'auto' or 'fp32'.")
-    return precision
+    return "bf16" if has_bf16(device) else "fp32"
 
 
 def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> contextlib.AbstractContextManager[Any]:
@@ -81,6 +107,14 @@ def numerics_fingerprint(device: torch.device, precision: str) -> dict[str, Any]
         "threads": torch.get_num_threads(),
         "deterministic": torch.are_deterministic_algorithms_enabled(),
     }
+
+
+def _lacking(device: torch.device) -> str:
+    if device.type != "cpu":
+        return f"{device} is no CPU"
+    if not cpu_flags() & BYTE_PRODUCTS:
+        return f"this processor ({platform.machine()}, {platform.system()}) does not say that it has them"
+    return f"torch {torch.__version__} here has no such products"
 
 
 def _cpu_level() -> str:

@@ -16,7 +16,8 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
 from spanwise.interop.heads import size_of
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.runtime.device import choose_device
+from spanwise.nn.int8.encoder import prepared_for
+from spanwise.runtime.device import Precision, choose_device, resolve_precision
 from spanwise.tasks.base import HasFacts, LabelHead, Task
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import task_recipe
@@ -41,13 +42,18 @@ def load_task_model(
     *,
     tokenizer: str | Path | Tokenizer | None = None,
     device: str | None = None,
+    precision: Precision = "auto",
 ) -> LoadedTask:
     """Load a model fine-tuned for a task, from our folders or any folder of the task's Hugging Face class.
 
     Options that training chose (lengths, thresholds) come from the folder; a folder of others has the defaults.
-    Raises: CheckpointError where the folder has no head for the task, no tokenizer, or one that does not fit.
+    precision: "int8" makes bytes of the layers' weights now; all others are chosen when the model is asked.
+    Raises: CheckpointError where the folder has no head for the task, no tokenizer, or one that does not fit;
+    ConfigError for int8 where this machine has no products of bytes.
     """
     recipe = task_recipe(task_name)
+    where = choose_device(device, precision)
+    resolve_precision(precision, where)
     checkpoint = read_folder(source)
     warn_of_misfits(checkpoint)
     head_name = recipe.task.head_name
@@ -59,8 +65,8 @@ def load_task_model(
     task = stored_task(checkpoint, recipe.task)
     encoder = build_encoder(checkpoint)
     head = cast(nn.Module, build_head(checkpoint, head_name, encoder))  # it is there: asked above
-    model = TaskModel(task, encoder, head)
-    model.to(choose_device(device)).eval()
+    model = TaskModel(task, prepared_for(precision, encoder), head)
+    model.to(where).eval()
     return LoadedTask(
         task=task,
         model=model,

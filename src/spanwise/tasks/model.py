@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.int8.encoder import check_prepared
 from spanwise.runtime.device import Precision, autocast, resolve_precision
 from spanwise.tasks.base import AlsoLanguage, Features, LongExamples, Task
 from spanwise.tasks.batches import prediction_packs
@@ -43,8 +44,10 @@ class TaskModel(nn.Module):
     ) -> list[Any]:
         """What the head says about each of the W examples, in order.
 
-        Runs without dropout and gives the model back in the mode it was in.
+        Runs without dropout and gives the model back in the mode it was in. precision: "int8" for a model that was
+        loaded with it, and for no other. Raises: ConfigError for another precision than this model or machine has.
         """
+        check_prepared(self.encoder, precision)
         device = next(self.parameters()).device
         resolved = resolve_precision(precision, device)
         was_training = self.training

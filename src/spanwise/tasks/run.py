@@ -241,7 +241,8 @@ def evaluate_each(
     receives the scores of all as one JSON object.
     Raises: as `evaluate`; ConfigError where a file is named twice.
     """
-    loaded = with_overflow(load_task_model(model, task_name, tokenizer=tokenizer, device=device), on_overflow)
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
+    loaded = with_overflow(loaded, on_overflow)
     results = {}
     for name, path in zip(_names_of(data), data, strict=True):
         labelled = read_data(task_name, loaded.task, path, purpose="score", errors=errors)
@@ -272,7 +273,7 @@ def predict(
     For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
-    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device)
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
     loaded = with_overflow(loaded, on_overflow)
     unlabelled = read_data(task_name, loaded.task, input, purpose="predict")
     predictions = _predict(loaded.model, unlabelled, loaded.tokenizer, precision)
