@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.nn.fused.add import add_rows
+from spanwise.nn.fused.cross_entropy import cross_entropy_rows, serves
 from spanwise.nn.sampling import Sampling, draw_block
 from spanwise.runtime.row_counts import rounded_rows
 
@@ -90,18 +92,20 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         else:
             rows_ND = rows.to(dtype)
         buffer_CV = rows_ND.new_empty(min(chunk_rows, len(rows_ND)), num_ids)
-        block_rows = max(1, BLOCK_BYTES // (4 * num_ids)) if rows.device.type == "cpu" else chunk_rows
         for begin in range(0, num_rows, chunk_rows):
             chunk = slice(begin, min(begin + chunk_rows, len(rows_ND)))
             last = min(chunk.stop, num_rows)
             logits_CV = torch.mm(rows_ND[chunk], weight_VD.t(), out=buffer_CV[: chunk.stop - begin])
-            for first in range(begin, last, block_rows):
-                block = slice(first, min(first + block_rows, last))
-                logits_BV = logits_CV[block.start - begin : block.stop - begin]
-                drawn = None if sampling is None else (sampling, sampling.uniform[block], samples_N[block])
-                num_correct += _finish_block(
-                    logits_BV, bias_V, target_ids[block].unsqueeze(1), losses_N[block], grads, drawn
-                )
+            drawn = None if sampling is None else (sampling, sampling.uniform[begin:last], samples_N[begin:last])
+            num_correct += _finish_chunk(
+                logits_CV[: last - begin],
+                bias_V,
+                target_ids[begin:last],
+                losses_N[begin:last],
+                vocab_size,
+                grads,
+                drawn,
+            )
             if grads is not None:
                 logits_CV[last - begin :] = 0.0  # filler has no gradient
                 grads.add(slice(begin, last), logits_CV, rows_ND[chunk], weight_VD)
@@ -126,7 +130,6 @@ class _Gradients:
         # the first chunk fills the table, so it needn't be cleared unless there is none
         new_table = torch.empty if len(rows) else torch.zeros
         self.weight_VD = new_table(weight.shape, dtype=torch.float32, device=weight.device)
-        self.chunk_weight_VD: Tensor | None = None  # one chunk's share, where it is not added in place
         self.types = (rows.dtype, weight.dtype, bias.dtype)
 
     def add(self, chunk: slice, grad_CV: Tensor, rows_CD: Tensor, weight_VD: Tensor) -> None:
@@ -136,15 +139,15 @@ class _Gradients:
         if grad_CV.dtype == torch.float32:
             torch.addmm(self.weight_VD, grad_CV.t(), rows_CD, beta=0 if is_first else 1, out=self.weight_VD)
             return
-        if self.chunk_weight_VD is None:
-            self.chunk_weight_VD = torch.empty_like(weight_VD)
-        torch.mm(grad_CV.t(), rows_CD, out=self.chunk_weight_VD)
-        if is_first:
-            self.weight_VD.copy_(self.chunk_weight_VD)
-            return
-        # slice by slice: adding unlike types makes a float32 copy, which should stay in the cache
-        for total, share in zip(self.weight_VD.split(SLICE_ROWS), self.chunk_weight_VD.split(SLICE_ROWS), strict=True):
-            total += share
+        # slice by slice: each share is added, or copied, while it is in the cache
+        for total, grad_CS in zip(self.weight_VD.split(SLICE_ROWS), grad_CV.split(SLICE_ROWS, dim=1), strict=True):
+            share = torch.mm(grad_CS.t(), rows_CD)
+            if serves(share.dtype, share.device):
+                add_rows(total, share, fresh=is_first)
+            elif is_first:
+                total.copy_(share)
+            else:
+                total += share
 
     def scaled(self, factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Gradients of rows, weight and bias times the gradient of the sum; gives up its own buffers."""
@@ -156,6 +159,31 @@ class _Gradients:
         )
 
 
+def _finish_chunk(
+    logits_CV: Tensor,
+    bias_V: Tensor,
+    target_C: Tensor,
+    losses_C: Tensor,
+    vocab_size: int,
+    grads: _Gradients | None,
+    drawn: tuple[Sampling, Tensor, Tensor] | None,
+) -> Tensor | int:
+    """From logits without bias to losses, to the number of right guesses and, in their own memory, to gradients; and
+    where ids are drawn (how, uniform numbers [C], where they go [C]) to those."""
+    if drawn is None and serves(logits_CV.dtype, logits_CV.device):
+        of_bias = grads.bias_V if grads is not None else None
+        return cross_entropy_rows(logits_CV, bias_V, target_C, losses_C, vocab_size, of_bias)
+    block_rows = max(1, BLOCK_BYTES // (4 * len(bias_V))) if logits_CV.device.type == "cpu" else len(logits_CV)
+    num_correct = torch.zeros((), dtype=torch.int64, device=logits_CV.device)
+    for first in range(0, len(logits_CV), block_rows):
+        block = slice(first, first + block_rows)
+        drawn_B = None if drawn is None else (drawn[0], drawn[1][block], drawn[2][block])
+        num_correct += _finish_block(
+            logits_CV[block], bias_V, target_C[block].unsqueeze(1), losses_C[block], grads, drawn_B
+        )
+    return num_correct
+
+
 def _finish_block(
     logits_BV: Tensor,
     bias_V: Tensor,
@@ -164,8 +192,7 @@ def _finish_block(
     grads: _Gradients | None,
     drawn: tuple[Sampling, Tensor, Tensor] | None,
 ) -> Tensor:
-    """From logits without bias to losses, to the number of right guesses and, in their own memory, to gradients; and
-    where ids are drawn (how, uniform numbers [B], where they go [B]) to those.
+    """`_finish_chunk` by torch's own operators.
 
     A block is small enough for its float32 scores to stay in the second-level cache through all passes.
     """

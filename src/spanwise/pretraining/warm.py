@@ -1,4 +1,5 @@
-"""Compile every array loop of the data path once, so that no later run waits: `python -m spanwise.pretraining.warm`.
+"""Compile every array loop of the data path and of a training step once, so that no later run waits:
+`python -m spanwise.pretraining.warm`.
 
 Compiled code is kept on disk (runtime/compiled), so this belongs to installation. It makes one real pack of every
 masking scheme and every format from a small text of its own; what it makes is thrown away.
@@ -10,11 +11,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+import torch
 
 from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
+from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
 from spanwise.pretraining.masking import (
@@ -28,6 +32,7 @@ from spanwise.pretraining.masking import (
 )
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
+from spanwise.runtime.device import autocast
 from spanwise.text.corpus import Document
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Encoding
@@ -73,6 +78,16 @@ def compile_loops() -> None:
             table = format.blocks(store, 0, 0)
             pack = format.assemble(store, table, np.arange(table.num_blocks))
             CausalLM().targets(pack)
+    for precision in ("fp32", "bf16"):
+        _compile_step(precision)
+
+
+def _compile_step(precision: Literal["fp32", "bf16"]) -> None:
+    """One forward and backward through every compiled loop of a step."""
+    weight, bias = torch.zeros(64, 16, requires_grad=True), torch.zeros(64)
+    with autocast(precision, torch.device("cpu")):
+        rows = torch.zeros(2, 16, requires_grad=True)
+        vocabulary_loss(rows, weight, bias, torch.zeros(2, dtype=torch.int64), 60).sum.backward()
 
 
 if __name__ == "__main__":
