@@ -199,3 +199,37 @@ def test_filler_rows_of_bf16_on_a_cpu_change_no_hidden_state_and_no_gradient():
     assert hidden.shape == (39, encoder.config.hidden_size)
     torch.testing.assert_close(hidden, neighbour[:39])
     torch.testing.assert_close(gradient, same, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("sharing", ["none", "all"])
+def test_a_last_layer_at_some_rows_equals_the_whole_one_there_with_gradients_and_dropout(training, sharing):
+    encoder = toy_encoder(sharing=sharing, hidden_dropout=0.2).train(training)
+    sequences = Sequences.from_lengths([9, 1, 20])
+    ids = torch.arange(30) % 99
+    rows = torch.tensor([0, 8, 9, 17, 29])
+    weights = torch.randn(5, 32)
+    outs, gradients, after = [], [], []
+    for wanted in (None, rows):
+        torch.manual_seed(4)
+        out = encoder(ids, torch.zeros_like(ids), sequences, wanted)
+        after.append(torch.rand(2))
+        gradients.append(torch.autograd.grad((out[rows] * weights).sum(), list(encoder.parameters())))
+        outs.append(out)
+    torch.testing.assert_close(outs[0][rows], outs[1][rows], atol=1e-5, rtol=1e-5)
+    others = torch.ones(30, dtype=torch.bool).index_fill(0, rows, False)
+    assert outs[1][others].eq(0).all() and outs[0][others].ne(0).any()
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+    assert torch.equal(*after)  # dropout drew as much
+
+
+def test_a_last_layer_at_some_rows_is_close_in_bf16():
+    encoder = toy_encoder(hidden_dropout=0.1).train()
+    ids, rows = torch.arange(30) % 99, torch.tensor([1, 2, 28])
+    found = []
+    for wanted in (None, rows):
+        torch.manual_seed(4)
+        with torch.autocast("cpu", torch.bfloat16):
+            found.append(encoder(ids, torch.zeros_like(ids), Sequences.from_lengths([30]), wanted)[rows])
+    torch.testing.assert_close(*found, atol=2e-2, rtol=2e-2)

@@ -52,6 +52,30 @@ def test_a_pack_without_targets_gives_zero_and_zero_gradients(tiny_store):
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
 
+@pytest.mark.parametrize("name", ["spanbert-base", "bert-base", "albert-base"])
+def test_a_last_layer_at_declared_rows_changes_neither_losses_nor_gradients(name, tiny_store, monkeypatch):
+    recipe = small(recipes.find(name))
+    recipe = replace(recipe, encoder=replace(recipe.encoder, hidden_dropout=0.1))
+    model = build_model(recipe, tiny_store.vocabulary.size).train()
+    batch = training_source(recipe, tiny_store).step(0)[0]
+    found, asked, encode = [], [], type(model.encoder).forward
+    for whole in (False, True):
+
+        def forward(self, ids, types, sequences, rows=None, whole=whole):
+            asked.append(None if rows is None else len(rows))
+            return encode(self, ids, types, sequences, None if whole else rows)
+
+        monkeypatch.setattr(type(model.encoder), "forward", forward)
+        torch.manual_seed(2)
+        losses = model(batch)
+        total = torch.stack([loss.sum for loss in losses.values()]).sum()
+        found.append((total.detach(), torch.autograd.grad(total, list(model.parameters()))))
+    assert asked[0] is not None and asked[0] < 0.6 * len(batch.input_ids)
+    torch.testing.assert_close(found[0][0], found[1][0], rtol=1e-5, atol=0)
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5 * float(other.abs().max()) + 1e-6)
+
+
 def test_loss_weights_are_the_recipes():
     model = build_model(small(recipes.spanbert_base()), 100)
     assert isinstance(model, PretrainingModel) and model.loss_weights == {"mlm": 1.0, "sbo": 1.0}

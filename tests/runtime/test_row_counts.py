@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from spanwise.runtime.device import autocast
-from spanwise.runtime.row_counts import apply_to_rows, num_filler_rows, rounded_rows, with_filler
+from spanwise.runtime.row_counts import apply_to_rows, num_filler_rows, rounded_rows, with_filler, with_filler_places
 
 CPU = torch.device("cpu")
 
@@ -45,3 +45,11 @@ def test_a_product_of_rows_and_its_gradient_are_those_without_filler():
     ]
     for one, other in zip(*gradients, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)
+
+
+def test_places_are_filled_up_with_the_first_one_and_stay_as_they_are_in_float32():
+    places = torch.tensor([4, 7, 9])
+    assert with_filler_places(places) is places
+    with autocast("bf16", CPU):
+        assert with_filler_places(places).tolist() == [4, 7, 9] + 13 * [4]
+        assert with_filler_places(places[:0]).tolist() == []

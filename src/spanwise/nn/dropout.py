@@ -27,16 +27,30 @@ class KeepMask:
     scale: float
 
 
-def draw_keep_mask(shape: torch.Size, p: float, device: torch.device) -> KeepMask:
-    """Draw a mask that drops each element independently with chance `p`, 0 < p < 1."""
-    if device.type != "cpu":
-        return KeepMask(torch.empty(shape, dtype=torch.bool, device=device).bernoulli_(1.0 - p), 1.0 / (1.0 - p))
+@dataclass(frozen=True)
+class Draw:
+    """Random bits of a CPU: an element stays where its int16 is `least` or more; what stays is scaled."""
+
+    bits: Tensor  # int16, in the shape asked for
+    least: int
+    scale: float
+
+
+def draw_bits(shape: torch.Size, p: float) -> Draw:
+    """Draw what decides, on a CPU, which elements are dropped with chance `p`, 0 < p < 1."""
     num_dropped_levels = min(max(round(p * LEVELS), 1), LEVELS - 1)
     num_elements = shape.numel()
     words = torch.empty((num_elements + 3) // 4, dtype=torch.int64).random_(-(2**63), None)  # all 64 bits
     bits = words.view(torch.int16)[:num_elements].view(shape)
-    keep = bits >= num_dropped_levels - LEVELS // 2
-    return KeepMask(keep, LEVELS / (LEVELS - num_dropped_levels))
+    return Draw(bits, num_dropped_levels - LEVELS // 2, LEVELS / (LEVELS - num_dropped_levels))
+
+
+def draw_keep_mask(shape: torch.Size, p: float, device: torch.device) -> KeepMask:
+    """Draw a mask that drops each element independently with chance `p`, 0 < p < 1."""
+    if device.type != "cpu":
+        return KeepMask(torch.empty(shape, dtype=torch.bool, device=device).bernoulli_(1.0 - p), 1.0 / (1.0 - p))
+    draw = draw_bits(shape, p)
+    return KeepMask(draw.bits >= draw.least, draw.scale)
 
 
 class _MaskedScale(torch.autograd.Function):

@@ -15,8 +15,9 @@ from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.layer import EncoderLayer
+from spanwise.nn.residual import SomeRows
 from spanwise.nn.sequences import Sequences
-from spanwise.runtime.row_counts import num_filler_rows, with_filler
+from spanwise.runtime.row_counts import num_filler_rows, with_filler, with_filler_places
 
 
 class Pooler(nn.Module):
@@ -56,10 +57,14 @@ class Encoder(nn.Module):
         assert isinstance(table, nn.Parameter)
         return table
 
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences, rows: Tensor | None = None
+    ) -> Tensor:
         """Encode one pack.
 
-        input_ids, token_type_ids: [T] int64. Returns hidden states [T, D] float32.
+        input_ids, token_type_ids: [T] int64. rows: [R] int64, different places whose hidden states are wanted; the last
+        layer computes no others after its attention, and theirs come back as zeros. Dropout on a CPU treats a row alike
+        with and without. Returns hidden states [T, D] float32.
 
         Raises:
             DataError: a sequence is longer than the position table.
@@ -73,6 +78,13 @@ class Encoder(nn.Module):
         num_filler = num_filler_rows(hidden_TD)
         if num_filler:
             hidden_TD, sequences = with_filler(hidden_TD), sequences.with_filler(num_filler)
-        for layer in self.layers:
+        if rows is None:
+            for layer in self.layers:
+                hidden_TD = layer(hidden_TD, sequences)
+            return hidden_TD[: len(input_ids)]
+        *lower, last = self.layers
+        for layer in lower:
             hidden_TD = layer(hidden_TD, sequences)
-        return hidden_TD[: len(input_ids)]
+        some = SomeRows(with_filler_places(rows), len(hidden_TD))
+        wanted_RD = last(hidden_TD, sequences, some)[: len(rows)]
+        return wanted_RD.new_zeros(len(input_ids), wanted_RD.shape[1]).index_copy(0, rows, wanted_RD)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.attention import attend
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.residual import ResidualNorm
+from spanwise.nn.residual import ResidualNorm, SomeRows
 from spanwise.nn.sequences import Sequences
 
 
@@ -32,11 +32,13 @@ class SelfAttention(nn.Module):
         self.output = nn.Linear(config.hidden_size, config.hidden_size)
         self.residual = ResidualNorm(config.hidden_size, config.norm_eps, config.hidden_dropout)
 
-    def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
-        """hidden: [T, D] float32. Returns [T, D] float32."""
+    def forward(self, hidden: Tensor, sequences: Sequences, some: SomeRows | None = None) -> Tensor:
+        """hidden: [T, D] float32. Returns [T, D] float32, or the R rows named in `some`, which see all the others."""
         dropout = self.dropout if self.training else 0.0
         mixed_TD = attend(self.qkv(hidden), sequences, self.num_heads, dropout, causal=self.causal)
-        return self.residual(self.output(mixed_TD), hidden)
+        if some is not None:
+            mixed_TD, hidden = some.of(mixed_TD), some.of(hidden)
+        return self.residual(self.output(mixed_TD), hidden, some)
 
 
 class FeedForward(nn.Module):
@@ -49,9 +51,9 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(config.intermediate_size, config.hidden_size)
         self.residual = ResidualNorm(config.hidden_size, config.norm_eps, config.hidden_dropout)
 
-    def forward(self, hidden: Tensor) -> Tensor:
-        """hidden: [T, D] float32. Returns [T, D] float32."""
-        return self.residual(self.down(gelu(self.up(hidden), self.activation)), hidden)
+    def forward(self, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
+        """hidden: [T, D] float32, or the rows of it that `some` names. Returns as many, float32."""
+        return self.residual(self.down(gelu(self.up(hidden), self.activation)), hidden, some)
 
 
 class EncoderLayer(nn.Module):
@@ -68,5 +70,6 @@ class EncoderLayer(nn.Module):
         self.attention: SelfAttention = first.attention if first and shares_attention else SelfAttention(config)
         self.feed_forward: FeedForward = first.feed_forward if first and shares_feed_forward else FeedForward(config)
 
-    def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
-        return self.feed_forward(self.attention(hidden, sequences))
+    def forward(self, hidden: Tensor, sequences: Sequences, some: SomeRows | None = None) -> Tensor:
+        """hidden: [T, D]. Returns [T, D], or with `some` those R rows alone."""
+        return self.feed_forward(self.attention(hidden, sequences, some), some)

@@ -7,11 +7,13 @@ in half precision (FAMILY trap 7B-9: a constant row must not become not-a-number
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanwise.nn.dropout import draw_keep_mask
+from spanwise.nn.fused.dropout_norm import DropoutAddNorm
 
 
 class LayerNorm(nn.LayerNorm):
@@ -21,40 +23,36 @@ class LayerNorm(nn.LayerNorm):
         return F.layer_norm(x.float(), self.normalized_shape, self.weight.float(), self.bias.float(), self.eps)
 
 
-class _DropoutAddNorm(torch.autograd.Function):
-    """One autograd node instead of four, and one byte an element for the mask instead of a float copy."""
+@dataclass(frozen=True)
+class SomeRows:
+    """Which rows of a pack are computed; dropout draws for the whole pack, so that each gets what it always gets."""
 
-    @staticmethod
-    def forward(ctx, x: Tensor, residual: Tensor, weight: Tensor, bias: Tensor, eps: float, p: float) -> Tensor:
-        mask = draw_keep_mask(x.shape, p, x.device)
-        total = torch.add(residual, x * mask.keep, alpha=mask.scale)
-        out, mean, rstd = torch.native_layer_norm(total, weight.shape, weight, bias, eps)
-        ctx.save_for_backward(total, mean, rstd, weight, bias, mask.keep)
-        ctx.scale, ctx.x_dtype = mask.scale, x.dtype
-        return out
+    rows: Tensor  # [R] int64
+    num_tokens: int  # T
 
-    @staticmethod
-    def backward(ctx, grad: Tensor):
-        total, mean, rstd, weight, bias, keep = ctx.saved_tensors
-        grad_total, grad_weight, grad_bias = torch.ops.aten.native_layer_norm_backward(
-            grad.contiguous(), total, weight.shape, mean, rstd, weight, bias, [True, True, True]
-        )
-        grad_x = (grad_total * keep).mul_(ctx.scale).to(ctx.x_dtype)
-        return grad_x, grad_total, grad_weight, grad_bias, None, None
+    def of(self, values: Tensor) -> Tensor:
+        """These rows of `values` [T, D]."""
+        return values.index_select(0, self.rows)
 
 
 class ResidualNorm(nn.Module):
-    """LayerNorm(residual + dropout(x)): x [T, D] in any float type, residual [T, D] float32 -> [T, D] float32."""
+    """LayerNorm(residual + dropout(x)): x [T, D] in any float type, residual [T, D] float32 -> [T, D] float32.
+
+    Where x and residual hold `some` rows of a pack alone, those come back.
+    """
 
     def __init__(self, hidden_size: int, eps: float, dropout: float) -> None:
         super().__init__()
         self.norm = LayerNorm(hidden_size, eps=eps)
         self.dropout = dropout
 
-    def forward(self, x: Tensor, residual: Tensor) -> Tensor:
+    def forward(self, x: Tensor, residual: Tensor, some: SomeRows | None = None) -> Tensor:
         norm = self.norm
         if not self.training or self.dropout == 0.0:
             return norm(residual + x)
         if x.device.type == "cpu" and residual.dtype == norm.weight.dtype == torch.float32:
-            return _DropoutAddNorm.apply(x, residual, norm.weight, norm.bias, norm.eps, self.dropout)
+            rows, num_tokens = (None, len(x)) if some is None else (some.rows, some.num_tokens)
+            out = DropoutAddNorm.apply(x, residual, norm.weight, norm.bias, norm.eps, self.dropout, rows, num_tokens)
+            assert isinstance(out, Tensor)
+            return out
         return norm(residual + F.dropout(x, self.dropout))

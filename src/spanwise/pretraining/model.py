@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.corruption.symbols import Unchanged
+from spanwise.pretraining.objectives.base import rows_read
 
 
 class PretrainingModel(nn.Module):
@@ -43,7 +44,9 @@ class PretrainingModel(nn.Module):
         """Return one loss sum a name; an objective without a target in this pack gives zero and still reaches its
         parameters."""
         corrupted = self.corruption(batch)
-        hidden_TD = self.encoder(corrupted.input_ids, batch.token_type_ids, batch.sequences)
+        wanted = [batch.targets[name] for name in self.heads]
+        rows = rows_read(wanted, len(batch.input_ids)) if batch.input_ids.device.type == "cpu" else None
+        hidden_TD = self.encoder(corrupted.input_ids, batch.token_type_ids, batch.sequences, rows)
         losses = dict(corrupted.losses)
         for name, head in self.heads.items():
             seen = {"corrupted": corrupted} if getattr(head, "reads_corrupted", False) else {}

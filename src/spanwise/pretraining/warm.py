@@ -18,6 +18,7 @@ import torch
 
 from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
+from spanwise.nn.residual import ResidualNorm
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
@@ -85,8 +86,9 @@ def compile_loops() -> None:
 def _compile_step(precision: Literal["fp32", "bf16"]) -> None:
     """One forward and backward through every compiled loop of a step."""
     weight, bias = torch.zeros(64, 16, requires_grad=True), torch.zeros(64)
+    norm, linear = ResidualNorm(16, 1e-12, 0.1).train(), torch.nn.Linear(16, 16)
     with autocast(precision, torch.device("cpu")):
-        rows = torch.zeros(2, 16, requires_grad=True)
+        rows = norm(linear(torch.zeros(2, 16)), torch.zeros(2, 16))
         vocabulary_loss(rows, weight, bias, torch.zeros(2, dtype=torch.int64), 60).sum.backward()
 
 

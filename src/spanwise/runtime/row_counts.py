@@ -38,6 +38,12 @@ def with_filler(rows: Tensor) -> Tensor:
     return F.pad(rows, (0, 0, 0, num_filler)) if num_filler else rows
 
 
+def with_filler_places(rows: Tensor) -> Tensor:
+    """Places [N] of rows with the first one named again as often as products of so many rows want."""
+    num_filler = num_filler_rows(rows)
+    return torch.cat((rows, rows[:1].expand(num_filler))) if num_filler else rows
+
+
 def apply_to_rows(linear: torch.nn.Linear, rows: Tensor) -> Tensor:
     """`linear(rows)` for rows [N, D], whatever N is."""
     return linear(with_filler(rows))[: len(rows)]

@@ -19,14 +19,14 @@ Result = TypeVar("Result")
 FEWEST_ROWS = 16  # of a part that is worth a thread
 
 
-def num_parts(num_rows: int, fewest: int = FEWEST_ROWS) -> int:
-    """How many parts `num_rows` rows are computed in, a part having `fewest` or more."""
-    return max(1, min(torch.get_num_threads(), num_rows // fewest))
+def num_parts(num_rows: int) -> int:
+    """How many parts `num_rows` rows are computed in."""
+    return max(1, min(torch.get_num_threads(), num_rows // FEWEST_ROWS))
 
 
-def in_parts(loop: Callable[[int, int, int], Result], num_rows: int, fewest: int = FEWEST_ROWS) -> list[Result]:
+def in_parts(loop: Callable[[int, int, int], Result], num_rows: int) -> list[Result]:
     """Call `loop(part, first, last)` for every part of the rows, side by side; return what they gave, in order."""
-    parts = num_parts(num_rows, fewest)
+    parts = num_parts(num_rows)
     borders = [num_rows * part // parts for part in range(parts + 1)]
     if parts == 1:
         return [loop(0, 0, num_rows)]

@@ -23,7 +23,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sampling import Sampling
 from spanwise.pretraining.corruption.base import DRAWS
-from spanwise.pretraining.objectives.base import Corrupted
+from spanwise.pretraining.objectives.base import Corrupted, rows_read
 from spanwise.pretraining.objectives.masked_lm import MaskedLM
 
 HEAD_SIZE = 64  # columns of an attention head
@@ -43,7 +43,9 @@ class TokenGenerator(nn.Module):
 
     def forward(self, batch: Batch) -> Corrupted:
         """Return the pack with a drawn token at each of the N hidden places, and the losses of the generator."""
-        hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
+        read = [batch.targets[name] for name in self.heads]
+        rows = rows_read(read, len(batch.input_ids)) if batch.input_ids.device.type == "cpu" else None
+        hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences, rows)
         sampling = Sampling(
             uniform=batch.targets[DRAWS].uniform,
             temperature=self.temperature,

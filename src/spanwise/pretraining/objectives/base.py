@@ -6,9 +6,11 @@ Letters: T tokens in the pack, D hidden size.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
+import torch
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
@@ -33,6 +35,9 @@ class Targets(Protocol):
         """Number of targets, known before any forward; 0 is legal."""
         ...
 
+    # Where a head reads few tokens, `rows` says which: an int64 tensor of places in the pack, repeats allowed. The last
+    # layer then computes no others. Targets without it are read everywhere.
+
 
 class Objective(Protocol):
     """A recipe part. The head that `build` makes is called as `head(hidden [T, D], targets)` and returns the sum."""
@@ -50,6 +55,19 @@ class Objective(Protocol):
     # A head with `reads_corrupted = True` is called as `head(hidden, targets, corrupted=corrupted)`.
     # Where targets are not the hidden tokens, an objective also says how many a token of a sequence has, for the cost:
     # def targets_per_token(self, length: float) -> float
+
+
+def rows_read(targets: Iterable[Any], num_tokens: int, largest_share: float = 0.75) -> Tensor | None:
+    """The places [R] that all heads together read, each once and in order; None where they are most of the pack or one
+    of `targets` doesn't say."""
+    declared = [getattr(one, "rows", None) for one in targets]
+    if not declared or any(rows is None for rows in declared):
+        return None
+    is_read_T = torch.zeros(num_tokens, dtype=torch.bool)
+    for rows in declared:
+        is_read_T[rows] = True
+    rows_R = is_read_T.nonzero().squeeze(1)
+    return rows_R if 0 < len(rows_R) <= largest_share * num_tokens else None
 
 
 def checked_weight(name: str, weight: float) -> None:

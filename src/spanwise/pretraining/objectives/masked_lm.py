@@ -33,6 +33,11 @@ class MaskedLMTargets:
     def count(self) -> int:
         return self.positions.shape[0]
 
+    @property
+    def rows(self) -> Tensor:
+        """The tokens that the head reads."""
+        return self.positions
+
 
 class MaskedLMScorer(MaskedLMHead):
     """The head with its loss; parameters are those of `MaskedLMHead`."""

@@ -33,6 +33,11 @@ class PairTargets:
     def count(self) -> int:
         return self.positions.shape[0]
 
+    @property
+    def rows(self) -> Tensor:
+        """The tokens that the head reads."""
+        return self.positions
+
 
 def pair_targets(pack: Pack) -> PairTargets:
     """Return the targets of a pack. Raises: ConfigError where its format gives no labels."""

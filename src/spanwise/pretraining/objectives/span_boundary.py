@@ -38,6 +38,11 @@ class SpanBoundaryTargets:
         return self.left.shape[0]
 
     @property
+    def rows(self) -> Tensor:
+        """The tokens that the head reads."""
+        return torch.cat((self.left, self.right))
+
+    @property
     def span_length(self) -> Tensor:
         """Tokens of the merged span, [N]."""
         return self.right - self.left - 1
