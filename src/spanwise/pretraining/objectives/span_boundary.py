@@ -39,7 +39,7 @@ class SpanBoundaryTargets:
 
     @property
     def rows(self) -> Tensor:
-        """The tokens that the head reads."""
+        """The tokens that the head reads: N left ones, then N right ones."""
         return torch.cat((self.left, self.right))
 
     @property
@@ -62,8 +62,8 @@ class SpanBoundaryScorer(SpanBoundaryHead):
 
     def forward(self, hidden: Tensor, targets: SpanBoundaryTargets, per_row: bool = False) -> VocabularyLoss:
         """Return the loss summed over the N targets; hidden [T, D]. `per_row` adds the N single losses."""
-        left_ND = hidden.index_select(0, targets.left)
-        right_ND = hidden.index_select(0, targets.right)
+        # one lookup for both: the gradient of each is as large as `hidden`
+        left_ND, right_ND = hidden.index_select(0, targets.rows).split([targets.count] * 2)
         rows_ND = self.transform(left_ND, right_ND, targets.position_index)
         return vocabulary_loss(rows_ND, self.weight, self.bias, targets.ids, self.vocab_size, per_row=per_row)
 
