@@ -48,7 +48,10 @@ class Int8Encoder(Encoder):
         self.layers = nn.ModuleList(layers)
 
     @torch.no_grad()
-    def forward(self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences) -> Tensor:
+    def forward(
+        self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences, rows: Tensor | None = None
+    ) -> Tensor:
+        """As `Encoder.forward`, but for all tokens, whichever `rows` are wanted."""
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
         for layer in self.layers:
             hidden_TD = layer(hidden_TD, sequences)
