@@ -24,4 +24,6 @@ def test_the_card_of_an_encoder_that_no_stock_class_computes_offers_none(tmp_pat
     card = write(tmp_path, "SpanwiseEncoder", [], notes=["No class of Hugging Face computes this."])
     assert card.data.library_name == "spanwise" and card.data.tags == ["spanwise"]
     assert "No class of Hugging Face computes this." in card.text and "transformers" not in card.text
-    assert 'spanwise.load("path/to/this/folder")' in card.text
+    assert 'spanwise.load("path/to/this/folder")' in card.text and "spanwise.pipeline" not in card.text
+    answering = write(tmp_path, "SpanwiseEncoder", [], pipeline="coreference")
+    assert 'spanwise.pipeline("coreference", model="path/to/this/folder")' in answering.text

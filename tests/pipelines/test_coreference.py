@@ -49,7 +49,8 @@ def coref(folders):
 
 def test_mentions_are_cut_from_the_text_and_lie_in_order(coref):
     found = coref(STORY)
-    assert found.keys() == {"clusters", "resolved", "segments"} and found["segments"] > 1
+    assert found.keys() == {"clusters", "resolved", "segments", "num_windows", "num_dropped_tokens"}
+    assert found["num_windows"] == found["segments"] > 1 and found["num_dropped_tokens"] == 0
     assert found["clusters"], "large random weights link something"
     places = []
     for cluster in found["clusters"]:
@@ -77,7 +78,8 @@ def test_lists_and_generators_give_what_each_text_gives_alone(coref):
     assert coref(texts) == alone
     assert list(coref(text for text in texts)) == alone
     assert coref({"text": STORY}) == alone[0] and coref([]) == []
-    assert alone[1] == {"clusters": [], "resolved": "", "segments": 0}
+    empty = {"clusters": [], "resolved": "", "segments": 0, "num_windows": 0, "num_dropped_tokens": 0}
+    assert alone[1] == empty
 
 
 def test_long_text_is_never_cut(coref):

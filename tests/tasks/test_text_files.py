@@ -39,6 +39,7 @@ def test_what_is_no_file_or_no_utf_8_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        (" \n", "the file is empty"),
         ('{"a": NaN}', "holds NaN"),
         ('{"a": 1, "a": 2}', "stands twice"),
         ('{"a":\n}', "line 6, column 1"),

@@ -141,6 +141,7 @@ def write_folder(
     labels: Sequence[str] = (),
     problem_type: str | None = None,
     facts: Sequence[str] = (),
+    pipeline: str | None = None,
     kept: Mapping[str, Mapping[str, Tensor]] | None = None,
 ) -> Written:
     """Write a model folder, plainly; the caller makes it appear whole or not at all.
@@ -151,6 +152,7 @@ def write_folder(
     checkpoint that the weights came from.
     extra: further entries of spanwise.json, for instance a task's labels and thresholds. labels: names of the scores
     of that class's classifier. problem_type: what config.json calls its kind. facts: sentences for the model card.
+    pipeline: the name of the pipeline that the card shows.
     kept: heads of earlier training, which have no say in the class and lie beside it.
 
     Raises:
@@ -185,6 +187,7 @@ def write_folder(
         sorted(plan.arranged.places.keys() - {POOLER}),
         notes=(*facts, *plan.written.notes),
         has_tokenizer=tokenizer is not None,
+        pipeline=pipeline,
     )
     return plan.written
 

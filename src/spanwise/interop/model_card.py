@@ -18,8 +18,12 @@ def write_model_card(
     *,
     has_tokenizer: bool,
     notes: Sequence[str] = (),
+    pipeline: str | None = None,
 ) -> None:
-    """Write a card that says what the folder holds and how to load it. It claims nothing about quality."""
+    """Write a card that says what the folder holds and how to load it. It claims nothing about quality.
+
+    pipeline: the name of ours that answers with this model.
+    """
     from huggingface_hub import ModelCard, ModelCardData  # heavy, and only saving needs it
 
     architecture, family = choice.architecture, choice.family
@@ -37,6 +41,8 @@ def write_model_card(
     if not has_tokenizer:
         lines.append("The folder holds no tokenizer.")
     loads = ["import spanwise", "", 'model = spanwise.load("path/to/this/folder")']
+    if pipeline is not None:
+        loads.append(f'answer = spanwise.pipeline("{pipeline}", model="path/to/this/folder")')
     blocks = ["```python\n" + "\n".join(loads) + "\n```"]
     if family.is_stock:
         auto = architecture.auto or choice.name

@@ -64,7 +64,7 @@ class CoreferencePipeline:
         A result is a dictionary. `clusters`: each a list of mentions in order, `text[start:end]` being the mention and
         `score` the chance of the decision that put it there. `resolved`: the text in which every later mention is
         replaced by its cluster's name. `segments`: into how many parts, encoded one by one, the text was cut; nothing
-        of it is left out, whatever its length.
+        of it is left out, whatever its length (`num_windows` and `num_dropped_tokens`, as every pipeline calls them).
 
         Raises: InputError (a DataError and ValueError) for something that is no text.
         """
@@ -83,7 +83,8 @@ class CoreferencePipeline:
                 [{"start": m.start, "end": m.end, "text": text[m.start : m.end], "score": m.chance} for m in cluster]
                 for cluster in kept
             ]
-            results.append({"clusters": mentions, "resolved": resolve(text, mentions), "segments": num_segments})
+            result = {"clusters": mentions, "resolved": resolve(text, mentions), "segments": num_segments}
+            results.append({**result, "num_windows": num_segments, "num_dropped_tokens": 0})
         return results
 
 

@@ -165,9 +165,9 @@ class AlsoLanguage(Protocol):
 
 @runtime_checkable
 class HasFacts(Protocol):
-    """A task whose model card says more: sentences for a person."""
+    """A task whose model card says more: sentences for a person, and perhaps `pipeline_name`, the pipeline to call."""
 
-    def facts(self) -> list[str]: ...
+    def facts(self, config: EncoderConfig) -> list[str]: ...
 
 
 @runtime_checkable

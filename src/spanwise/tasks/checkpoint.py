@@ -157,5 +157,6 @@ def save_task_model(
         extra={"task": to_record(task), **(extra or {})},
         labels=task.label_names if isinstance(task, LabelHead) else (),
         problem_type=getattr(task, "problem_type", None),
-        facts=task.facts() if isinstance(task, HasFacts) else (),
+        facts=task.facts(model.encoder.config) if isinstance(task, HasFacts) else (),
+        pipeline=getattr(task, "pipeline_name", None),
     )

@@ -52,6 +52,8 @@ def read_json(path: str | Path) -> Any:
 
 def parse_json(text: str, where: str, line: int = 1) -> Any:
     """One JSON value that begins on line `line` of the file `where`."""
+    if not text.strip():
+        raise DataError(f"{where}: the file is empty.")
     try:
         return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
     except json.JSONDecodeError as error:

@@ -54,6 +54,10 @@ def test_the_folder_gives_the_scores_of_the_run_and_loads_as_an_encoder(finetune
     rows = [json.loads(line) for line in files[1].read_text().splitlines()]
     gold = [json.loads(line) for line in stories.read_text().splitlines()]
     assert [row["clusters"] for row in rows] == [row["clusters"] for row in gold]
+    assert all(row["num_windows"] >= 1 for row in rows)
+    card = (finetuned.final / "README.md").read_text()
+    assert 'spanwise.pipeline("coreference"' in card
+    assert "at most 64 tokens; mentions" in Coreference().facts(read_folder(finetuned.final).config)[0]
     assert read_coreference(files[0], purpose="score").documents[0].clusters == (
         ((0, 1), (4, 5), (10, 11)),
         ((2, 3), (6, 7), (8, 9)),

@@ -100,12 +100,14 @@ def test_the_description_says_what_the_vocabulary_cannot_reach(tokenizer, squad1
 
 
 def test_the_card_says_how_no_answer_is_told_and_whether_probabilities_are_calibrated():
-    plain = QuestionAnswering().facts()
+    plain = QuestionAnswering().facts(CONFIG)
+    assert "in windows of 96 tokens" in plain[0]  # all that CONFIG's encoder has positions for
     assert len(plain) == 1 and "every question gets an answer" in plain[0] and "chosen apart" in plain[0]
     electra = QuestionAnswering(spans="joint", answerability="classifier", null_threshold=-2.75, temperature=1.5)
-    assert "given its start" in electra.facts()[0] and "classifier's log-odds above -2.75" in electra.facts()[0]
-    assert "divided by 1.5" in electra.facts()[1]
-    assert "null odds above 0.5" in QuestionAnswering(null_threshold=0.5).facts()[0]
+    told = electra.facts(CONFIG)
+    assert "given its start" in told[0] and "classifier's log-odds above -2.75" in told[0]
+    assert "divided by 1.5" in told[1]
+    assert "null odds above 0.5" in QuestionAnswering(null_threshold=0.5).facts(CONFIG)[0]
 
 
 def test_a_temperature_is_fitted_on_dev_data_and_told_with_the_scores(squad11):

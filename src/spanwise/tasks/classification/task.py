@@ -56,6 +56,7 @@ class Classification:
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
+    pipeline_name: ClassVar[str] = "text-classification"
     score_options: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -219,13 +220,14 @@ class Classification:
                 lines.append(f"{number:,} {words}")
         return lines
 
-    def facts(self) -> list[str]:
+    def facts(self, config: EncoderConfig) -> list[str]:
         """What the model card says of the task."""
         told = "a number" if self.kind == "regression" else f"one of {', '.join(self.labels)}"
         if self.kind == "multi_label":
             told = f"any of {', '.join(self.labels)} (from a probability of {self.threshold:g})"
         source = f" (data set: {self.dataset})" if self.dataset else ""
-        read = f"a {'pair of texts' if self.is_pair else 'text'} of at most {self.max_length} tokens"
+        length = min(self.max_length, config.max_positions)
+        read = f"a {'pair of texts' if self.is_pair else 'text'} of at most {length} tokens"
         lines = [f"Task: tells {told} for {read}{source}. A longer one is {_OVERFLOW_WORDS[self.on_overflow]}."]
         if self.layout == "extract":
             orders = "; pairs are read in both orders, whose vectors are added" if self.both_orders else ""

@@ -58,17 +58,19 @@ def _mean_first(scores: Mapping[str, Any]) -> dict[str, Any]:
 def prediction_texts(predictions: Predictions) -> dict[str, str]:
     """JSON lines of all documents; CoNLL columns of documents of words; GAP's answers."""
     lines, columns = [], []
-    for (document, text), clusters in zip(predictions.documents, predictions.clusters, strict=True):
+    for (document, text), clusters, num_windows in zip(
+        predictions.documents, predictions.clusters, predictions.num_segments, strict=True
+    ):
         if isinstance(document, CoreferenceDocument):
             words = word_clusters(clusters)
-            lines.append(write_json_line(document, words))
+            lines.append(write_json_line(document, words, num_windows))
             columns.append(replace(document, clusters=words))
         else:
             found = [
                 [{"start": m.start, "end": m.end, "text": text[m.start : m.end]} for m in cluster]
                 for cluster in clusters
             ]
-            row = {"doc_key": document.name, "text": text, "clusters": found}
+            row = {"doc_key": document.name, "text": text, "clusters": found, "num_windows": num_windows}
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
     texts = {".jsonl": "".join(lines)}
     if columns and len(columns) == len(lines):

@@ -177,13 +177,17 @@ def _without_repeats(data: CoreferenceData) -> CoreferenceData:
     return replace(data, documents=tuple(documents), num_repeated_mentions=repeated)
 
 
-def write_json_line(document: CoreferenceDocument, clusters: tuple[tuple[Mention, ...], ...]) -> str:
-    """One document as the field's JSON line, with these clusters."""
+def write_json_line(
+    document: CoreferenceDocument, clusters: tuple[tuple[Mention, ...], ...], num_windows: int | None = None
+) -> str:
+    """One document as the JSON line of the field, with these clusters; of a prediction also its number of windows."""
     borders = list(itertools.pairwise(document.sentence_borders))
-    row = {
+    row: dict[str, Any] = {
         "doc_key": document.name,
         "sentences": [list(document.words[begin:end]) for begin, end in borders],
         "speakers": [list(document.speakers[begin:end]) for begin, end in borders],
         "clusters": [[[first, last - 1] for first, last in cluster] for cluster in clusters],
     }
+    if num_windows is not None:
+        row["num_windows"] = num_windows
     return json.dumps(row, ensure_ascii=False) + "\n"

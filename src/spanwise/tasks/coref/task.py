@@ -65,6 +65,7 @@ class Coreference:
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET
+    pipeline_name: ClassVar[str] = "coreference"
     main_score: ClassVar[str] = "conll_f1"
     score_options: ClassVar[tuple[str, ...]] = ()
 
@@ -245,9 +246,9 @@ class Coreference:
             num_segments=tuple(links.num_segments for links in outputs),
         )
 
-    def facts(self) -> list[str]:
+    def facts(self, config: EncoderConfig) -> list[str]:
         """For the model card."""
-        length = self.max_segment_length or PAPER_SEGMENT_LENGTH
+        length = self.max_segment_length or min(PAPER_SEGMENT_LENGTH, config.max_positions)
         return [
             f"Coreference: text is encoded in independent segments of at most {length} tokens; mentions have at most "
             f"{self.max_width} word pieces and lie in one sentence.",

@@ -41,6 +41,7 @@ class MultipleChoice:
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "multiple_choice"
     target_name: ClassVar[str] = TARGET
+    pipeline_name: ClassVar[str] = "multiple-choice"
     main_score: ClassVar[str] = "accuracy"
     score_options: ClassVar[tuple[str, ...]] = ()
     head_size: ClassVar[tuple[int, ...]] = ()
@@ -101,11 +102,11 @@ class MultipleChoice:
             lines.append(f"{data.num_dropped:,} rows are left out: malformed")
         return lines
 
-    def facts(self) -> list[str]:
+    def facts(self, config: EncoderConfig) -> list[str]:
         """What the model card says of the task."""
         lines = [
             "Task: chooses among any number of choices by one score each, read as passage and question with choice, at "
-            f"most {self.max_length} tokens; a longer passage is "
+            f"most {min(self.max_length, config.max_positions)} tokens; a longer passage is "
             f"{'cut at its end, and what is dropped is counted' if self.on_overflow == 'truncate' else 'refused'}."
         ]
         if self.layout == "extract":

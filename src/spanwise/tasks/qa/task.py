@@ -59,6 +59,7 @@ class QuestionAnswering:
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "qa"
     target_name: ClassVar[str] = TARGET
+    pipeline_name: ClassVar[str] = "question-answering"
     main_score: ClassVar[str] = "f1"
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
 
@@ -94,7 +95,7 @@ class QuestionAnswering:
         self, data: SquadData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
     ) -> QuestionWindows:
         """Windows for `config`'s encoder; in training, questions whose answer the tokenizer erases are left out."""
-        max_length = self.max_length or min(PAPER_MAX_LENGTH, config.max_positions)
+        max_length = self._window_length(config)
         if max_length > config.max_positions:
             raise ConfigError(
                 f"task.max_length {max_length} is more than the encoder's {config.max_positions} positions; lower it."
@@ -260,7 +261,10 @@ class QuestionAnswering:
         nothing = SpanAnswer("", 0, 0, best + null_odds - self.null_threshold, null)
         return [*found[:place], nothing, *found[place:]]
 
-    def facts(self) -> list[str]:
+    def _window_length(self, config: EncoderConfig) -> int:
+        return self.max_length or min(PAPER_MAX_LENGTH, config.max_positions)
+
+    def facts(self, config: EncoderConfig) -> list[str]:
         """What the model card says of the task."""
         ways = {
             "independent": "Start and end of the answer are chosen apart",
@@ -274,7 +278,7 @@ class QuestionAnswering:
             null = f"null odds above {self.null_threshold:.4g} mean that there is no answer"
         lines = [
             f"{ways[self.spans]}; {null}. An answer has at most {self.max_answer_tokens} tokens, a question "
-            f"{self.max_question_tokens}; passages are read in windows of {self.max_length or 'up to 512'} tokens, "
+            f"{self.max_question_tokens}; passages are read in windows of {self._window_length(config)} tokens, "
             f"{self.doc_stride} apart."
         ]
         if self.temperature is not None:

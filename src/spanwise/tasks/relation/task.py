@@ -55,6 +55,7 @@ class RelationExtraction:
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
+    pipeline_name: ClassVar[str] = "relation-extraction"
     score_options: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -158,7 +159,7 @@ class RelationExtraction:
             lines.append(f"{data.num_dropped:,} examples are left out: malformed")
         return lines
 
-    def facts(self) -> list[str]:
+    def facts(self, config: EncoderConfig) -> list[str]:
         """What the model card says of the task."""
         shown = ", ".join(self.labels[:12]) + (f" and {len(self.labels) - 12} more" if len(self.labels) > 12 else "")
         return [

@@ -49,6 +49,7 @@ class Tagging:
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "tagging"
     target_name: ClassVar[str] = TARGET
+    pipeline_name: ClassVar[str] = "token-classification"
     score_options: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -147,7 +148,7 @@ class Tagging:
             lines.append(f"{data.num_dropped:,} sentences are left out: malformed")
         return lines
 
-    def facts(self) -> list[str]:
+    def facts(self, config: EncoderConfig) -> list[str]:
         """What the model card says of the task."""
         names = sorted({name[2:] for name in self.labels if name != "O"}) if self.kind == "entities" else self.labels
         told = "spans of the types" if self.kind == "entities" else "the class of each word:"
