@@ -100,9 +100,10 @@ def with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
 
     Raises: ConfigError where the task has no such choice, or not this one.
     """
-    if on_overflow is None:
+    has_choice = hasattr(loaded.task, "on_overflow")
+    if on_overflow is None or (on_overflow == "error" and not has_choice):  # no text is too long for such a task
         return loaded
-    if not hasattr(loaded.task, "on_overflow"):
+    if not has_choice:
         raise ConfigError(
             f"task {loaded.task.part_name!r} reads texts of any length in windows; leave on_overflow out."
         )
