@@ -57,6 +57,14 @@ class Encoder(nn.Module):
         assert isinstance(table, nn.Parameter)
         return table
 
+    def check_lengths(self, sequences: Sequences) -> None:
+        """Raises: DataError for a sequence that is longer than the position table."""
+        if sequences.max_length > self.config.max_positions:
+            raise DataError(
+                f"A sequence of {sequences.max_length} tokens came, but this encoder has {self.config.max_positions} "
+                "positions. Cut the input into shorter sequences."
+            )
+
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences, rows: Tensor | None = None
     ) -> Tensor:
@@ -69,11 +77,7 @@ class Encoder(nn.Module):
         Raises:
             DataError: a sequence is longer than the position table.
         """
-        if sequences.max_length > self.config.max_positions:
-            raise DataError(
-                f"A sequence of {sequences.max_length} tokens came, but this encoder has {self.config.max_positions} "
-                "positions. Cut the input into shorter sequences."
-            )
+        self.check_lengths(sequences)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
         num_filler = num_filler_rows(hidden_TD)
         if num_filler:

@@ -5,7 +5,7 @@ import torch
 from tests.nn.int8.byte_machine import CPU, refused_here
 from tests.nn.toy import toy_encoder
 
-from spanwise.errors import ConfigError
+from spanwise.errors import ConfigError, DataError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.int8.encoder import Int8Encoder, check_prepared, prepared_for
 from spanwise.nn.sequences import Sequences
@@ -65,6 +65,13 @@ def test_shared_sub_layers_exist_once(sharing, num_attentions, num_feed_forwards
     layers = Int8Encoder(toy_encoder(sharing=sharing)).layers
     assert len({id(layer.attention) for layer in layers}) == num_attentions
     assert len({id(layer.feed_forward) for layer in layers}) == num_feed_forwards
+
+
+def test_a_sequence_that_is_too_long_is_refused():
+    if refused_here():
+        return
+    with pytest.raises(DataError, match="41 tokens"):
+        read(Int8Encoder(toy_encoder()), [41])
 
 
 def test_embeddings_and_pooler_stay_what_they_are():

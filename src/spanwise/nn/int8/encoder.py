@@ -52,6 +52,7 @@ class Int8Encoder(Encoder):
         self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences, rows: Tensor | None = None
     ) -> Tensor:
         """As `Encoder.forward`, but for all tokens, whichever `rows` are wanted."""
+        self.check_lengths(sequences)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
         for layer in self.layers:
             hidden_TD = layer(hidden_TD, sequences)
