@@ -1,6 +1,7 @@
 """Fine-tune every task of tasks.py from a checkpoint and from random weights of its shape; call it again to go on.
 
     python run.py DATA OUT NAME=FOLDER ...        NAME is one of STARTS, FOLDER the checkpoint's folder
+    python run.py DATA OUT NAME=FOLDER:SST-2,CoLA  those rows alone
 
 DATA holds the files that tasks.py names. Each run is `spanwise finetune` in a process of its own, so that its peak
 memory is its own; then `spanwise evaluate` reads the trained folder afresh: are its scores those of the run? Writes
@@ -112,15 +113,16 @@ def table(results: dict) -> str:
 
 
 def main(data: Path, out: Path, starts: dict[str, str]) -> None:
-    results: dict = {}
-    for name, folder in starts.items():
-        for row in ROWS:
-            if STARTS[name].language != row.language:
-                continue
+    kept = out / "result.json"
+    results: dict = json.loads(kept.read_text()) if kept.exists() else {}
+    for name, given in starts.items():
+        folder, _, chosen = given.partition(":")
+        names = chosen.split(",") if chosen else [row.name for row in ROWS if row.language == STARTS[name].language]
+        for row in (row for row in ROWS if row.name in names):
             for arm in ARMS:
                 found = run(row, name, arm, folder, data, out)
                 results.setdefault(row.name, {}).setdefault(name, {})[arm] = found
-                (out / "result.json").write_text(json.dumps(results, indent=1) + "\n")
+                kept.write_text(json.dumps(results, indent=1) + "\n")
                 (out / "table.md").write_text(table(results))
 
 
