@@ -1,7 +1,7 @@
 """A training step against the model that most people train.
 
     python benchmarks/training_step.py [--size 4x256|4x512|12x768] [--text FILE [--tokenizer DIR]] [--json] [--rounds N]
-                                       [--threads 2] [--clock cpu]
+                                       [--threads 2] [--clock cpu] [--without SIDE]...
 
 4 layers x 256 (or another size), heads of 64, feed-forward four times as wide, vocabulary 30,522, two threads, 32
 paragraphs a step, 16 at 12 x 768 (lognormal lengths, median 116, mean about 127 tokens; or the paragraphs of `--text`).
@@ -20,7 +20,8 @@ process, once whole and once without what stood before the model was built (inte
 our speed, in operations a second by the formula of nn/flops.py, against the matrix product of the processor, measured
 between the turns in the same process with as many threads.
 `--clock cpu --threads 1` counts processor time in place of wall-clock time: fairer on a machine that others use, where
-two threads that wait for each other lose most.
+two threads that wait for each other lose most. `--without "peer bf16, grouped by length"` leaves a side out: a round of
+the larger sizes takes minutes.
 """
 
 from __future__ import annotations
@@ -343,6 +344,7 @@ def rows_of(name: str, told: dict[str, dict]) -> list[dict]:
     rows = [
         rate_row(f"{what}{how} against {side}", "real tokens/s", mine, told[side], goal if mine is fastest else None)
         for side, goal in zip(SIDES[2:], (over_padded, over_grouped), strict=True)
+        if side in told
         for mine, how in ((ours, ""), (told.get(SHARED), ", one process a core,"))
         if mine is not None
     ]
@@ -357,6 +359,7 @@ def rows_of(name: str, told: dict[str, dict]) -> list[dict]:
                 whole=whole,
             )
             for side in SIDES[2:]
+            if side in told
         ]
     facts = ours["facts"]
     speeds = np.array(fastest["rates"]) * facts["flops_per_token"] / 1e9
@@ -380,6 +383,7 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="4x256")
     parser.add_argument("--text", type=Path)
     parser.add_argument("--tokenizer", type=Path)
+    parser.add_argument("--without", choices=SIDES[1:], action="append", default=[], metavar="SIDE")
     options = parser.parse_args()
     size = SIZES[options.size]
     if options.work and "RANK" in os.environ:
@@ -399,7 +403,8 @@ def main() -> None:
         np.savez(data, ids=np.concatenate(paragraphs), lengths=np.array([len(row) for row in paragraphs]))
         own = [__file__, "--size", options.size, "--data", str(data), "--clock", options.clock]
         own += ["--threads", str(options.threads)]
-        sides = [side for side in SIDES if side != SHARED or options.threads > 1]
+        left_out = options.without + ([SHARED] if options.threads == 1 else [])
+        sides = [side for side in SIDES if side not in left_out]
         threads = dict.fromkeys(sides, options.threads) | {SHARED: 1}
         told = take_turns(lambda side: [*own, "--work", side], sides, rounds=options.rounds, threads=threads)
     show_rows(rows_of(options.size, told), as_json=options.json)
