@@ -18,6 +18,7 @@ from spanwise.nn.coreference.antecedents import Antecedents, AntecedentScorer, S
 from spanwise.nn.coreference.products import product_dtype
 from spanwise.nn.coreference.pruning import keep_spans
 from spanwise.nn.coreference.spans import SpanScorer, TwoLayers
+from spanwise.runtime.memory import return_freed_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,9 @@ class HeadSizes:
             num_segments=rows.get("antecedents.segments_apart.weight", default.num_segments),
             gated="antecedents.gate.weight" in tensors,
         )
+
+
+LONG = 4096  # pieces of a document beyond which freed memory goes back before the largest tensors are made
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,8 @@ class CoreferenceHead(nn.Module):
             if document.always_N is not None:
                 scores_N[document.always_N] = np.inf
             kept = keep_spans(start_N, end_N, scores_N, document.num_spans, len(hidden_TD))
+            if len(hidden_TD) > LONG:
+                return_freed_memory()  # of the candidates, before the vectors join the hidden states: the peak
             start_k, end_k = (torch.from_numpy(border[kept]).to(hidden_TD.device) for border in (start_N, end_N))
             vectors_kG = self.spans.vectors(hidden_TD.float(), start_k, end_k)
             mention_k = self.spans.mention_scores(vectors_kG, start_k, end_k, dtype)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from spanwise.data.batch import Batch
+from spanwise.nn.coreference.head import LONG
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.memory import return_freed_memory
 from spanwise.tasks.batches import MIN_PACK_TOKENS, filled
@@ -29,6 +30,8 @@ def document_states(
     documents' together; at most one document is under way beside the pack.
     """
     budget = min(pack_tokens, MAX_PACK_TOKENS)
+    if max((end - begin for begin, end in map(features.range_of, range(len(features)))), default=0) > LONG:
+        budget = min(budget, MAX_PACK_TOKENS // 2)  # its own states weigh as much as a pack
     ready: dict[int, list[Tensor]] = {}
     written: dict[int, int] = {}
     next_row = 0
