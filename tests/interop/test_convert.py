@@ -117,3 +117,17 @@ def test_a_target_inside_the_source_and_a_foreign_tokenizer_are_refused(tmp_path
     with pytest.raises(CheckpointError, match="210 tokens and the model 99"):
         convert(archive, tmp_path / "plain", other)
     assert not (tmp_path / "plain").exists()
+
+
+def test_bf16_files_are_half_as_large_and_hold_every_number_rounded(tmp_path, encoder):
+    write_folder(tmp_path / "full", encoder, make_heads(encoder))
+    convert(tmp_path / "full", tmp_path / "half", dtype="bf16")
+    for name in ("model.safetensors", "heads.safetensors"):
+        full, half = load_file(tmp_path / "full" / name), load_file(tmp_path / "half" / name)
+        assert full.keys() == half.keys()
+        assert {tensor.dtype for tensor in half.values()} == {torch.bfloat16}
+        assert all(torch.equal(half[key], full[key].to(torch.bfloat16)) for key in full)
+    assert json.loads((tmp_path / "half" / "config.json").read_text())["dtype"] == "bfloat16"
+    assert AutoModel.from_pretrained(tmp_path / "half").dtype == torch.bfloat16
+    ours = build_encoder(read_folder(tmp_path / "half")).state_dict()
+    assert {tensor.dtype for tensor in ours.values()} == {torch.float32}

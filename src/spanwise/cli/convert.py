@@ -1,7 +1,7 @@
 """`spanwise convert`: other people's checkpoints in, plain Hugging Face folders out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from spanwise.cli.console import print_json, print_pairs, say
 
@@ -9,7 +9,15 @@ if TYPE_CHECKING:
     from spanwise.interop.convert import Converted
 
 
-def convert(source: str, target: Path, /, *, tokenizer: Path | None = None, json: bool = False) -> None:
+def convert(
+    source: str,
+    target: Path,
+    /,
+    *,
+    tokenizer: Path | None = None,
+    dtype: Literal["fp32", "bf16"] = "fp32",
+    json: bool = False,
+) -> None:
     """Write a checkpoint as a plain Hugging Face folder: today's names, one safetensors file, all heads, right case.
 
     Parameters
@@ -21,12 +29,14 @@ def convert(source: str, target: Path, /, *, tokenizer: Path | None = None, json
         Folder to write; it must not exist.
     tokenizer
         Folder of the tokenizer. Default: the source's.
+    dtype
+        Of the numbers in the files. bf16 files are half as large; each number keeps three digits.
     json
         Print one JSON object.
     """
     from spanwise.interop.convert import convert as run_conversion
 
-    converted = run_conversion(source, target, tokenizer)
+    converted = run_conversion(source, target, tokenizer, dtype=dtype)
     if json:
         print_json(_record(converted))
         return

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+import torch
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
@@ -17,6 +20,8 @@ from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.runtime.files import atomic_folder
 from spanwise.text.tokenizers import Tokenizer
 
+StoredType = Literal["fp32", "bf16"]
+STORED_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 GENERATOR = "generator"  # of an ELECTRA checkpoint: a folder of the same kind inside it
 
 
@@ -31,10 +36,13 @@ class Converted:
     generator: Converted | None = None
 
 
-def convert(source: str | Path, target: str | Path, tokenizer: str | Path | None = None) -> Converted:
+def convert(
+    source: str | Path, target: str | Path, tokenizer: str | Path | None = None, *, dtype: StoredType = "fp32"
+) -> Converted:
     """Write the model of `source` (a folder, or a hub id) as `target`, which appears whole or not at all.
 
-    tokenizer: folder of the tokenizer, where it is not the source's own.
+    tokenizer: folder of the tokenizer, where it is not the source's own. dtype: of the numbers in the files; bf16 is
+    half as large, and rounds each to three digits.
 
     Raises:
         CheckpointError: a source that is missing, foreign or damaged, or a tokenizer that is not its own.
@@ -45,10 +53,13 @@ def convert(source: str | Path, target: str | Path, tokenizer: str | Path | None
     if target.resolve().is_relative_to(checkpoint.folder.resolve()):
         raise ConfigError(f"{target} lies in the folder that is read; choose a place outside of {checkpoint.folder}.")
     with atomic_folder(target) as folder:
-        return _convert(checkpoint, folder, target, Path(tokenizer) if tokenizer is not None else None)
+        words = Path(tokenizer) if tokenizer is not None else None
+        return _convert(checkpoint, folder, target, words, STORED_TYPES[dtype])
 
 
-def _convert(checkpoint: Checkpoint, folder: Path, target: Path, tokenizer: Path | None) -> Converted:
+def _convert(
+    checkpoint: Checkpoint, folder: Path, target: Path, tokenizer: Path | None, dtype: torch.dtype
+) -> Converted:
     words = _open_tokenizer(checkpoint, tokenizer)
     architecture = BY_MODEL_TYPE[checkpoint.model_type].architectures.get(checkpoint.source_class)
     has_heads = architecture is not None and checkpoint.heads.keys() >= set(architecture.heads)
@@ -61,11 +72,12 @@ def _convert(checkpoint: Checkpoint, folder: Path, target: Path, tokenizer: Path
         main_head=architecture.heads[0] if architecture and has_heads and architecture.heads else None,
         model_type=checkpoint.model_type,
         labels=checkpoint.labels,
+        dtype=dtype,
     )
     generator = None
     if (checkpoint.folder / GENERATOR / "config.json").exists():
         inner = read_folder(checkpoint.folder / GENERATOR)
-        generator = _convert(inner, folder / GENERATOR, target / GENERATOR, tokenizer)
+        generator = _convert(inner, folder / GENERATOR, target / GENERATOR, tokenizer, dtype)
     return Converted(target=target, checkpoint=checkpoint, written=written, tokenizer=words, generator=generator)
 
 

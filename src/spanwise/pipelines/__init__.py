@@ -26,8 +26,13 @@ _PIPELINES = {
 }
 
 
+_DEFAULTS = {"question-answering": "spanwise-nano-qa"}  # shipped with the package; nothing is ever downloaded unasked
+
+
 def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any) -> Any:
     """A callable for `task` ("question-answering", "fill-mask", ...) with the model of a folder or hub id.
+
+    Without a model, question answering takes the small English one that ships with the package ("spanwise-nano-qa").
 
     `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
     options are those of the pipeline's class.
@@ -38,6 +43,7 @@ def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any
     if task not in _PIPELINES:
         known = ", ".join(_PIPELINES)
         raise ConfigError(f"there is no pipeline {task!r}; there is {known}.{did_you_mean(task, list(_PIPELINES))}")
+    model = _DEFAULTS.get(task) if model is None else model
     if model is None:
         raise ConfigError(f"pipeline {task!r} needs a model: pass model=FOLDER (nothing is downloaded by default).")
     module, _, cls = _PIPELINES[task].partition(":")

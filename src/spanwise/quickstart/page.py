@@ -26,7 +26,7 @@ from spanwise.reporting.page import (
 )
 from spanwise.reporting.spans import Run
 
-COLUMNS = ("unigram", "bigram", "control", "init", "trained")
+COLUMNS = ("unigram", "bigram", "control", "init", "trained", "shipped")
 SPANBERT_TOKENS = 2.4e6 * 131_072  # SpanBERT, section 4.2: steps times tokens a step
 FEWEST_POINTS = 3  # fewer would be a straight line that says nothing
 BAR_TONES = {"trained": "ours", "init": "init", "control": "control", "bigram": "bigram"}
@@ -266,9 +266,14 @@ def questions_section(result: dict[str, Any], words: dict[str, str]) -> Section:
         blocks=(
             measure_table(qa["measures"], words, note=words["qa_table_note"].format(steps=f"{qa['num_steps']:,}")),
             *(highlight(answer, words) for answer in result["answers"]),
-            Prose(paragraphs=[words["answers_note"]]) if result["answers"] else None,
+            Prose(paragraphs=[answers_note(result, words)]) if result["answers"] else None,
         ),
     )
+
+
+def answers_note(result: dict[str, Any], words: dict[str, str]) -> str:
+    by_shipped = result["qa"].get("answered_by") == "shipped"
+    return f"{words['answers_note']} {words['answered_by_shipped']}" if by_shipped else words["answers_note"]
 
 
 def questions_lead(result: dict[str, Any], words: dict[str, str]) -> str:

@@ -282,11 +282,13 @@ class _Job:
         self.terminal.heading(6, "Ask about articles it never saw", seconds)
         with self.clock.stage("score"):
             dev = read_squad(self.bundle.qa_dev)
-            scored = questions.score_columns(finals, dev, seconds)
+            shipped = questions.SHIPPED.get(self.bundle.language)
+            columns = finals if shipped is None else {**finals, questions.SHIPPED_COLUMN: shipped}
+            scored = questions.score_columns(columns, dev, seconds)
             answers = questions.confident_answers(scored)
             if question is not None:
                 paragraphs = self.paragraphs(reader, dev.contexts)
-                found = questions.answer_question(question, paragraphs, scored.trained)
+                found = questions.answer_question(question, paragraphs, scored.answering)
                 if found is None:
                     self.terminal.say(f"No paragraph shares a word with your question: {question}")
                 else:
@@ -296,6 +298,7 @@ class _Job:
             "num_scored_questions": len(scored.data.questions),
             "num_dev_articles": len(set(dev.titles)),
             "measures": scored.measures,
+            "answered_by": scored.column,
         }
         self.record["answers"] = answers
         self.terminal.measures(scored.measures)

@@ -20,6 +20,7 @@ SHORT = {
     "control": "random",
     "init": "as it came",
     "trained": "trained",
+    "shipped": "spanwise-nano",
     "mlm_loss": "MLM loss",
     "sbo_loss": "SBO loss",
     "mlm_accuracy": "MLM right %",

@@ -1,0 +1,18 @@
+"""Weights of our own that ship with the package, by name; LICENSES.md beside them says where they come from."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+SHIPPED = {
+    "spanwise-nano": "nano",  # English, pre-trained: encoder, MLM and SBO heads
+    "spanwise-nano-qa": "nano-qa",  # the same, fine-tuned for questions
+}
+
+
+def shipped_folder(name: object) -> Path | None:
+    """The model folder of a shipped name, None for any other."""
+    if name not in SHIPPED:
+        return None
+    return Path(str(files("spanwise.weights"))) / SHIPPED[str(name)]
