@@ -120,7 +120,7 @@ def test_a_target_inside_the_source_and_a_foreign_tokenizer_are_refused(tmp_path
 
 
 def test_bf16_files_are_half_as_large_and_hold_every_number_rounded(tmp_path, encoder):
-    write_folder(tmp_path / "full", encoder, make_heads(encoder))
+    write_folder(tmp_path / "full", encoder, make_heads(encoder, "mlm", "sbo"))
     convert(tmp_path / "full", tmp_path / "half", dtype="bf16")
     for name in ("model.safetensors", "heads.safetensors"):
         full, half = load_file(tmp_path / "full" / name), load_file(tmp_path / "half" / name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+import torch
 from pydantic import Field
 
 from spanwise.config import part
@@ -61,14 +62,25 @@ class InitialWeights:
 
     `positions="sinusoidal"` starts the (learned) position table at sinusoids of the same variance, from which
     attention finds a token's neighbours much sooner (docs/log.md has the measurement). "normal" is the papers' way.
+    `words="neighbours"` starts the word table at vectors that are counted in the training text, and `biases="unigram"`
+    the vocabulary heads at the logarithm of its counts; initial/from_text.py does both when a run begins, and random
+    weights that stand beside a trained model as its control have neither.
     """
 
     positions: Literal["normal", "sinusoidal"] = "normal"
+    words: Literal["normal", "neighbours"] = "normal"
+    biases: Literal["zero", "unigram"] = "zero"
+    std: Annotated[float, Field(gt=0)] | None = None  # of words and positions; None: the encoder's initializer_range
 
     def apply(self, encoder: Encoder) -> None:
-        """Change the fresh weights of `encoder` in place."""
+        """Change the fresh weights of `encoder` in place, as far as no text is needed."""
         if self.positions == "sinusoidal":
             set_sinusoidal_positions(encoder)
+        if self.std is not None:
+            tables = (encoder.embeddings.word, encoder.embeddings.position)
+            with torch.no_grad():
+                for table in tables:
+                    table.weight.mul_(self.std / encoder.config.initializer_range)
 
 
 @part("packed_batch")

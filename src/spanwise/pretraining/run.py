@@ -27,6 +27,7 @@ from spanwise.pretraining.corruption.folders import has_generator, read_generato
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import flops_on_text
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
+from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.mixtures.mixed_source import MixedSource
@@ -59,6 +60,7 @@ from spanwise.training.plan import LENGTHS, with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 
 TOKENIZER_FOLDER = "tokenizer"
+VECTORS_NAME = "word-vectors.safetensors"
 STORE_FOLDER = "store"
 VALIDATION_FOLDER = "validation-store"
 RECIPE_NAME = "recipe.json"
@@ -246,6 +248,7 @@ def make_ready(
         _tell_other_tokenizer(recipe, mixture, words, log)
     if checkpoint is None:
         model, fresh, kept = build_model(recipe, mixture.vocabulary.size), tuple(recipe.objectives), {}
+        begin_from_text(model, recipe, mixture, folder.path / VECTORS_NAME, log)
     else:
         model, fresh = continue_model(recipe, checkpoint, generator)
         log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}; fresh heads: {', '.join(fresh) or 'none'}.")

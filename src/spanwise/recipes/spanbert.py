@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, Replacement
+from spanwise.pretraining.masking import GeometricSpans, MaskingMixture, Replacement, SubwordTokens
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
-from spanwise.pretraining.recipe import LearnedTokenizer, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import InitialWeights, LearnedTokenizer, PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
 from spanwise.recipes.differences import ATTENTION_DROPOUT, POSITIONS, without
 from spanwise.recipes.one_machine import one_machine
@@ -101,6 +101,32 @@ def spanbert_quickstart() -> PretrainingRecipe:
             tiny.training, learning_rate=4e-3, max_tokens=None, budget=240.0, eval_every=800, log_every=20, threads=1
         ),
         differences=(*tiny.differences, "No dropout: the text is seen about once.", "Sequences of 128 tokens."),
+    )
+
+
+def spanbert_nano() -> PretrainingRecipe:
+    """25 minutes of two cores: word vectors counted in the text, then spans and single pieces in turn.
+
+    What each choice gains at a few minutes of one core stands in docs/log.md; records/spanwise-nano was made by it.
+    """
+    small = spanbert_quickstart()
+    ratio = 0.3
+    return replace(
+        small,
+        name="spanbert-nano",
+        tokenizer=replace(small.tokenizer, vocab_size=8_000),
+        encoder=replace(small.encoder, num_layers=2, hidden_size=256, num_heads=4, intermediate_size=1_024),
+        format=SingleSegment(max_length=256),
+        masking=MaskingMixture(schemes=(GeometricSpans(ratio=ratio), SubwordTokens(ratio=ratio))),
+        batch=PackedBatch(tokens_per_step=4_096, max_tokens=2_048),
+        training=replace(small.training, learning_rate=3e-3, budget=1_500.0, eval_every=1_000, log_every=50),
+        initial=InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1),
+        differences=(
+            *without("Sequences of 128 tokens.", small.differences),
+            "Sequences of 256 tokens.",
+            "Half of the sequences hide single pieces instead of spans, and all hide 30 % of their tokens.",
+            "Words start at vectors that are counted in the text, biases at the logarithm of its counts.",
+        ),
     )
 
 

@@ -2,6 +2,7 @@
 
 from spanwise.pretraining.masking.adapter import FunctionMasking
 from spanwise.pretraining.masking.geometric_spans import GeometricSpans
+from spanwise.pretraining.masking.mixture import MaskingMixture
 from spanwise.pretraining.masking.n_grams import NGrams
 from spanwise.pretraining.masking.nothing import NoMasking, NoReplacement
 from spanwise.pretraining.masking.recurring_spans import RecurringSpans
@@ -13,6 +14,7 @@ from spanwise.pretraining.masking.whole_words import WholeWords
 __all__ = [
     "FunctionMasking",
     "GeometricSpans",
+    "MaskingMixture",
     "NGrams",
     "NoMasking",
     "NoReplacement",

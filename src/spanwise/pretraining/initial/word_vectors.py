@@ -1,0 +1,77 @@
+"""Word vectors from counts: the first values of the word table, in seconds and without a gradient.
+
+How often two tokens stand beside each other says which tokens are used alike. The shifted logarithm of those counts,
+cut to D dimensions by its largest eigenvalues, is what word2vec converges to; masked language modelling spends its
+first millions of tokens on finding the same. A table that begins there leaves only the use of the vectors to be learned.
+
+Source: Levy and Goldberg 2014 (word2vec factorises shifted PMI); Levy et al. 2015, section 3 (positive PMI, context
+counts to the power of 0.75, eigenvalues to the power of 1/2).
+Letters: V vocabulary, D dimensions, T tokens counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import DataError
+
+MOST_TOKENS = 30_000_000  # more change the vectors little
+CHUNK = 4_000_000  # tokens whose pairs are held at once
+WINDOW = 2  # neighbours on each side; the nearer one counts double
+SMOOTHING = 0.75  # power of context counts: rare contexts say less than their PMI
+FEWEST = 5  # times a token must be seen to have a vector of its own
+
+
+def neighbour_vectors(stores: list[TokenStore], num_dimensions: int) -> np.ndarray:
+    """Vectors of all ids, float32 [V, D], each column of mean 0 over the rows that have one, all of standard deviation
+    1; rows of ids that are seen less than five times are NaN.
+
+    At most 30 million tokens are counted, the first of each store in equal parts. Borders of sentences and documents
+    are not looked at: at two neighbours a side they are a few pairs in a hundred.
+    Raises: DataError where fewer ids than dimensions are seen often enough.
+    """
+    from scipy.sparse import csr_matrix, diags  # heavy, and asked for here alone
+    from scipy.sparse.linalg import eigsh
+
+    num_ids = stores[0].vocabulary.size
+    counts_VV = csr_matrix((num_ids, num_ids), dtype=np.float64)
+    seen_V = np.zeros(num_ids, dtype=np.int64)
+    for ids in _chunks(stores):
+        seen_V += np.bincount(ids, minlength=num_ids)
+        for distance in range(1, WINDOW + 1):
+            ones = np.full(len(ids) - distance, 1.0 / distance) if len(ids) > distance else np.zeros(0)
+            counts_VV += csr_matrix((ones, (ids[: len(ones)], ids[distance:])), shape=counts_VV.shape)
+    known = np.flatnonzero(seen_V >= FEWEST)
+    if len(known) <= num_dimensions:
+        raise DataError(
+            f"only {len(known):,} ids stand {FEWEST} times or more in the text, too few for vectors of "
+            f"{num_dimensions} dimensions; take more text, or initial.words='normal'."
+        )
+    counts = (counts_VV + counts_VV.T).tocsr()[known][:, known].tocoo()
+    of_word = np.asarray(counts.sum(axis=1)).ravel()
+    of_context = of_word**SMOOTHING
+    of_context /= of_context.sum()
+    pmi = np.log(counts.data / np.maximum(of_word[counts.row] * of_context[counts.col], 1e-300))
+    positive = pmi > 0
+    matrix = csr_matrix((pmi[positive], (counts.row[positive], counts.col[positive])), shape=counts.shape)
+    matrix = (matrix + matrix.T) / 2
+    # a start of its own would be drawn anew at every call
+    values, vectors = eigsh(matrix, k=num_dimensions, which="LM", v0=np.ones(len(known)))
+    largest_first = np.argsort(-np.abs(values), kind="stable")
+    vectors = vectors[:, largest_first] @ diags(np.sqrt(np.abs(values[largest_first])))
+    vectors -= vectors.mean(axis=0)
+    found = np.full((num_ids, num_dimensions), math.nan, dtype=np.float32)
+    found[known] = vectors / vectors.std()
+    return found
+
+
+def _chunks(stores: list[TokenStore]) -> Iterator[np.ndarray]:
+    """The tokens of all stores, int64, some millions at a time."""
+    for store in stores:
+        last = min(store.num_tokens, MOST_TOKENS // len(stores))
+        for first in range(0, last, CHUNK):
+            yield store.gather(np.array([first]), np.array([min(CHUNK, last - first)])).astype(np.int64)

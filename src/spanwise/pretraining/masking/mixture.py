@@ -1,0 +1,161 @@
+"""Several maskings in one run: each sequence is masked by one of them, drawn with given shares.
+
+Spans of words are what SpanBERT should learn from, and they are hard: a small encoder needs many millions of tokens
+before it has found that the words beside a gap say most about it. Single pieces teach that within a million, and what
+they teach serves the spans too (docs/log.md).
+
+Source: Tay et al. 2022 (UL2), section 3.1: a mixture of denoisers, there one a sequence as well.
+Letters: T tokens in the pack, S sequences, M spans.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from spanwise.config import part
+from spanwise.data.vocabulary import Vocabulary
+from spanwise.errors import ConfigError
+from spanwise.pretraining.masking.base import bound, budgets
+from spanwise.pretraining.packs import Pack, Spans
+from spanwise.runtime.compiled import njit
+from spanwise.runtime.seed import child_key, uniform
+
+CHOICE, OWN = 0, 1  # numbers of the keys that a sequence's key gives: which masking, and what it draws
+
+
+@part("masking_mixture")
+class MaskingMixture:
+    """Mask every sequence by one of `schemes`; `shares` say how often each is drawn (None: alike).
+
+    All schemes must hide the same share of tokens, so that a pack's number of targets does not hang on the draw.
+    """
+
+    schemes: tuple[Any, ...]
+    shares: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.schemes) < 2:
+            raise ConfigError(f"masking.schemes must name two maskings or more, got {len(self.schemes)}.")
+        for scheme in self.schemes:
+            if not callable(getattr(scheme, "select", None)):
+                raise ConfigError(f"masking.schemes holds {scheme!r}, which is no masking: it has no select().")
+        ratios = [scheme.ratio for scheme in self.schemes]
+        if len(set(ratios)) > 1:
+            raise ConfigError(f"masking.schemes must have one ratio, got {', '.join(map(str, ratios))}.")
+        shares = self.shares if self.shares is not None else (1.0,) * len(self.schemes)
+        if len(shares) != len(self.schemes) or not all(s > 0 and math.isfinite(s) for s in shares):
+            raise ConfigError(f"masking.shares must be {len(self.schemes)} numbers above 0, got {self.shares}.")
+
+    @property
+    def ratio(self) -> float:
+        ratio: float = self.schemes[0].ratio
+        return ratio
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """What every one of the schemes gives."""
+        return frozenset.intersection(*(getattr(scheme, "gives", frozenset({"spans"})) for scheme in self.schemes))
+
+    @property
+    def side_arrays(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for one in self.schemes for name in getattr(one, "side_arrays", ())))
+
+    def for_vocabulary(self, vocabulary: Vocabulary) -> BoundMaskingMixture:
+        """Return the mixture with each scheme as it works with this vocabulary."""
+        return self._bound(tuple(bound(scheme, vocabulary) for scheme in self.schemes))
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
+        return self._bound(self.schemes).select(pack, keys, capacity=capacity)
+
+    def _bound(self, schemes: tuple[Any, ...]) -> BoundMaskingMixture:
+        shares = np.asarray(self.shares or [1.0] * len(schemes), dtype=np.float64)
+        return BoundMaskingMixture(schemes=schemes, limits=np.cumsum(shares) / shares.sum())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoundMaskingMixture:
+    """The mixture of a run; `limits` are the cumulated shares."""
+
+    schemes: tuple[Any, ...]
+    limits: np.ndarray
+
+    @property
+    def ratio(self) -> float:
+        ratio: float = self.schemes[0].ratio
+        return ratio
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
+        chosen_S, own_keys_S = _drawn(keys, self.limits)
+        budgets_S = budgets(self.ratio, np.add.reduceat(pack.maskable, pack.borders[:-1], dtype=np.int64))
+        found, room = [], capacity
+        for number, scheme in enumerate(self.schemes):
+            rows = np.flatnonzero(chosen_S == number)
+            if not len(rows):
+                continue
+            # what later schemes must hide at least is kept free for them
+            kept = int(budgets_S[chosen_S > number].sum())
+            spans = scheme.select(
+                of_sequences(pack, rows), own_keys_S[rows], capacity=None if room is None else room - kept
+            )
+            if room is not None:
+                room -= int((spans.end - spans.start).sum())
+            found.append(in_pack(spans, pack, rows))
+        return joined(found)
+
+
+@njit
+def _drawn(keys_S, limits):
+    """Return the number of the scheme of each sequence, int64 [S], and the key that the scheme draws by, uint64 [S]."""
+    chosen_S, own_S = np.zeros(len(keys_S), dtype=np.int64), np.empty(len(keys_S), dtype=np.uint64)
+    for s in range(len(keys_S)):
+        chance = uniform(child_key(keys_S[s], CHOICE), 0)
+        while chosen_S[s] < len(limits) - 1 and chance >= limits[chosen_S[s]]:
+            chosen_S[s] += 1
+        own_S[s] = child_key(keys_S[s], OWN)
+    return chosen_S, own_S
+
+
+def of_sequences(pack: Pack, rows: np.ndarray) -> Pack:
+    """The pack of the sequences `rows` alone."""
+    if len(rows) == len(pack.block_ids):
+        return pack
+    lengths_S = np.diff(pack.borders)
+    borders = np.concatenate([[0], np.cumsum(lengths_S[rows])])
+    tokens = np.arange(borders[-1]) + np.repeat(pack.borders[rows] - borders[:-1], lengths_S[rows])
+    return replace(
+        pack,
+        input_ids=pack.input_ids[tokens],
+        token_type_ids=pack.token_type_ids[tokens],
+        borders=borders,
+        maskable=pack.maskable[tokens],
+        starts_word=pack.starts_word[tokens],
+        block_ids=pack.block_ids[rows],
+        pair_labels=None if pack.pair_labels is None else pack.pair_labels[rows],
+        side={name: array[tokens] for name, array in pack.side.items()},
+    )
+
+
+def in_pack(spans: Spans, pack: Pack, rows: np.ndarray) -> Spans:
+    """Spans of `of_sequences(pack, rows)` in the coordinates of the pack."""
+    lengths = np.diff(pack.borders)[rows]
+    shift_M = (pack.borders[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]))[spans.sequence]
+    return replace(spans, sequence=rows[spans.sequence], start=spans.start + shift_M, end=spans.end + shift_M)
+
+
+def joined(found: list[Spans]) -> Spans:
+    """Spans of different sequences as one, sorted by where they start."""
+    start = np.concatenate([spans.start for spans in found])
+    order = np.argsort(start, kind="stable")
+    return Spans(
+        sequence=np.concatenate([spans.sequence for spans in found])[order],
+        start=start[order],
+        end=np.concatenate([spans.end for spans in found])[order],
+        num_drawn=sum(spans.num_drawn for spans in found),
+        num_cut=sum(spans.num_cut for spans in found),
+    )
