@@ -74,6 +74,7 @@ CHANGES = {
     "batch.max_sequences": ["1"],
     "batch.max_targets": ["15"],
     "initial.positions": ["normal"],
+    "initial.std": ["0.1"],
     "training.learning_rate": ["0.003"],
     "training.head_learning_rate": ["0.01"],
     "training.layer_decay": ["0.5"],
@@ -94,6 +95,8 @@ CHANGES = {
 }
 ELSEWHERE = {
     "name",
+    "initial.words",  # looked at where a run begins: tests/pretraining/initial/
+    "initial.biases",
     "num_maskings",  # shows in later epochs alone: tests/pretraining/test_system.py
     "tokenizer.kind",  # learned where no store is given: tests/pretraining/test_run.py
     "tokenizer.vocab_size",
