@@ -92,6 +92,18 @@ def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escape
     assert "<b>every</b>" not in page
 
 
+def test_the_shipped_weights_are_asked_the_same_questions_and_answer(finished):
+    record = finished[0].record
+
+    for measure in record["qa"]["measures"]:
+        assert measure["values"]["shipped"]["se"] is not None
+    assert record["qa"]["answered_by"] == "shipped"
+    assert not any("shipped" in measure["values"] for measure in record["measures"])  # it has a vocabulary of its own
+    page = finished[0].report.read_text(encoding="utf-8")
+    assert "weights that ship with the package" in page
+    assert "spanwise-nano" in finished[1]
+
+
 def test_both_models_are_folders_that_load(finished):
     import spanwise
 

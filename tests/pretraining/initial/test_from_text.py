@@ -1,6 +1,7 @@
 """A run that begins from its text: words counted, biases by frequency, everything else as it would have been."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,10 +68,21 @@ def test_a_run_keeps_its_vectors_and_goes_on_bit_for_bit(tiny_store, tmp_path):
     assert (again.final / "model.safetensors").read_bytes() == (whole.final / "model.safetensors").read_bytes()
 
 
-def test_a_text_that_is_too_small_is_told(tiny_store, tmp_path):
+def test_a_small_text_sets_the_columns_it_can(tiny_store, tmp_path):
     recipe = recipe_with(COUNTED, hidden_size=512)
-    with pytest.raises(DataError, match="take more text, or initial.words='normal'"):
-        pretrain(recipe, out=tmp_path / "run", data=tiny_store.path, log=RunLog(None))
+    plain, model = (build_model(recipe, tiny_store.vocabulary.size) for _ in range(2))
+    begin_from_text(model, recipe, mixture_of(tiny_store), tmp_path / "v.safetensors", RunLog(None))
+    same = (model.encoder.word_embedding == plain.encoder.word_embedding).all(dim=0)
+    num_set = int((~same).sum())
+    assert 20 < num_set < 300 and not same[:num_set].any() and same[num_set:].all()
+
+
+def test_a_text_without_counts_is_told(tiny_store, tmp_path):
+    recipe = recipe_with(InitialWeights(biases="unigram"))
+    vocabulary = replace(tiny_store.vocabulary, unigram_counts=np.zeros_like(tiny_store.vocabulary.unigram_counts))
+    mixture = SimpleNamespace(vocabulary=vocabulary, parts=[])
+    with pytest.raises(DataError, match="take initial.biases='zero'"):
+        begin_from_text(build_model(recipe, vocabulary.size), recipe, mixture, tmp_path / "v", RunLog(None))
 
 
 def test_an_id_that_was_never_seen_has_a_bias_too():

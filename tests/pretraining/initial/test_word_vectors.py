@@ -66,7 +66,10 @@ def test_words_of_a_kind_are_neighbours(write_store):
     assert (near.argmax(1) // 10 == np.arange(30) // 10).all()
 
 
-def test_a_text_of_too_few_ids_is_refused(write_store):
-    small = write_store([[np.array([5, 6, 7] * 20)]])
-    with pytest.raises(DataError, match=r"only 3 ids stand 5 times .* vectors of 4 dimensions"):
-        neighbour_vectors([small], 4)
+def test_a_text_of_few_ids_has_as_many_columns_as_they_allow_and_one_of_two_is_refused(write_store):
+    draw = np.random.default_rng(0)
+    small = write_store([[draw.integers(5, 12, 300)]])
+    vectors = neighbour_vectors([small], 16)
+    assert vectors.shape[1] == 6 and np.isfinite(vectors[5:12]).all()
+    with pytest.raises(DataError, match=r"only 2 ids stand 5 times .* initial.words='normal'"):
+        neighbour_vectors([write_store([[np.array([5, 6] * 20)]])], 4)

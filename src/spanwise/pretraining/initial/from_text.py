@@ -48,10 +48,12 @@ def begin_from_text(
 
 
 def set_words(table: Tensor, vectors_VD: Tensor, std: float) -> None:
-    """Overwrite the rows [V, D] that have a vector; the others (special tokens, rare ids) stay random."""
+    """Overwrite the rows of the table that have a vector, as far as it reaches; the others (special tokens, rare ids)
+    stay random."""
     known_V = ~vectors_VD.isnan().any(dim=1)
+    num_ids, num_columns = vectors_VD.shape
     with torch.no_grad():
-        table[: len(vectors_VD)][known_V] = vectors_VD[known_V].to(table) * std
+        table[:num_ids, :num_columns][known_V] = vectors_VD[known_V].to(table) * std
 
 
 def set_bias(bias: Tensor, counts_V: Tensor, num_tokens: int) -> None:

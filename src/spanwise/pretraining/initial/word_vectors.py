@@ -28,11 +28,11 @@ FEWEST = 5  # times a token must be seen to have a vector of its own
 
 def neighbour_vectors(stores: list[TokenStore], num_dimensions: int) -> np.ndarray:
     """Vectors of all ids, float32 [V, D], each column of mean 0 over the rows that have one, all of standard deviation
-    1; rows of ids that are seen less than five times are NaN.
+    1; rows of ids that are seen less than five times are NaN. A text of few ids has as many columns as they allow.
 
     At most 30 million tokens are counted, the first of each store in equal parts. Borders of sentences and documents
     are not looked at: at two neighbours a side they are a few pairs in a hundred.
-    Raises: DataError where fewer ids than dimensions are seen often enough.
+    Raises: DataError where the text has not even three ids that are seen so often.
     """
     from scipy.sparse import csr_matrix, diags  # heavy, and asked for here alone
     from scipy.sparse.linalg import eigsh
@@ -46,11 +46,12 @@ def neighbour_vectors(stores: list[TokenStore], num_dimensions: int) -> np.ndarr
             ones = np.full(len(ids) - distance, 1.0 / distance) if len(ids) > distance else np.zeros(0)
             counts_VV += csr_matrix((ones, (ids[: len(ones)], ids[distance:])), shape=counts_VV.shape)
     known = np.flatnonzero(seen_V >= FEWEST)
-    if len(known) <= num_dimensions:
+    if len(known) < 3:
         raise DataError(
-            f"only {len(known):,} ids stand {FEWEST} times or more in the text, too few for vectors of "
-            f"{num_dimensions} dimensions; take more text, or initial.words='normal'."
+            f"only {len(known)} ids stand {FEWEST} times or more in the text, too few to count neighbours; take more "
+            "text, or initial.words='normal'."
         )
+    num_columns = min(num_dimensions, len(known) - 1)
     counts = (counts_VV + counts_VV.T).tocsr()[known][:, known].tocoo()
     of_word = np.asarray(counts.sum(axis=1)).ravel()
     of_context = of_word**SMOOTHING
@@ -60,11 +61,11 @@ def neighbour_vectors(stores: list[TokenStore], num_dimensions: int) -> np.ndarr
     matrix = csr_matrix((pmi[positive], (counts.row[positive], counts.col[positive])), shape=counts.shape)
     matrix = (matrix + matrix.T) / 2
     # a start of its own would be drawn anew at every call
-    values, vectors = eigsh(matrix, k=num_dimensions, which="LM", v0=np.ones(len(known)))
+    values, vectors = eigsh(matrix, k=num_columns, which="LM", v0=np.ones(len(known)))
     largest_first = np.argsort(-np.abs(values), kind="stable")
     vectors = vectors[:, largest_first] @ diags(np.sqrt(np.abs(values[largest_first])))
     vectors -= vectors.mean(axis=0)
-    found = np.full((num_ids, num_dimensions), math.nan, dtype=np.float32)
+    found = np.full((num_ids, num_columns), math.nan, dtype=np.float32)
     found[known] = vectors / vectors.std()
     return found
 

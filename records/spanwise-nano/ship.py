@@ -1,0 +1,41 @@
+"""Put the trained folders into the package, in bf16 and with a card that says where they come from.
+
+    python ship.py OUT PACKAGE_WEIGHTS          the last is src/spanwise/weights; what lies there is replaced
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from spanwise.interop.convert import convert
+from spanwise.runtime.files import MANIFEST_NAME
+
+FOLDERS = {"nano": ("spanwise-nano", "pretraining/final"), "nano-qa": ("spanwise-nano-qa", "qa/final")}
+NOTE = """
+## Where it comes from
+
+`{name}` was made from random weights by `records/spanwise-nano/run.sh` of the spanwise repository: 25 minutes of two CPU cores on
+English Wikipedia text. It is a small demonstration, not a model to rely on; the record says how well it does. Licence: CC BY-SA
+3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder above.
+"""
+
+
+def main() -> None:
+    out, weights = Path(sys.argv[1]), Path(sys.argv[2])
+    for folder, (name, source) in FOLDERS.items():
+        target = weights / folder
+        if target.exists():
+            shutil.rmtree(target)
+        convert(out / source, target, dtype="bf16")
+        card = target / "README.md"
+        text = card.read_text(encoding="utf-8").replace("path/to/this/folder", name)
+        text = text.replace("---\n", "---\nlicense: cc-by-sa-3.0\nlanguage: en\n", 1)
+        card.write_text(text + NOTE.format(name=name), encoding="utf-8")
+        (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card has changed; the weights have hashes of their own
+        print(target, sum(path.stat().st_size for path in target.iterdir()) // 1000, "kB")
+
+
+if __name__ == "__main__":
+    main()
