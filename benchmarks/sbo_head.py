@@ -10,9 +10,9 @@ vocabulary 30,522; forward, loss and backward down to the hidden states and all 
 - peer "gathered": plain PyTorch, the usual good way: boundaries gathered, one matrix product, one `cross_entropy`;
 - peer "loop": a Python loop over spans with a loss each, as tutorials write it (the slowest side: one turn).
 
-Speed is in tokens of the batch a second; the losses of all sides are compared before anything is timed. Memory is what
-a step adds to data and weights; a few tokens of a vocabulary of 1,000 are computed before, so that code which is loaded or
-compiled at a first call counts on no side.
+Speed is in tokens of the batch a second; the losses of all sides are compared before anything is timed. Memory is
+what a step adds to data and weights; a few tokens of a vocabulary of 1,000 are computed before, so that code which is
+loaded or compiled at a first call counts on no side.
 """
 
 from __future__ import annotations

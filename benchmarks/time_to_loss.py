@@ -1,17 +1,20 @@
 """The same held-out loss, how much sooner? `spanbert-nano` against `BertForMaskedLM` of its shape, each on one core.
 
-    python benchmarks/time_to_loss.py --store STORE --valid STORE [--minutes 25] [--times 5] [--peer-rate 1e-3] [--json]
+    python benchmarks/time_to_loss.py --store STORE --valid STORE [--minutes 25] [--times 5] [--peer-rate 1e-3]
+                                      [--json]
 
-Both stores are made by `spanwise prepare` with a vocabulary of 8,000. The peer trains for `--minutes`; meanwhile, on the
-other core, the recipe trains from several seeds for a `--times`-th of that, one after the other, so that whatever slows the
-machine slows both. Each side has its whole schedule inside its time: warm-up, and a linear way down to zero.
+Both stores are made by `spanwise prepare` with a vocabulary of 8,000. The peer trains for `--minutes`; meanwhile, on
+the other core, the recipe trains from several seeds for a `--times`-th of that, one after the other, so that whatever
+slows the machine slows both. Each side has its whole schedule inside its time: warm-up, and a linear way down to
+zero.
 
 - ours: `spanwise pretrain spanbert-nano`, everything counted (word vectors, compiling, saving);
 - peer: `BertForMaskedLM` of transformers, SDPA, bf16 autocast, the same sequences grouped by length in batches of 32,
   `DataCollatorForLanguageModeling` (15 %), AdamW, no dropout, as the recipe has none; building it is not counted.
 
-Asked is the held-out text of the probe `masked-tokens`, every hidden token behind [MASK]: single pieces, which is what the
-peer has trained for, and spans. The goal is met where the recipe's loss on single pieces is the lower one for every seed.
+Asked is the held-out text of the probe `masked-tokens`, every hidden token behind [MASK]: single pieces, which is
+what the peer has trained for, and spans. The goal is met where the recipe's loss on single pieces is the lower one
+for every seed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Measure spanwise-nano beside random weights and beside its own beginning; call it again to go on.
 
-    python measure.py DATA OUT
+    python measure.py DATA OUT [ko]
 
-OUT is what run.sh filled. DATA holds tagging/conll2000 (train, test), qa/squad/dev-v1.1.json.xz and
-coref/ontogum (train, dev). Columns: `nano` as trained, `counted` the weights that its training began with (word
-vectors and biases counted in the text, everything else random), `random` the same without the text, a network a seed.
+OUT is what run.sh filled. DATA holds tagging/conll2000 (train, test), qa/squad/dev-v1.1.json.xz and coref/ontogum
+(train, dev); of the Korean model the hidden tokens alone are asked for. Columns: `nano` as trained, `counted` the
+weights that its training began with (word vectors and biases counted in the text, everything else random), `random`
+the same without the text, a network a seed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from spanwise.data.token_store import TokenStore
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.mixtures.mixture import mixture_of
+from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import VECTORS_NAME
 from spanwise.pretraining.system import build_model
-from spanwise.recipes import spanbert_nano
+from spanwise.recipes import spanbert_nano, spanbert_nano_ko
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes import find_probe
@@ -35,16 +37,19 @@ from spanwise.studies.probes.chunks import Chunks
 from spanwise.studies.probes.masked_tokens import MaskedTokens
 
 SEEDS, COLUMNS = range(5), ("nano", "counted", "random")
-PROBES = {"masked-tokens": MaskedTokens(), "chunks": Chunks(sizes=(100,)), "span-pairs": find_probe("span-pairs")}
+RECIPES = {"en": spanbert_nano, "ko": spanbert_nano_ko}
+PROBES = {
+    "en": {"masked-tokens": MaskedTokens(), "chunks": Chunks(sizes=(100,)), "span-pairs": find_probe("span-pairs")},
+    "ko": {"masked-tokens": MaskedTokens()},
+}
 
 
-def model_folder(column: str, seed: int, out: Path, store: TokenStore) -> Path:
+def model_folder(column: str, seed: int, out: Path, store: TokenStore, recipe: PretrainingRecipe) -> Path:
     """The model of a column, made where it is not there."""
     if column == "nano":
         return out / "pretraining" / "final"
     folder = out / "columns" / f"{column}-{seed}"
     if not folder.exists():
-        recipe = spanbert_nano()
         recipe = replace(recipe, training=replace(recipe.training, seed=seed))
         model = build_model(recipe, store.vocabulary.size)
         if column == "counted":
@@ -53,24 +58,23 @@ def model_folder(column: str, seed: int, out: Path, store: TokenStore) -> Path:
     return folder
 
 
-def measure(column: str, seed: int, data: Path, out: Path) -> dict[str, float]:
+def measure(column: str, seed: int, data: Path, out: Path, language: str) -> dict[str, float]:
     """All figures of one model and seed, kept in OUT/measures; the losses of one network are asked for once."""
     kept = out / "measures" / f"{column}-{seed}.json"
     if not kept.exists():
         torch.set_num_threads(1)
         store, valid = TokenStore.open(out / "store"), TokenStore.open(out / "valid")
-        model = model_folder(column, seed, out, store)
+        recipe = RECIPES[language]()
+        model = model_folder(column, seed, out, store, recipe)
         found: dict[str, float] = {}
-        for name, probe in PROBES.items():
+        for name, probe in PROBES[language].items():
             if name != "chunks" and seed:
                 continue
             material = Material(
                 store=store, valid=valid, files=find_files(probe, data), cuts=out / "cuts" / name, max_length=256
             )
             place = out / "probes" / f"{column}-{seed}"
-            context = Context(
-                material=material, model=model, recipe=spanbert_nano(), seed=seed, out=place, log=RunLog(place)
-            )
+            context = Context(material=material, model=model, recipe=recipe, seed=seed, out=place, log=RunLog(place))
             found |= {f"{name}: {key}": value for key, value in probe.measure(context).items()}
             if column == "nano" and not seed:
                 for baseline, figures in probe.baselines(material).items():
@@ -90,13 +94,16 @@ def paired(a: list[float], b: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    data, out = Path(sys.argv[1]), Path(sys.argv[2])
-    units = [(column, seed) for seed in SEEDS for column in COLUMNS]
+    data, out, language = Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:] or ["en"])[0]
+    seeds = SEEDS if "chunks" in PROBES[language] else (0,)
+    units = [(column, seed) for seed in seeds for column in COLUMNS]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as two_at_a_time:
-        futures = [two_at_a_time.submit(measure, *unit, data, out) for unit in units]
+        futures = [two_at_a_time.submit(measure, *unit, data, out, language) for unit in units]
         values = {f"{c}-{s}": future.result() for (c, s), future in zip(units, futures, strict=True)}
-    chunks = {c: [values[f"{c}-{s}"]["chunks: f1_at_100"] for s in SEEDS] for c in COLUMNS}
-    gains = {f"{a} over {b}": paired(chunks[a], chunks[b]) for a, b in (("nano", "random"), ("nano", "counted"))}
+    gains = {}
+    if len(seeds) > 1:
+        chunks = {c: [values[f"{c}-{s}"]["chunks: f1_at_100"] for s in seeds] for c in COLUMNS}
+        gains = {f"{a} over {b}": paired(chunks[a], chunks[b]) for a, b in (("nano", "random"), ("nano", "counted"))}
     text = json.dumps({"values": values, "chunks at 100, F1": gains}, indent=1)
     write_text_atomic(out / "result.json", text + "\n")
     print(json.dumps(gains, indent=1))

@@ -1,11 +1,18 @@
 #!/usr/bin/env bash
-# spanwise-nano from raw text: run.sh DATA OUT. Called again it goes on where it stopped.
+# spanwise-nano from raw text: run.sh DATA OUT [ko]. Called again it goes on where it stopped.
 set -euo pipefail
-data=$1 out=$2
-text=("$data"/text/en/wiki-small.txt.xz "$data"/text/en/wiki-base-0{0,1,2,3}.txt.xz)
+data=$1 out=$2 language=${3:-en}
+recipe=spanbert-nano words=8000 learn=(wiki-small) read=(wiki-small wiki-base-0{0,1,2,3}) valid=wiki-valid
+if [ "$language" = ko ]; then
+  recipe=spanbert-nano-ko words=12000 learn=(kowiki-base-00) read=(kowiki-base-0{0,1}) valid=kowiki-valid
+fi
+files() { for name in "$@"; do echo "$data/text/$language/$name.txt.xz"; done; }
 mkdir -p "$out"
-[ -d "$out/tokenizer" ] || spanwise learn-tokenizer "$data/text/en/wiki-small.txt.xz" --vocab-size 8000 --out "$out/tokenizer"
-[ -d "$out/store" ] || spanwise prepare "${text[@]}" --tokenizer "$out/tokenizer" --out "$out/store"
-[ -d "$out/valid" ] || spanwise prepare "$data/text/en/wiki-valid.txt.xz" --tokenizer "$out/tokenizer" --out "$out/valid"
-[ -d "$out/pretraining/final" ] || spanwise pretrain spanbert-nano --data "$out/store" --valid "$out/valid" \
+[ -d "$out/tokenizer" ] || spanwise learn-tokenizer $(files "${learn[@]}") --language "$language" \
+  --vocab-size $words --out "$out/tokenizer"
+[ -d "$out/store" ] || spanwise prepare $(files "${read[@]}") --language "$language" \
+  --tokenizer "$out/tokenizer" --out "$out/store"
+[ -d "$out/valid" ] || spanwise prepare $(files $valid) --language "$language" \
+  --tokenizer "$out/tokenizer" --out "$out/valid"
+[ -d "$out/pretraining/final" ] || spanwise pretrain $recipe --data "$out/store" --valid "$out/valid" \
   --processes 2 --out "$out/pretraining" $([ -d "$out/pretraining" ] && echo --resume)

@@ -1,6 +1,6 @@
 """Put the trained folders into the package, in bf16 and with a card that says where they come from.
 
-    python ship.py OUT PACKAGE_WEIGHTS          the last is src/spanwise/weights; what lies there is replaced
+python ship.py OUT PACKAGE_WEIGHTS [ko]     the second is src/spanwise/weights; what lies there is replaced
 """
 
 from __future__ import annotations
@@ -12,27 +12,30 @@ from pathlib import Path
 from spanwise.interop.convert import convert
 from spanwise.runtime.files import MANIFEST_NAME
 
-FOLDERS = {"nano": ("spanwise-nano", "pretraining/final"), "nano-qa": ("spanwise-nano-qa", "qa/final")}
+SOURCES = {"": "pretraining/final", "-qa": "qa/final"}
+LANGUAGES = {"en": ("", "English"), "ko": ("-ko", "Korean")}  # the end of the names
 NOTE = """
 ## Where it comes from
 
-`{name}` was made from random weights by `records/spanwise-nano/run.sh` of the spanwise repository: 25 minutes of two CPU cores on
-English Wikipedia text. It is a small demonstration, not a model to rely on; the record says how well it does. Licence: CC BY-SA
-3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder above.
+`{name}` was made from random weights by `records/spanwise-nano/run.sh` of the spanwise repository: 25 minutes of two
+CPU cores on {language} Wikipedia text. It is a small demonstration, not a model to rely on; the record says how well
+it does. Licence: CC BY-SA 3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder above.
 """
 
 
 def main() -> None:
-    out, weights = Path(sys.argv[1]), Path(sys.argv[2])
-    for folder, (name, source) in FOLDERS.items():
-        target = weights / folder
+    out, weights, code = Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:] or ["en"])[0]
+    end, language = LANGUAGES[code]
+    for kind, source in SOURCES.items():
+        target = weights / f"nano{end}{kind}"
+        name = f"spanwise-{target.name}"
         if target.exists():
             shutil.rmtree(target)
         convert(out / source, target, dtype="bf16")
         card = target / "README.md"
         text = card.read_text(encoding="utf-8").replace("path/to/this/folder", name)
-        text = text.replace("---\n", "---\nlicense: cc-by-sa-3.0\nlanguage: en\n", 1)
-        card.write_text(text + NOTE.format(name=name), encoding="utf-8")
+        text = text.replace("---\n", f"---\nlicense: cc-by-sa-3.0\nlanguage: {code}\n", 1)
+        card.write_text(text + NOTE.format(name=name, language=language), encoding="utf-8")
         (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card has changed; the weights have hashes of their own
         print(target, sum(path.stat().st_size for path in target.iterdir()) // 1000, "kB")
 

@@ -16,6 +16,7 @@ from spanwise.recipes.differences import POSITIONS, without
 from spanwise.recipes.spanbert import (
     spanbert_base,
     spanbert_mini,
+    spanbert_nano,
     spanbert_quickstart,
     spanbert_small,
     spanbert_tiny,
@@ -56,6 +57,20 @@ def spanbert_quickstart_ko() -> PretrainingRecipe:
         english,
         name="spanbert-quickstart-ko",
         tokenizer=replace(english.tokenizer, vocab_size=8_000, unicode_form="NFC"),
+        differences=(
+            *english.differences,
+            "Spans are made of words between blanks; those of spanbert-ko are morphemes.",
+        ),
+    )
+
+
+def spanbert_nano_ko() -> PretrainingRecipe:
+    """`spanbert_nano` on Korean, without an analyser: spans of words between blanks, 12,000 pieces."""
+    english = spanbert_nano()
+    return replace(
+        english,
+        name="spanbert-nano-ko",
+        tokenizer=replace(english.tokenizer, vocab_size=12_000, unicode_form="NFC"),
         differences=(
             *english.differences,
             "Spans are made of words between blanks; those of spanbert-ko are morphemes.",

@@ -81,7 +81,7 @@ def test_a_text_without_counts_is_told(tiny_store, tmp_path):
     recipe = recipe_with(InitialWeights(biases="unigram"))
     vocabulary = replace(tiny_store.vocabulary, unigram_counts=np.zeros_like(tiny_store.vocabulary.unigram_counts))
     mixture = SimpleNamespace(vocabulary=vocabulary, parts=[])
-    with pytest.raises(DataError, match="take initial.biases='zero'"):
+    with pytest.raises(DataError, match=r"take initial\.biases='zero'"):
         begin_from_text(build_model(recipe, vocabulary.size), recipe, mixture, tmp_path / "v", RunLog(None))
 
 

@@ -2,7 +2,8 @@
 
 How often two tokens stand beside each other says which tokens are used alike. The shifted logarithm of those counts,
 cut to D dimensions by its largest eigenvalues, is what word2vec converges to; masked language modelling spends its
-first millions of tokens on finding the same. A table that begins there leaves only the use of the vectors to be learned.
+first millions of tokens on finding the same. A table that begins there leaves only the use of the vectors to be
+learned.
 
 Source: Levy and Goldberg 2014 (word2vec factorises shifted PMI); Levy et al. 2015, section 3 (positive PMI, context
 counts to the power of 0.75, eigenvalues to the power of 1/2).
