@@ -30,8 +30,9 @@ class Study:
 
     Exactly one thing is equal for all arms: `tokens` (real tokens that every arm reads), `compute` (training operations
     of every arm; larger encoders then read less), or with neither the `training.max_tokens` that all recipes share.
-    `control="random weights"` measures the very weights that training began with beside every arm. The first arm is
-    the one that a reader should take for the ordinary: later arms are compared with all before them.
+    `control="random weights"` measures the weights that training began with beside every arm, without what `initial`
+    counts in the text: those are random too. The first arm is the one that a reader should take for the ordinary:
+    later arms are compared with all before them.
     """
 
     name: str
