@@ -30,10 +30,10 @@ from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import raw_scores
 
 EPOCHS, WIDTH = 5, 256
-COLUMNS = {"trained": ("pretraining/final", "qa"), "control": ("columns/random-0", "qa-random")}
+COLUMNS = {"trained": ("qa", False), "control": ("qa-random", True)}  # folder, and whether weights are random
 
 
-def learn(start: Path, train: Path, dev: Path, out: Path) -> Path:
+def learn(start: Path, train: Path, dev: Path, out: Path, is_random: bool) -> Path:
     """Fine-tune one column; a run that was cut off goes on."""
     if not (out / "final").exists():
         overrides = [
@@ -42,7 +42,15 @@ def learn(start: Path, train: Path, dev: Path, out: Path) -> Path:
             "training.threads=1", "training.log_every=100",
         ]  # fmt: skip
         spanwise.finetune(
-            "qa", model=start, train=train, dev=dev, out=out, overrides=overrides, resume=True, log=RunLog(out)
+            "qa",
+            model=start,
+            train=train,
+            dev=dev,
+            out=out,
+            overrides=overrides,
+            reset_weights=is_random,
+            resume=True,
+            log=RunLog(out),
         )
     return out / "final"
 
@@ -67,9 +75,10 @@ def asked(folders: dict[str, Path], file: Path) -> list[dict[str, Any]]:
 def main() -> None:
     data, out, language = Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:] or ["en"])[0]
     with open_bundle(language) as bundle, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as two_at_a_time:
+        start, train, dev = out / "pretraining" / "final", bundle.qa_train, bundle.qa_dev
         runs = {
-            name: two_at_a_time.submit(learn, out / start, bundle.qa_train, bundle.qa_dev, out / run)
-            for name, (start, run) in COLUMNS.items()
+            name: two_at_a_time.submit(learn, start, train, dev, out / run, is_random)
+            for name, (run, is_random) in COLUMNS.items()
         }
         folders = {name: run.result() for name, run in runs.items()}
         files = {"bundled": bundle.qa_dev}
