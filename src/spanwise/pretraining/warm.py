@@ -24,6 +24,7 @@ from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
 from spanwise.pretraining.masking import (
     GeometricSpans,
+    MaskingMixture,
     NGrams,
     RecurringSpans,
     Replacement,
@@ -62,7 +63,7 @@ def compile_loops() -> None:
         geometric = GeometricSpans()
         released = replace(geometric, start="tokens", end="budget")
         others = (WholeWords(), SubwordTokens(), NGrams(), TaggedPhrases(), RecurringSpans())
-        for masking in (geometric, released, *others):
+        for masking in (geometric, released, *others, MaskingMixture(schemes=(geometric, SubwordTokens()))):
             source = PretrainingSource(
                 store,
                 format=SingleSegment(max_length=16),
