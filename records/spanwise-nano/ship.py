@@ -5,11 +5,14 @@ python ship.py OUT PACKAGE_WEIGHTS [ko]     the second is src/spanwise/weights; 
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
 
 from spanwise.interop.convert import convert
+from spanwise.interop.json_files import write_json
+from spanwise.interop.record import RECORD
 from spanwise.runtime.files import MANIFEST_NAME
 
 SOURCES = {"": "pretraining/final", "-qa": "qa/final"}
@@ -23,6 +26,15 @@ it does. Licence: CC BY-SA 3.0, that of the text; sources and authors are named 
 """
 
 
+def forget_places(file: Path, start: str) -> None:
+    """Names in place of this machine's paths in the record of a fine-tuned folder."""
+    record = json.loads(file.read_text(encoding="utf-8"))
+    made = record.get("finetuned")
+    if made:
+        made.update({key: Path(made[key]).name for key in ("train", "dev")}, model=start)
+        write_json(file, record)
+
+
 def main() -> None:
     out, weights, code = Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:] or ["en"])[0]
     end, language = LANGUAGES[code]
@@ -33,9 +45,16 @@ def main() -> None:
             shutil.rmtree(target)
         convert(out / source, target, dtype="bf16")
         card = target / "README.md"
-        text = card.read_text(encoding="utf-8").replace("path/to/this/folder", name)
+        text = card.read_text(encoding="utf-8")
+        for way in ("spanwise.load", "model="):
+            text = text.replace(f'{way}("path/to/this/folder"', f'{way}("{name}"')
+        text = text.replace('"path/to/this/folder"', f'shipped_folder("{name}")')
+        text = text.replace(
+            "from transformers import", "from spanwise.weights import shipped_folder\nfrom transformers import"
+        )
         text = text.replace("---\n", f"---\nlicense: cc-by-sa-3.0\nlanguage: {code}\n", 1)
         card.write_text(text + NOTE.format(name=name, language=language), encoding="utf-8")
+        forget_places(target / RECORD, f"spanwise-nano{end}")
         (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card has changed; the weights have hashes of their own
         print(target, sum(path.stat().st_size for path in target.iterdir()) // 1000, "kB")
 

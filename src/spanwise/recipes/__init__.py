@@ -38,6 +38,7 @@ from spanwise.recipes.spanbert import (
     spanbert_large,
     spanbert_large_original,
     spanbert_mini,
+    spanbert_nano,
     spanbert_quickstart,
     spanbert_small,
     spanbert_tiny,
@@ -57,6 +58,7 @@ from spanwise.recipes.spanbert_ko import (
     spanbert_ko_mini,
     spanbert_ko_small,
     spanbert_ko_tiny,
+    spanbert_nano_ko,
     spanbert_quickstart_ko,
 )
 
@@ -112,6 +114,8 @@ __all__ = [
     "spanbert_large",
     "spanbert_large_original",
     "spanbert_mini",
+    "spanbert_nano",
+    "spanbert_nano_ko",
     "spanbert_quickstart",
     "spanbert_quickstart_ko",
     "spanbert_recurring_mini",
