@@ -67,7 +67,7 @@ def test_a_name_that_is_nearly_one_is_answered_with_it(monkeypatch):
 def test_automodel_and_spanwise_compute_the_same():
     ours = spanwise.load("spanwise-nano")
     theirs = AutoModel.from_pretrained(shipped_folder("spanwise-nano"), dtype=torch.float32, add_pooling_layer=False)
-    ids = torch.tensor([ours.tokenizer.encode_batch([TEXT])[0].ids])
+    ids = torch.tensor([ours.tokenizer.encode_batch([TEXT])[0].ids.tolist()])
     with torch.no_grad():
         expected = theirs.eval()(ids).last_hidden_state
     assert torch.allclose(ours(ids), expected, atol=1e-5)

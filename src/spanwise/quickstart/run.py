@@ -282,8 +282,9 @@ class _Job:
         self.terminal.heading(6, "Ask about articles it never saw", seconds)
         with self.clock.stage("score"):
             dev = read_squad(self.bundle.qa_dev)
-            shipped = questions.SHIPPED.get(self.bundle.language)
-            columns = finals if shipped is None else {**finals, questions.SHIPPED_COLUMN: shipped}
+            columns: dict[str, Path | str] = dict(finals)
+            if self.bundle.language in questions.SHIPPED:
+                columns[questions.SHIPPED_COLUMN] = questions.SHIPPED[self.bundle.language]
             scored = questions.score_columns(columns, dev, seconds)
             answers = questions.confident_answers(scored)
             if question is not None:
