@@ -112,7 +112,7 @@ def make_columns(recipe: PretrainingRecipe, prepared: Prepared, final: Path, ini
 
 
 def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
-    """Write the random weights, the very ones that training began with, for the control's fine-tuning."""
+    """Write the random weights that training began with, without what it counted in the text, for the control."""
     write_folder(folder, columns.control.encoder, {}, prepared.tokenizer)
 
 

@@ -23,6 +23,7 @@ _PAPER = (
     "Weight decay is 0.01 and spares biases and LayerNorm (the paper prints 0.1; its code has 0.01 on everything).",
     POSITIONS,
 )
+_COUNTED = InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1)
 _ORIGINAL = (
     "As the released code: spans start at a token drawn alike and stop where the budget ends, also inside a word; "
     "spans at the edge of a block and tokens beyond the 15th of a span have no SpanBoundary target.",
@@ -86,8 +87,9 @@ def spanbert_tiny() -> PretrainingRecipe:
 def spanbert_quickstart() -> PretrainingRecipe:
     """What a few minutes of two cores can buy: small updates, many of them, and a start near the goal.
 
-    Chosen by measured progress (docs/log.md): Muon for matrices and sinusoidal first positions leave the unigram
-    plateau within some 200,000 tokens; AdamW from random positions was still on it after 1.5 million.
+    Chosen by measured progress (docs/log.md): Muon for matrices, sinusoidal first positions, and words and biases
+    that begin at what is counted in the text; AdamW from random positions was still on the unigram plateau after 1.5
+    million tokens.
     """
     tiny = spanbert_tiny()
     return replace(
@@ -100,7 +102,13 @@ def spanbert_quickstart() -> PretrainingRecipe:
         training=replace(
             tiny.training, learning_rate=4e-3, max_tokens=None, budget=240.0, eval_every=800, log_every=20, threads=1
         ),
-        differences=(*tiny.differences, "No dropout: the text is seen about once.", "Sequences of 128 tokens."),
+        initial=_COUNTED,
+        differences=(
+            *tiny.differences,
+            "No dropout: the text is seen about once.",
+            "Sequences of 128 tokens.",
+            "Words start at vectors that are counted in the text, biases at the logarithm of its counts.",
+        ),
     )
 
 
@@ -120,12 +128,10 @@ def spanbert_nano() -> PretrainingRecipe:
         masking=MaskingMixture(schemes=(GeometricSpans(ratio=ratio), SubwordTokens(ratio=ratio))),
         batch=PackedBatch(tokens_per_step=4_096, max_tokens=2_048),
         training=replace(small.training, learning_rate=3e-3, budget=1_500.0, eval_every=1_000, log_every=50),
-        initial=InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1),
         differences=(
             *without("Sequences of 128 tokens.", small.differences),
             "Sequences of 256 tokens.",
             "Half of the sequences hide single pieces instead of spans, and all hide 30 % of their tokens.",
-            "Words start at vectors that are counted in the text, biases at the logarithm of its counts.",
         ),
     )
 
