@@ -25,6 +25,13 @@ def test_a_program_gets_what_was_missing_and_not_used_as_json(run, tmp_path, cap
     assert AutoTokenizer.from_pretrained(tmp_path / "plain").tokenize("Denver") != ["denver"]
 
 
+def test_bf16_halves_the_file(run, tmp_path):
+    for dtype in ("fp32", "bf16"):
+        assert main(["convert", str(run / "final"), str(tmp_path / dtype), "--dtype", dtype]) == 0
+    full, half = ((tmp_path / dtype / "model.safetensors").stat().st_size for dtype in ("fp32", "bf16"))
+    assert 0.45 < half / full < 0.6
+
+
 def test_a_target_that_exists_or_a_source_that_does_not_is_an_error_in_one_line(run, tmp_path, capsys):
     assert main(["convert", str(run / "final"), str(tmp_path)]) == 2
     assert "exists already" in capsys.readouterr().err

@@ -30,7 +30,7 @@ def convert(
     tokenizer
         Folder of the tokenizer. Default: the source's.
     dtype
-        Of the numbers in the files. bf16 files are half as large; each number keeps three digits.
+        Of the numbers in the files. bf16 files are half as large; each number is rounded to 8 binary digits.
     json
         Print one JSON object.
     """

@@ -42,7 +42,7 @@ def convert(
     """Write the model of `source` (a folder, or a hub id) as `target`, which appears whole or not at all.
 
     tokenizer: folder of the tokenizer, where it is not the source's own. dtype: of the numbers in the files; bf16 is
-    half as large, and rounds each to three digits.
+    half as large, and rounds each to 8 binary digits.
 
     Raises:
         CheckpointError: a source that is missing, foreign or damaged, or a tokenizer that is not its own.

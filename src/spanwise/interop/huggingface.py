@@ -155,7 +155,7 @@ def write_folder(
     of that class's classifier. problem_type: what config.json calls its kind. facts: sentences for the model card.
     pipeline: the name of the pipeline that the card shows.
     kept: heads of earlier training, which have no say in the class and lie beside it.
-    dtype: of the numbers in the files; bfloat16 halves them and keeps three digits.
+    dtype: of the numbers in the files; bfloat16 halves them and keeps 8 binary digits.
 
     Raises:
         ConfigError: an unknown head or architecture, or an architecture that can't hold what it names.
