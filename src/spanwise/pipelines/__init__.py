@@ -9,6 +9,7 @@ from typing import Any
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.weights import shipped_folder
 
 __all__ = ["pipeline"]
 
@@ -43,7 +44,7 @@ def pipeline(task: str, model: Any = None, tokenizer: Any = None, **options: Any
     if task not in _PIPELINES:
         known = ", ".join(_PIPELINES)
         raise ConfigError(f"there is no pipeline {task!r}; there is {known}.{did_you_mean(task, list(_PIPELINES))}")
-    model = _DEFAULTS.get(task) if model is None else model
+    model = shipped_folder(_DEFAULTS.get(task)) if model is None else model
     if model is None:
         raise ConfigError(f"pipeline {task!r} needs a model: pass model=FOLDER (nothing is downloaded by default).")
     module, _, cls = _PIPELINES[task].partition(":")

@@ -29,6 +29,7 @@ from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.run import finetune
 from spanwise.training.plan import TrainingOptions
+from spanwise.weights import shipped_folder
 
 BATCH_SIZE = 16
 MAX_LENGTH = 256  # tokens of a window: most paragraphs of the bundled questions fit
@@ -165,7 +166,7 @@ class Scored:
     column: str  # its name
 
 
-def score_columns(finals: Mapping[str, Path | str], data: SquadData, seconds: float) -> Scored:
+def score_columns(finals: Mapping[str, Path], data: SquadData, seconds: float) -> Scored:
     """Ask every column the same unseen questions, as many as the time allows; errors cluster by paragraph."""
     loaded = {name: load_task_model(folder, "qa") for name, folder in finals.items()}
     answering = SHIPPED_COLUMN if SHIPPED_COLUMN in loaded else "trained"
@@ -202,6 +203,12 @@ def seconds_a_question(model: LoadedTask, data: SquadData) -> float:
     began = time.perf_counter()
     answer(model, subset(data, TIMED_QUESTIONS))
     return (time.perf_counter() - began) / TIMED_QUESTIONS
+
+
+def with_shipped(finals: Mapping[str, Path], language: str) -> dict[str, Path]:
+    """The columns that are asked: those that were fine-tuned, and the shipped weights of this language."""
+    shipped = shipped_folder(SHIPPED.get(language))
+    return dict(finals) if shipped is None else {**finals, SHIPPED_COLUMN: shipped}
 
 
 def answer(loaded: LoadedTask, data: SquadData) -> Predictions:

@@ -282,10 +282,7 @@ class _Job:
         self.terminal.heading(6, "Ask about articles it never saw", seconds)
         with self.clock.stage("score"):
             dev = read_squad(self.bundle.qa_dev)
-            columns: dict[str, Path | str] = dict(finals)
-            if self.bundle.language in questions.SHIPPED:
-                columns[questions.SHIPPED_COLUMN] = questions.SHIPPED[self.bundle.language]
-            scored = questions.score_columns(columns, dev, seconds)
+            scored = questions.score_columns(questions.with_shipped(finals, self.bundle.language), dev, seconds)
             answers = questions.confident_answers(scored)
             if question is not None:
                 paragraphs = self.paragraphs(reader, dev.contexts)
