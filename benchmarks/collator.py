@@ -85,8 +85,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if not HAS_PEER:
-        parser.error("the collator serves tokenizers of transformers, which is not installed here.")
+    if not HAS_PEER:  # then there is nobody to serve
+        nothing = dict.fromkeys(("ours", "peer", "ratio", "spread"))
+        row = {"name": "the collator", "unit": "tokens/s", "goal": GOAL_PEER, **nothing, "absent": "transformers"}
+        show_rows([row], as_json=options.json)
+        return
     show_rows(measure(options.rounds), as_json=options.json)
 
 

@@ -169,5 +169,7 @@ def line_of(row: Mapping[str, Any]) -> str:
     return words
 
 
-def _figure(value: float) -> str:
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "nothing"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

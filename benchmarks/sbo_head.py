@@ -160,7 +160,8 @@ def rows_of(told: dict[str, dict]) -> list[dict]:
     if fastest is OURS_BF16:
         rows.append(rate_row(f"{what}, bf16, against a loop over spans", unit, told[fastest], told[LOOP], 40.0))
     for side, goal in ((LOOP, 0.2), (GATHERED, None)):
-        name = f"{what}, bf16, peak memory without data and weights, against {side}"
+        kind = "bf16" if fastest is OURS_BF16 else "fp32"
+        name = f"{what}, {kind}, peak memory without data and weights, against {side}"
         rows.append(memory_row(name, told[fastest], told[side], goal, whole=False))
     return rows
 

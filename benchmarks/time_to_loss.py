@@ -8,7 +8,8 @@ the other core, the recipe trains from several seeds for a `--times`-th of that,
 slows the machine slows both. Each side has its whole schedule inside its time: warm-up, and a linear way down to
 zero.
 
-- ours: `spanwise pretrain spanbert-nano`, everything counted (word vectors, compiling, saving);
+- ours: `spanwise pretrain spanbert-nano`; its seconds are told from the call to the saved folder, word vectors,
+  compiling and saving included, which is some seconds more than the budget;
 - peer: `BertForMaskedLM` of transformers, SDPA, bf16 autocast, the same sequences grouped by length in batches of 32,
   `DataCollatorForLanguageModeling` (15 %), AdamW, no dropout, as the recipe has none; building it is not counted.
 

@@ -4,6 +4,8 @@
 #   scripts/gpu.sh wheels [PYTHON]   here, with a network: put what the machine may lack into .wheels/gpu (ignored by git)
 #   scripts/gpu.sh run OUT [...]     there, in a copy of this folder: all parts, results in OUT; called again it goes on
 #
+# .wheels is ignored by git: where the folder is copied without it, carry it by hand. OUT has a file a part, a run folder and
+# the installed wheels; rows.json is what to keep.
 # More arguments go to benchmarks/gpu.py (--minutes 9, --device cpu --tiny to try it without a GPU). What the machine
 # has already (torch, numpy, numba, tokenizers, safetensors, transformers) is used as it is and never replaced.
 set -eu
@@ -13,14 +15,17 @@ wheels=.wheels/gpu
 case "${1:-}" in
 wheels)
     mkdir -p "$wheels"
+    rm -f "$wheels"/*.whl  # two releases of one package can't be installed together
     "${2:-python3}" -m pip download --quiet --dest "$wheels" --no-deps --only-binary=:all: --python-version 3.12 \
         --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 --platform any \
         pydantic pydantic-core annotated-types typing-inspection cyclopts docstring-parser rich-rst sentencex zstandard \
-        sentencepiece
+        sentencepiece typing-extensions
     ls -l "$wheels"
     ;;
 run)
-    out=${2:?usage: scripts/gpu.sh run OUT}
+    [ $# -ge 2 ] || { echo "usage: scripts/gpu.sh run OUT" >&2; exit 2; }
+    mkdir -p "$2"
+    out=$(cd "$2" && pwd)
     shift 2
     site="$out/site"
     if [ -d "$wheels" ] && [ ! -d "$site" ]; then
@@ -28,18 +33,16 @@ run)
         mv "$site.part" "$site"
     fi
     # what is installed comes first; the carried packages only fill gaps
-    PYTHONPATH="$PWD/src${PYTHONPATH:+:$PYTHONPATH}" SPANWISE_SITE="$PWD/$site" exec python3 -c '
+    PYTHONPATH="$PWD/src${PYTHONPATH:+:$PYTHONPATH}" SPANWISE_SITE="$site" exec python3 -c '
 import os, runpy, sys
-site = os.environ["SPANWISE_SITE"]
-os.environ["PYTHONPATH"] += os.pathsep + site
-sys.path.append(site)
+sys.path.append(os.environ["SPANWISE_SITE"])
 sys.argv = sys.argv[1:]
 sys.path.insert(0, "benchmarks")
 runpy.run_path(sys.argv[0], run_name="__main__")
 ' benchmarks/gpu.py --out "$out" "$@"
     ;;
 *)
-    sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'
+    sed -n '2,11p' "$0" | sed 's/^# \{0,1\}//'
     exit 2
     ;;
 esac

@@ -10,12 +10,12 @@ import spanwise
 
 def test_importing_the_package_loads_nothing_heavy():
     code = (
-        "import sys, time; began = time.perf_counter(); import spanwise; dir(spanwise); "
+        "import sys; import spanwise; dir(spanwise); "
         "heavy = {'torch', 'numpy', 'numba', 'tokenizers', 'pydantic', 'transformers'} & set(sys.modules); "
-        "print(sorted(heavy), time.perf_counter() - began < 0.2)"
+        "print(sorted(heavy))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.split("\n")[0] == "[] True"
+    assert said.stdout.split("\n")[0] == "[]"
 
 
 def test_every_public_name_can_be_fetched():

@@ -87,7 +87,9 @@ def test_a_script_that_fails_is_named_with_what_it_said(trial, capsys):
     assert "the sides disagree" in captured.err and "trial failed" in captured.err
 
 
-@pytest.mark.parametrize("arguments", [["--only", "sbo-heat"], ["--minutes", "0"]])
+@pytest.mark.parametrize(
+    "arguments", [["--only", "sbo-heat"], ["--minutes", "0"], ["--minutes", "nan"], ["--minutes", "inf"]]
+)
 def test_a_wrong_request_is_refused_before_anything_runs(arguments, capsys):
     assert main(["bench", *arguments]) == 2
     said = capsys.readouterr().err

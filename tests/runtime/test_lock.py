@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -62,9 +61,8 @@ def test_a_second_run_is_refused_with_the_owner_and_may_start_once_it_was_killed
         owner.wait()
         owner.stdout.close()
 
-    began = time.perf_counter()
     with folder_lock(tmp_path) as enforced:
-        assert enforced and time.perf_counter() - began < 1.0
+        assert enforced
         assert json.loads((tmp_path / LOCK_NAME).read_text())["pid"] == os.getpid()
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 import torch
 
-from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
+from spanwise.training.timing import SECTIONS, SectionTimer, flop_utilisation, matmul_peak
 
 
 def test_sections_and_the_rest_add_up_to_the_whole():
@@ -19,14 +19,14 @@ def test_sections_and_the_rest_add_up_to_the_whole():
 
     assert times["data"] >= 0.02 and times["forward"] >= 0.02
     assert times["data"] + times["forward"] + times["other"] == pytest.approx(times["total"])
-    assert timer.take().keys() == {"other", "total"}
+    assert timer.take().keys() == {*SECTIONS, "other", "total"}
 
 
 def test_a_section_that_fails_is_still_counted():
     timer = SectionTimer(torch.device("cpu"))
     with pytest.raises(KeyError), timer.section("data"):
         raise KeyError
-    assert "data" in timer.take()
+    assert timer.take()["data"] > 0
 
 
 def test_the_peak_is_measured_once_and_utilisation_is_a_share_of_it():

@@ -1,6 +1,7 @@
 """`spanwise bench`: how fast this machine is with us, and with the peers that are installed here."""
 
 import json as json_format
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,8 @@ from pathlib import Path
 from spanwise.cli.console import print_json, print_table, say
 from spanwise.errors import ConfigError
 
-MINUTES = 15.0
+MINUTES, MOST_MINUTES = 15.0, 10_000.0
+SECONDS_TO_STOP = 30.0
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,10 @@ def bench(*, only: list[str] | None = None, minutes: float = MINUTES, json: bool
         Print the rows as JSON: name, ours, peer, ratio, goal, spread.
     """
     wanted = _chosen(only)
-    if minutes <= 0:
-        raise ConfigError(f"--minutes {minutes:g} leaves no time; give more than 0.")
+    if not 0 < minutes <= MOST_MINUTES:
+        raise ConfigError(
+            f"--minutes {minutes:g} is not a time to measure in; give more than 0, at most {MOST_MINUTES:g}."
+        )
     folder = find_benchmarks()
     until = time.monotonic() + 60 * minutes
     rows: list[dict] = []
@@ -108,8 +112,11 @@ def run_benchmark(folder: Path, benchmark: Benchmark, seconds: float) -> list[di
         try:
             out, err = process.communicate(timeout=seconds)
         except BaseException:
-            process.terminate()  # its sides read from it, and end with it
-            process.wait()
+            process.send_signal(signal.SIGINT)  # it closes its sides and removes its folders
+            try:
+                process.communicate(timeout=SECONDS_TO_STOP)
+            except subprocess.TimeoutExpired:
+                process.kill()
             raise
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, output=out, stderr=err)

@@ -5,7 +5,8 @@ Letters: D hidden size, E width of the embedding tables, I intermediate size, V 
 A matrix product costs 2 operations a weight and token forward and 4 backward, hence 6. Attention adds two L x L
 products a layer: 2 x 2LD forward, three times that with the backward; where it is causal, half of that is of use.
 Sharing layers saves memory and no operation. Lookups, norms, GELU, softmax and dropout are
-left out, as is usual, so utilisation is a little understated.
+left out, as is usual, which understates utilisation a little. On a CPU the last layer is computed at the rows that
+objectives read alone, and counted whole, which overstates it: by some 15 % of the layers' share at 4 layers.
 
 Source: Kaplan et al. 2020, section 2.1; SPEED section 3 of the design gives 587 MFLOP for BERT-base at 512.
 """

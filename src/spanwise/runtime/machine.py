@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NEEDED = ["torch", "numpy", "numba", "tokenizers", "safetensors", "huggingface_hub", "pydantic", "cyclopts", "rich"]
-NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "scipy"]
-EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard"}
+NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "scipy", "sentencepiece"]
+EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard", "ko": "kiwipiepy", "spacy": "spacy", "bench": "datasets"}
 HUGE_PAGES = "glibc.malloc.hugetlb=1"
 MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 2.0
 
@@ -105,7 +105,9 @@ def huge_pages() -> str:
     kernel = _read("/sys/kernel/mm/transparent_hugepage/enabled", "[never]")
     if sys.platform != "linux" or "[never]" in kernel:
         return "no"
-    asked = HUGE_PAGES in os.environ.get("GLIBC_TUNABLES", "") or os.environ.get("THP_MEM_ALLOC_ENABLE") == "1"
+    asked = (
+        "glibc.malloc.hugetlb=" in os.environ.get("GLIBC_TUNABLES", "") or os.environ.get("THP_MEM_ALLOC_ENABLE") == "1"
+    )
     if asked or "[always]" in kernel:
         return "in use"
     library, release = platform.libc_ver()

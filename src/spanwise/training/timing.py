@@ -1,7 +1,7 @@
 """Where the time of a run goes, and how much of the machine it uses.
 
-Time is attributed to data, forward, backward, optimizer, evaluation and checkpoint. On CUDA, whose work runs beside
-the host, forward, backward and optimizer are measured by events on the device and read once per log line.
+Time is attributed to data, forward, backward, optimizer, communication, evaluation and checkpoint. On CUDA, whose work
+runs beside the host, forward, backward and optimizer are measured by events on the device and read once per log line.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import torch
 
+SECTIONS = ("data", "forward", "backward", "optimizer", "communication", "evaluation", "checkpoint")
 DEVICE_SECTIONS = frozenset({"forward", "backward", "optimizer"})
 
 
@@ -21,7 +22,7 @@ class SectionTimer:
 
     def __init__(self, device: torch.device) -> None:
         self._on_cuda = device.type == "cuda"
-        self._seconds: dict[str, float] = {}
+        self._seconds: dict[str, float] = dict.fromkeys(SECTIONS, 0.0)
         self._events: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
         self._began = time.perf_counter()
 
@@ -54,7 +55,7 @@ class SectionTimer:
         total = now - self._began
         claimed = sum(self._seconds.values())
         times = {**self._seconds, "other": max(0.0, total - claimed), "total": total}
-        self._seconds, self._began = {}, now
+        self._seconds, self._began = dict.fromkeys(SECTIONS, 0.0), now
         return times
 
 
@@ -69,7 +70,9 @@ def matmul_peak(device_name: str, precision: str, threads: int, size: int = 1024
     device = torch.device(device_name)
     size = size if device.type == "cpu" else 8 * size
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    a = torch.full((size, size), 0.5, device=device, dtype=dtype)
+    # values as weights have them: of a constant matrix some processors make more a second
+    generator = torch.Generator(device).manual_seed(0)
+    a = torch.randn((size, size), device=device, generator=generator).to(dtype)
     best, until = float("inf"), time.perf_counter() + seconds
     out = a @ a
     while time.perf_counter() < until or best == float("inf"):

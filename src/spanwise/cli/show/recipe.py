@@ -46,6 +46,8 @@ def show_recipe(
         raise ConfigError("--budget needs a store to measure with: add --data STORE, as prepare makes it.")
     if data is not None and recipe is None:
         raise ConfigError("--data tries one recipe: name it, as in `spanwise show recipe spanbert-mini --data STORE`.")
+    if data is not None and vocab_size is not None:
+        raise ConfigError("--data has a vocabulary of its own; leave --vocab-size out, or --data.")
     seconds = None if budget is None else parse_budget(budget)
     from spanwise.config import override
     from spanwise.pretraining.describe import describe_recipe
