@@ -37,7 +37,7 @@ TIMED_QUESTIONS = 48
 MOST_EPOCHS = 4
 HANDFUL = 24  # unseen questions among which the most confident answers are shown
 SHOWN_ANSWERS = 3
-SHIPPED = {"en": "spanwise-nano-qa"}  # weights of our own that answer, by the language of the questions
+SHIPPED = {"en": "spanwise-nano-qa", "ko": "spanwise-nano-ko-qa"}  # that answer, by the language of the questions
 SHIPPED_COLUMN = "shipped"
 SMALL = 128  # hidden sizes up to this train no faster on two threads, and much slower where other work shares the cores
 

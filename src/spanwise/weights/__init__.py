@@ -8,6 +8,8 @@ from pathlib import Path
 SHIPPED = {
     "spanwise-nano": "nano",  # English, pre-trained: encoder, MLM and SBO heads
     "spanwise-nano-qa": "nano-qa",  # the same, fine-tuned for questions
+    "spanwise-nano-ko": "nano-ko",  # Korean
+    "spanwise-nano-ko-qa": "nano-ko-qa",
 }
 
 
