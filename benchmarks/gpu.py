@@ -48,7 +48,7 @@ BASE, SMALL, LARGE = (
 )
 TRIAL = Size(2, 128, 2, 4, (None, None, None, None))
 PACKS_AHEAD, WARM, ROUNDS = 6, 6, 20
-AMPLIFIED = 4.0  # weights of attention: enough to tell tokens apart, too little for rounding to grow from layer to layer
+AMPLIFIED = 4.0  # weights of attention: enough to tell tokens apart, too little for rounding to grow with the layers
 ALIKE, SHOWS = 5e-2, 0.5  # mean relative difference of hidden states: in bf16 at most, without attention at least
 
 
