@@ -63,7 +63,12 @@ def compile_loops() -> None:
         geometric = GeometricSpans()
         released = replace(geometric, start="tokens", end="budget")
         others = (WholeWords(), SubwordTokens(), NGrams(), TaggedPhrases(), RecurringSpans())
-        for masking in (geometric, released, *others, MaskingMixture(schemes=(geometric, SubwordTokens()))):
+        for masking in (
+            geometric,
+            released,
+            *others,
+            MaskingMixture(schemes={"spans": geometric, "pieces": SubwordTokens()}),
+        ):
             source = PretrainingSource(
                 store,
                 format=SingleSegment(max_length=16),

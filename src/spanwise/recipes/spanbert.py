@@ -125,7 +125,7 @@ def spanbert_nano() -> PretrainingRecipe:
         tokenizer=replace(small.tokenizer, vocab_size=8_000),
         encoder=replace(small.encoder, num_layers=2, hidden_size=256, num_heads=4, intermediate_size=1_024),
         format=SingleSegment(max_length=256),
-        masking=MaskingMixture(schemes=(GeometricSpans(ratio=ratio), SubwordTokens(ratio=ratio))),
+        masking=MaskingMixture(schemes={"spans": GeometricSpans(ratio=ratio), "pieces": SubwordTokens(ratio=ratio)}),
         batch=PackedBatch(tokens_per_step=4_096, max_tokens=2_048),
         training=replace(small.training, learning_rate=3e-3, budget=1_500.0, eval_every=1_000, log_every=50),
         differences=(

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from toy_packs import hidden_of, pack_of
 
-from spanwise.config import from_record, to_record
+from spanwise.config import from_record, override, to_record
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import GeometricSpans, MaskingMixture, NoMasking, RecurringSpans, SubwordTokens
 from spanwise.pretraining.masking.base import bound, budgets
 from spanwise.pretraining.masking.mixture import OWN, of_sequences
+from spanwise.recipes import spanbert_nano
 from spanwise.runtime.seed import child_key, keys_for
 
-SPANS_AND_PIECES = MaskingMixture(schemes=(GeometricSpans(), SubwordTokens()), shares=(0.25, 0.75))
+SPANS_AND_PIECES = MaskingMixture(
+    schemes={"spans": GeometricSpans(), "pieces": SubwordTokens()}, shares={"spans": 0.25, "pieces": 0.75}
+)
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def test_each_sequence_is_masked_by_one_of_the_schemes_as_often_as_its_share(pac
         first = pack.borders[row]
         inside = found.sequence == row
         here = list(zip((found.start[inside] - first).tolist(), (found.end[inside] - first).tolist(), strict=True))
-        ways = [here == single(pack, scheme, keys, row) for scheme in SPANS_AND_PIECES.schemes]
+        ways = [here == single(pack, scheme, keys, row) for scheme in SPANS_AND_PIECES.schemes.values()]
         assert any(ways)
         by_spans += ways[0] and not ways[1]
     assert 30 <= by_spans <= 70  # a quarter of 200
@@ -87,23 +90,29 @@ def test_a_capacity_is_kept_and_every_sequence_has_its_budget(pack):
 
 def test_it_is_a_part_like_any_other(vocabulary, pack):
     assert from_record(to_record(SPANS_AND_PIECES), [MaskingMixture, GeometricSpans, SubwordTokens]) == SPANS_AND_PIECES
-    recurring = MaskingMixture(schemes=(RecurringSpans(), SubwordTokens()))
+    recurring = MaskingMixture(schemes={"recurring": RecurringSpans(), "pieces": SubwordTokens()})
     ready = bound(recurring, vocabulary)
     assert ready.ratio == 0.15 and len(ready.select(pack, keys_of(pack)).start)
     assert SPANS_AND_PIECES.gives == {"spans"}
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("schemes", "shares", "told"),
     [
-        ({"schemes": (GeometricSpans(),)}, "two maskings or more, got 1"),
-        ({"schemes": (GeometricSpans(), "spans")}, "'spans', which is no masking"),
-        ({"schemes": (GeometricSpans(), SubwordTokens(ratio=0.3))}, "one ratio, got 0.15, 0.3"),
-        ({"schemes": (GeometricSpans(), NoMasking())}, "one ratio"),
-        ({"schemes": (GeometricSpans(), SubwordTokens()), "shares": (1.0,)}, "2 numbers above 0"),
-        ({"schemes": (GeometricSpans(), SubwordTokens()), "shares": (1.0, 0.0)}, "2 numbers above 0"),
+        ({"a": GeometricSpans()}, None, "two maskings or more, got 1"),
+        ({"a": GeometricSpans(), "b": "spans"}, None, "schemes.b is 'spans', which is no masking"),
+        ({"a": GeometricSpans(), "b": SubwordTokens(ratio=0.3)}, None, "one ratio, got 0.15, 0.3"),
+        ({"a": GeometricSpans(), "b": NoMasking()}, None, "one ratio"),
+        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0}, "each of a, b a number above 0"),
+        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0, "c": 1.0}, "each of a, b a number above 0"),
+        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0, "b": 0.0}, "each of a, b a number above 0"),
     ],
 )
-def test_what_can_not_be_mixed_is_refused(values, told):
+def test_what_can_not_be_mixed_is_refused(schemes, shares, told):
     with pytest.raises(ConfigError, match=told):
-        MaskingMixture(**values)
+        MaskingMixture(schemes=schemes, shares=shares)
+
+
+def test_a_value_of_one_scheme_can_be_set():
+    changed = override(spanbert_nano(), ["masking.schemes.spans.p=0.5"])
+    assert changed.masking.schemes["spans"].p == 0.5 and changed.masking.schemes["pieces"] == SubwordTokens(ratio=0.3)

@@ -29,51 +29,59 @@ CHOICE, OWN = 0, 1  # numbers of the keys that a sequence's key gives: which mas
 
 @part("masking_mixture")
 class MaskingMixture:
-    """Mask every sequence by one of `schemes`; `shares` say how often each is drawn (None: alike).
+    """Mask every sequence by one of `schemes`, which have names; `shares` say how often each is drawn (None: alike).
 
     All schemes must hide the same share of tokens, so that a pack's number of targets does not hang on the draw.
     """
 
-    schemes: tuple[Any, ...]
-    shares: tuple[float, ...] | None = None
+    schemes: dict[str, Any]
+    shares: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
         if len(self.schemes) < 2:
             raise ConfigError(f"masking.schemes must name two maskings or more, got {len(self.schemes)}.")
-        for scheme in self.schemes:
+        for name, scheme in self.schemes.items():
             if not callable(getattr(scheme, "select", None)):
-                raise ConfigError(f"masking.schemes holds {scheme!r}, which is no masking: it has no select().")
-        ratios = [scheme.ratio for scheme in self.schemes]
+                raise ConfigError(f"masking.schemes.{name} is {scheme!r}, which is no masking: it has no select().")
+        ratios = [scheme.ratio for scheme in self.schemes.values()]
         if len(set(ratios)) > 1:
             raise ConfigError(f"masking.schemes must have one ratio, got {', '.join(map(str, ratios))}.")
-        shares = self.shares if self.shares is not None else (1.0,) * len(self.schemes)
-        if len(shares) != len(self.schemes) or not all(s > 0 and math.isfinite(s) for s in shares):
-            raise ConfigError(f"masking.shares must be {len(self.schemes)} numbers above 0, got {self.shares}.")
+        shares = self._shares
+        if shares.keys() != self.schemes.keys() or not all(s > 0 and math.isfinite(s) for s in shares.values()):
+            raise ConfigError(
+                f"masking.shares must give each of {', '.join(self.schemes)} a number above 0, got {self.shares}."
+            )
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return dict.fromkeys(self.schemes, 1.0) if self.shares is None else self.shares
 
     @property
     def ratio(self) -> float:
-        ratio: float = self.schemes[0].ratio
+        ratio: float = next(iter(self.schemes.values())).ratio
         return ratio
 
     @property
     def gives(self) -> frozenset[str]:
         """What every one of the schemes gives."""
-        return frozenset.intersection(*(getattr(scheme, "gives", frozenset({"spans"})) for scheme in self.schemes))
+        return frozenset.intersection(
+            *(getattr(scheme, "gives", frozenset({"spans"})) for scheme in self.schemes.values())
+        )
 
     @property
     def side_arrays(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for one in self.schemes for name in getattr(one, "side_arrays", ())))
+        return tuple(dict.fromkeys(name for one in self.schemes.values() for name in getattr(one, "side_arrays", ())))
 
     def for_vocabulary(self, vocabulary: Vocabulary) -> BoundMaskingMixture:
         """Return the mixture with each scheme as it works with this vocabulary."""
-        return self._bound(tuple(bound(scheme, vocabulary) for scheme in self.schemes))
+        return self._bound(tuple(bound(scheme, vocabulary) for scheme in self.schemes.values()))
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        return self._bound(self.schemes).select(pack, keys, capacity=capacity)
+        return self._bound(tuple(self.schemes.values())).select(pack, keys, capacity=capacity)
 
     def _bound(self, schemes: tuple[Any, ...]) -> BoundMaskingMixture:
-        shares = np.asarray(self.shares or [1.0] * len(schemes), dtype=np.float64)
+        shares = np.asarray([self._shares[name] for name in self.schemes], dtype=np.float64)
         return BoundMaskingMixture(schemes=schemes, limits=np.cumsum(shares) / shares.sum())
 
 
