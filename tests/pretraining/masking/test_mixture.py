@@ -75,12 +75,16 @@ def test_a_sequence_draws_the_same_in_every_pack(pack):
         assert (whole.start[a] - pack.borders[row]).tolist() == (part.start[b] - begins[number]).tolist()
 
 
-def test_a_capacity_is_kept_and_every_sequence_has_its_budget(pack):
+@pytest.mark.parametrize("is_reversed", [False, True])  # the scheme that may overshoot first, and last
+def test_a_capacity_is_kept_and_every_sequence_has_its_budget(pack, is_reversed):
     wanted = budgets(0.15, np.add.reduceat(pack.maskable, pack.borders[:-1], dtype=np.int64))
     total = int(wanted.sum())
+    mixture = (
+        MaskingMixture(schemes=dict(reversed(SPANS_AND_PIECES.schemes.items()))) if is_reversed else SPANS_AND_PIECES
+    )
     for room in (0, 3, 20):
         for seed in range(20):
-            found = SPANS_AND_PIECES.select(pack, keys_of(pack, seed), capacity=total + room)
+            found = mixture.select(pack, keys_of(pack, seed), capacity=total + room)
             hidden = np.bincount(found.sequence, found.end - found.start, minlength=200)
             assert hidden.sum() <= total + room
             assert (hidden >= wanted).all()
