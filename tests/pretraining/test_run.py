@@ -231,6 +231,13 @@ def test_a_budget_ends_on_time_with_the_schedule_finished(tiny_store, tmp_path):
     assert result.seconds < 12  # three times the budget: other work may hold the machine
 
 
+def test_seconds_of_a_run_hold_its_first_weights(tiny_store, tmp_path, monkeypatch):
+    monkeypatch.setattr("spanwise.pretraining.run.begin_from_text", lambda *_: time.sleep(1.5))
+    began = time.perf_counter()
+    result = pretrain(tiny_recipe(max_steps=1), data=tiny_store.path, out=tmp_path / "run")
+    assert 1.5 <= result.seconds <= time.perf_counter() - began
+
+
 @pytest.mark.parametrize("tags", ["entities", "chemical-terms"])
 def test_tags_that_plain_text_has_not_are_asked_for_before_any_file_is_made(tags, tiny_text, tmp_path):
     recipe = replace(tiny_recipe(), masking=TaggedPhrases(tags=tags))

@@ -48,7 +48,9 @@ class Said:
         return False
 
 
-def run(folder, model=None, source=None, *, said=None, resume=False, identity=None, evaluated=False, **options):
+def run(
+    folder, model=None, source=None, *, said=None, resume=False, identity=None, evaluated=False, began=None, **options
+):
     model, source = model or ToyModel(), source or ToySource()
     held_out = [source.pack(10**6, 0)] if evaluated else []
     result = train(
@@ -63,6 +65,7 @@ def run(folder, model=None, source=None, *, said=None, resume=False, identity=No
         log=RunLog(folder, stream=said),
         flops_per_token=6.0 * 32 * 32,
         resume_command="spanwise pretrain tiny --out run --resume",
+        began=began,
     )
     return model, result
 
@@ -293,6 +296,14 @@ def test_a_budget_ends_on_time_with_the_schedule_finished_and_every_number_from_
     (tmp_path / "run" / "checkpoints" / f"step-{result.steps:09d}" / "manifest.json").unlink()
     again, second = run(tmp_path / "run", source=Slow(), evaluated=True, resume=True, **options)
     assert second.resumed_from < result.steps == second.steps and same_tensors(model, again)
+
+
+def test_a_budget_holds_what_came_before_the_loop(tmp_path):
+    options = {"max_steps": None, "budget": 1_000.0}
+    _, result = run(tmp_path / "run", began=time.perf_counter() - 990.0, **options)
+    assert result.seconds >= 990
+    plan = read_plan(tmp_path / "run" / "plan.jsonl")
+    assert plan[0].total_steps > result.steps == plan[-1].total_steps
 
 
 class TinyEncoderModel(torch.nn.Module):

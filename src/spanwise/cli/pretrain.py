@@ -71,8 +71,8 @@ def pretrain(
     longer_positions
         Grow the positions of --init to encoder.max_positions (--set): new ones repeat the old, or start at random.
     budget
-        Wall-clock time, such as 20min, 90s or 1h30m, from when text and vocabulary are prepared to the saved model;
-        replaces the recipe's own length.
+        Wall-clock time, such as 20min, 90s or 1h30m, from when text and vocabulary are prepared to the saved model,
+        first weights and compiling included; replaces the recipe's own length.
     resume
         Go on with the run in OUT.
     config

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -85,6 +86,7 @@ class Ready:
     kept_heads: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)  # of the checkpoint, not trained on
     kept_forms: Mapping[str, Any] = field(default_factory=dict)  # what that checkpoint's record says of their forms
     model_type: str | None = None  # the family of the checkpoint that training goes on from
+    began: float  # moment (`time.perf_counter`) from which seconds count: when text and vocabulary were there
 
 
 def pretrain(
@@ -115,7 +117,8 @@ def pretrain(
     `init` a Hugging Face folder of any family to go on from, whose tokenizer and shape replace the recipe's. Its
     vocabulary grows by `add_tokens` (a list, or a file with one a line; `token_rows` says where their embeddings
     start), and with `longer_positions` its position table grows to the recipe's `encoder.max_positions`. `budget` is in
-    seconds of wall-clock time and replaces the recipe's length; `overrides` are `path=value` changes. Started as
+    seconds of wall-clock time from when text and vocabulary are prepared, first weights and compiling included, and
+    replaces the recipe's length; `overrides` are `path=value` changes. Started as
     several processes (torchrun, or `spanwise pretrain --processes`), all call this alike and share each step's packs.
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
@@ -171,6 +174,7 @@ def pretrain(
             flops_per_token=flops_per_token(ready),
             resume_command=resume_command,
             group=group,
+            began=ready.began,
         )
 
 
@@ -240,6 +244,7 @@ def make_ready(
         made = "spanwise prepare TEXT --tokenizer INIT --add-tokens FILE --out STORE"
         raise DataError(f"{error} A store with added tokens is made by `{made}`.") from error
     validation = _validation(valid, folder.path / VALIDATION_FOLDER, words, corpus, tags, log)
+    began = time.perf_counter()
     if len(mixture.parts) > 1:
         log.say(f"Reading {mixture} of the tokens.")
     for part in mixture.parts:
@@ -287,6 +292,7 @@ def make_ready(
         kept_heads=kept,
         kept_forms={name: value for name, value in record_before.items() if name == "forms"},
         model_type=model_type,
+        began=began,
     )
 
 

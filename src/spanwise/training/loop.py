@@ -107,6 +107,7 @@ def train(
     prefetch_depth: int = 2,
     stop_early: Callable[[], str | None] | None = None,
     group: Group | None = None,
+    began: float | None = None,
 ) -> TrainingResult:
     """Train `model` in place to the end of the plan and commit `run_folder/final`.
 
@@ -116,12 +117,14 @@ def train(
     hash); the options are added to it. `flops_per_token` are the model's own operations for one token, forward and
     backward. `stop_early()` is asked after each evaluation between the steps: a reason ends the run there, and the plan
     records it. With `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The
-    processes of `group` share the packs of each step; the first of them evaluates, saves and logs.
+    processes of `group` share the packs of each step; the first of them evaluates, saves and logs. Seconds count from
+    `began` (a moment of `time.perf_counter`; by default now), so that a budget can hold what came before the loop.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole
     checkpoint), NumericsError (numbers that are not finite; nothing bad is saved), SpanwiseError (disk),
     InterruptedAndSaved (SIGINT or SIGTERM; a checkpoint was written), PeerLostError (another process has gone).
     """
+    began = time.perf_counter() if began is None else began
     reducer = SingleProcess() if group is None else SeveralProcesses(group)
     with share_run_folder(run_folder, reducer, resume=resume) as folder, StopRequested() as stop:
         log = log or RunLog(run_folder) if reducer.rank == 0 else RunLog(None)
@@ -131,7 +134,7 @@ def train(
         resumed_from = loop.restore() if resume else None
         loop.open_plan()
         try:
-            return loop.run(stop, resumed_from, resume_command, prefetch_depth)
+            return loop.run(stop, began, resumed_from, resume_command, prefetch_depth)
         finally:
             loop.log.close()
 
@@ -243,10 +246,15 @@ class _Loop:
         return self.source.step(index, self.reducer.rank, self.reducer.size)
 
     def run(
-        self, stop: StopRequested, resumed_from: int | None, resume_command: str, prefetch_depth: int
+        self,
+        stop: StopRequested,
+        began: float,
+        resumed_from: int | None,
+        resume_command: str,
+        prefetch_depth: int,
     ) -> TrainingResult:
         now = self.progress
-        self._counted_until = time.perf_counter()
+        self._counted_until = began
         if self.flops_per_token:  # measured before the clock of the first log line starts
             peak = matmul_peak(str(self.device), self.precision, torch.get_num_threads())
             self.peak = sum(self.reducer.told(peak))

@@ -33,7 +33,7 @@ def begin_from_text(
         table = model.encoder.word_embedding
         if not file.exists():
             log.say("Counting neighbours for the first word vectors.")
-            found = neighbour_vectors([part.store for part in mixture.parts], table.shape[1])
+            found = neighbour_vectors(mixture, table.shape[1])
             unfinished = file.with_suffix(".unfinished")
             write_safetensors({KEY: torch.from_numpy(found)}, unfinished)
             os.replace(unfinished, file)

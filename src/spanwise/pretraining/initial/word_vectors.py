@@ -17,8 +17,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from spanwise.data.token_store import TokenStore
 from spanwise.errors import DataError
+from spanwise.pretraining.mixtures.mixture import Mixture
 
 MOST_TOKENS = 30_000_000  # more change the vectors little
 CHUNK = 4_000_000  # tokens whose pairs are held at once
@@ -27,25 +27,25 @@ SMOOTHING = 0.75  # power of context counts: rare contexts say less than their P
 FEWEST = 5  # times a token must be seen to have a vector of its own
 
 
-def neighbour_vectors(stores: list[TokenStore], num_dimensions: int) -> np.ndarray:
+def neighbour_vectors(mixture: Mixture, num_dimensions: int) -> np.ndarray:
     """Vectors of all ids, float32 [V, D], each column of mean 0 over the rows that have one, all of standard deviation
     1; rows of ids that are seen less than five times are NaN. A text of few ids has as many columns as they allow.
 
-    At most 30 million tokens are counted, the first of each store in equal parts. Borders of sentences and documents
-    are not looked at: at two neighbours a side they are a few pairs in a hundred.
+    At most 30 million tokens are counted, the first of each store; a store weighs as much as its share. Borders of
+    sentences and documents are not looked at: at two neighbours a side they are a few pairs in a hundred.
     Raises: DataError where the text has not even three ids that are seen so often.
     """
     from scipy.sparse import csr_matrix, diags  # heavy, and asked for here alone
     from scipy.sparse.linalg import eigsh
 
-    num_ids = stores[0].vocabulary.size
+    num_ids = mixture.vocabulary.size
     counts_VV = csr_matrix((num_ids, num_ids), dtype=np.float64)
     seen_V = np.zeros(num_ids, dtype=np.int64)
-    for ids in _chunks(stores):
+    for ids, weight in _chunks(mixture):
         seen_V += np.bincount(ids, minlength=num_ids)
         for distance in range(1, WINDOW + 1):
-            ones = np.full(len(ids) - distance, 1.0 / distance) if len(ids) > distance else np.zeros(0)
-            counts_VV += csr_matrix((ones, (ids[: len(ones)], ids[distance:])), shape=counts_VV.shape)
+            pairs = np.full(max(0, len(ids) - distance), weight / distance)
+            counts_VV += csr_matrix((pairs, (ids[: len(pairs)], ids[distance:])), shape=counts_VV.shape)
     known = np.flatnonzero(seen_V >= FEWEST)
     if len(known) < 3:
         raise DataError(
@@ -71,9 +71,10 @@ def neighbour_vectors(stores: list[TokenStore], num_dimensions: int) -> np.ndarr
     return found
 
 
-def _chunks(stores: list[TokenStore]) -> Iterator[np.ndarray]:
-    """The tokens of all stores, int64, some millions at a time."""
-    for store in stores:
-        last = min(store.num_tokens, MOST_TOKENS // len(stores))
+def _chunks(mixture: Mixture) -> Iterator[tuple[np.ndarray, float]]:
+    """The tokens of all stores, int64, some millions at a time, and what one of them counts."""
+    taken = [min(part.store.num_tokens, int(MOST_TOKENS * part.share)) for part in mixture.parts]
+    for part, last in zip(mixture.parts, taken, strict=True):
         for first in range(0, last, CHUNK):
-            yield store.gather(np.array([first]), np.array([min(CHUNK, last - first)])).astype(np.int64)
+            ids = part.store.gather(np.array([first]), np.array([min(CHUNK, last - first)])).astype(np.int64)
+            yield ids, part.share * sum(taken) / last
