@@ -97,11 +97,11 @@ def test_the_shipped_weights_are_asked_the_same_questions_and_answer(finished):
 
     for measure in record["qa"]["measures"]:
         assert measure["values"]["shipped"]["se"] is not None
-    assert record["qa"]["answered_by"] == "shipped"
+    assert record["qa"]["answered_by"] == "shipped" and record["qa"]["shipped"] == "spanwise-nano-qa"
     assert not any("shipped" in measure["values"] for measure in record["measures"])  # it has a vocabulary of its own
     page = finished[0].report.read_text(encoding="utf-8")
-    assert "weights that ship with the package" in page
-    assert "spanwise-nano" in finished[1]
+    assert "those of spanwise-nano-qa, weights that ship with the package" in page
+    assert "shipped" in finished[1]
 
 
 def test_both_models_are_folders_that_load(finished):

@@ -272,8 +272,10 @@ def questions_section(result: dict[str, Any], words: dict[str, str]) -> Section:
 
 
 def answers_note(result: dict[str, Any], words: dict[str, str]) -> str:
-    by_shipped = result["qa"].get("answered_by") == "shipped"
-    return f"{words['answers_note']} {words['answered_by_shipped']}" if by_shipped else words["answers_note"]
+    qa, note = result["qa"], words["answers_note"]
+    if qa.get("answered_by") != "shipped":
+        return note
+    return f"{note} {words['answered_by_shipped'].format(model=qa['shipped'])}"
 
 
 def questions_lead(result: dict[str, Any], words: dict[str, str]) -> str:

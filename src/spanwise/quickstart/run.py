@@ -297,6 +297,7 @@ class _Job:
             "num_dev_articles": len(set(dev.titles)),
             "measures": scored.measures,
             "answered_by": scored.column,
+            "shipped": questions.SHIPPED.get(self.bundle.language),
         }
         self.record["answers"] = answers
         self.terminal.measures(scored.measures)

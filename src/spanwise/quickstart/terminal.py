@@ -20,7 +20,7 @@ SHORT = {
     "control": "random",
     "init": "as it came",
     "trained": "trained",
-    "shipped": "spanwise-nano",
+    "shipped": "shipped",
     "mlm_loss": "MLM loss",
     "sbo_loss": "SBO loss",
     "mlm_accuracy": "MLM right %",
