@@ -1,13 +1,22 @@
 """The arms differ in what is hidden and in SBO, and in nothing else."""
 
+from itertools import pairwise
+
 from spanwise.studies.catalogue import find_study
 from spanwise.studies.study import arm_difference, check_study
 
 
-def test_pieces_and_spans_differ_in_masking_and_spans_and_sbo_in_the_objective():
+def changed(first, second) -> set[str]:
+    return {path for path, _, _ in arm_difference(first, second)}
+
+
+def test_arms_differ_in_masking_and_in_the_objective():
     study = find_study("spans")
     check_study(study)
-    pieces, spans, sbo = study.arms.values()
-    assert {path for path, _, _ in arm_difference(pieces, spans)} == {"masking", "replacement.unit"}
-    assert {path for path, _, _ in arm_difference(spans, sbo)} == {"objectives.sbo"}
-    assert pieces.masking.ratio == spans.masking.ratio
+    pieces, spans, spans_sbo, mixed, mixed_sbo = study.arms.values()
+    assert changed(pieces, spans) == {"masking", "replacement.unit"}
+    assert changed(spans, mixed) == changed(spans_sbo, mixed_sbo) == {"masking"}
+    assert changed(spans, spans_sbo) == changed(mixed, mixed_sbo) == {"objectives.sbo"}
+    assert {pieces.masking.ratio, spans.masking.ratio, *(one.ratio for one in mixed.masking.schemes.values())} == {0.3}
+    assert all(arm.name == name for name, arm in study.arms.items())
+    assert all(first.initial == second.initial for first, second in pairwise(study.arms.values()))
