@@ -1,6 +1,7 @@
 """`spanwise bench`."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -110,6 +111,14 @@ def test_every_script_of_the_suite_is_there():
     assert all((folder / benchmark.script).is_file() for benchmark in module.SUITE.values())
 
 
+@pytest.fixture
+def without_peers(tmp_path):
+    """The variables of a process that finds no transformers and no datasets installed."""
+    absent = "import sys\nsys.modules.update(transformers=None, datasets=None)\n"
+    (tmp_path / "sitecustomize.py").write_text(absent)
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
@@ -120,11 +129,16 @@ def test_every_script_of_the_suite_is_there():
         ["masking.py", "--rounds", "1"],
         ["collator.py", "--rounds", "1"],
         ["prepare.py", "--rounds", "1"],
+        ["coreference.py", "--sizes", "2x128", "--documents", "2", "--ffn", "64", "--rounds", "1"],
+        ["qa_prediction.py", "--rounds", "1"],
     ],
     ids=lambda words: words[0],
 )
-def test_every_script_gives_rows(arguments):
-    folder = module.find_benchmarks()
-    command = [sys.executable, str(folder / arguments[0]), *arguments[1:], "--json"]
-    rows = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert rows and all(set(row) >= KEYS for row in rows)
+def test_every_script_gives_rows_also_where_its_peer_is_not_installed(arguments, without_peers):
+    command = [sys.executable, str(module.find_benchmarks() / arguments[0]), *arguments[1:], "--json"]
+    for environment in (None, without_peers):
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        rows = json.loads(done.stdout)
+        assert rows and all(set(row) >= KEYS for row in rows)
+    ours_alone = arguments[0] in ("startup.py", "sbo_head.py")  # beside nothing, and beside PyTorch
+    assert any(row.get("absent") for row in rows) != ours_alone
