@@ -1,4 +1,4 @@
-"""Span pairs: twins that neither the mention nor its distance tells apart, and a probe that finds what is there."""
+"""Span pairs: twins that neither later mention nor distance tells apart, and a probe that finds what is there."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from spanwise.errors import DataError
-from spanwise.studies.probes import SpanPairs
+from spanwise.studies.probes import SpanPairs, span_pairs
 from spanwise.studies.probes.span_pairs import (
     area,
     boundary_vectors,
@@ -24,25 +24,48 @@ def documents(context_of):
     return read_documents(context.material.files["train"], context.material.store.tokenizer())
 
 
-def test_every_right_pair_has_a_twin_with_the_same_later_mention(documents):
+def mentions_back(documents, pairs) -> np.ndarray:
+    """How many mentions lie between those of a pair, of those that end before the later one begins."""
+    found = []
+    for document, ((_, end), (start, later_end)) in zip(pairs.document_P, pairs.mentions_P22, strict=True):
+        gold = documents[document].gold_M3
+        later = int(np.flatnonzero((gold[:, 0] == start) & (gold[:, 1] == later_end))[0])
+        ends = [gold[m, 1] for m in range(later) if gold[m, 1] <= start]
+        found.append(len(ends) - 1 - ends.index(end))
+    return np.array(found)
+
+
+def test_a_wrong_twin_is_as_far_apart_and_every_mention_is_later_in_one_of_each_kind_at_most(documents):
     pairs = pairs_of(documents, "here")
     assert pairs.same_P.tolist() == [True, False] * (len(pairs.same_P) // 2)
-    right, wrong = pairs.mentions_P22[::2], pairs.mentions_P22[1::2]
-    assert (right[:, 1] == wrong[:, 1]).all()
     assert (pairs.mentions_P22[:, 0, 1] <= pairs.mentions_P22[:, 1, 0]).all()  # the earlier one ends before
+    back = mentions_back(documents, pairs)
+    assert (back[::2] == back[1::2]).all() and len(set(back)) > 1
+    for kind in (pairs.same_P, ~pairs.same_P):
+        later = np.column_stack([pairs.document_P[kind], pairs.mentions_P22[kind, 1]])
+        assert len(np.unique(later, axis=0)) == len(later)
     assert pairs.alike_P.tolist() == pairs.same_P.tolist()  # river is always written "river" here
 
 
-def test_the_wrong_twin_lies_as_near_as_can_be(documents):
+def test_pairs_are_of_one_cluster_where_they_say_so(documents):
     pairs = pairs_of(documents, "here")
-    gold = documents[0].gold_M3
-    in_first = np.flatnonzero((pairs.document_P == 0) & ~pairs.same_P)
-    for row in in_first:
-        later = int(np.flatnonzero(gold[:, 0] == pairs.mentions_P22[row, 1, 0])[0])
-        right = int(np.flatnonzero(gold[:, 0] == pairs.mentions_P22[row - 1, 0, 0])[0])
-        wrong = int(np.flatnonzero(gold[:, 0] == pairs.mentions_P22[row, 0, 0])[0])
-        others = [m for m in range(later) if gold[m, 2] != gold[later, 2]]
-        assert abs(wrong - right) == min(abs(other - right) for other in others)
+    for document, mentions, same in zip(pairs.document_P, pairs.mentions_P22, pairs.same_P, strict=True):
+        cluster = {(start, end): number for start, end, number in documents[document].gold_M3.tolist()}
+        first, second = (cluster[tuple(mention)] for mention in mentions.tolist())
+        assert (first == second) == same
+
+
+def test_most_right_pairs_find_a_twin_and_distance_says_nothing():
+    """300 mentions of 40 entities, where the same one tends to come again soon: as in real text."""
+    draw = np.random.default_rng(0)
+    cluster_M = np.minimum(draw.geometric(0.08, 300), 40)
+    gold_M3 = np.stack([np.arange(300) * 2, np.arange(300) * 2 + 1, cluster_M], 1)
+    twins = list(span_pairs._twins(gold_M3))
+    with_earlier = sum(cluster_M[m] in cluster_M[:m] for m in range(300))
+    assert len(twins) > 0.8 * with_earlier
+    assert all(right[1] - right[0] == wrong[1] - wrong[0] for right, wrong in twins)
+    same = [[cluster_M[earlier] == cluster_M[later] for earlier, later in pair] for pair in twins]
+    assert same == [[True, False]] * len(twins)
 
 
 def test_thinning_keeps_twins_together(documents):

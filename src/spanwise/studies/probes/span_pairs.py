@@ -1,17 +1,19 @@
 """Span pairs: do two mentions mean the same thing? Read off frozen boundary vectors by logistic regression.
 
 A mention's vector is [hidden state of its first token; of its last], as the Span Boundary Objective and the heads of
-coreference read a span. A pair's features are the product and the absolute difference of the two vectors. For every
-mention with an earlier one of its cluster there is one right pair (with the nearest such) and one wrong one: the same
-mention with an earlier one of another cluster, as many mentions back as can be. So neither the mention nor its distance
-tells the answer, and chance is 50 %. The baseline says yes where both mentions are written alike.
+coreference read a span. A pair's features are the product and the absolute difference of the two vectors. Every mention
+with an earlier one of its cluster makes a right pair with the nearest such, so many mentions back. Its wrong twin lies
+exactly as far apart: another such mention of the document with the one so many mentions before it, of another cluster;
+every mention is the later one of at most one twin of each kind. So the distance says nothing and the later mention
+next to nothing, and chance is 50 %. The baseline says yes where both mentions are written alike.
 
-Letters: T pieces of a document, D hidden size, M mentions, P pairs, F features.
+Letters: T pieces of a document, D hidden size, M mentions, A those with an earlier one of their cluster, P pairs,
+F features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -111,21 +113,15 @@ def read_documents(path: Path, tokenizer: Tokenizer) -> list[DocumentPieces]:
 
 
 def pairs_of(documents: Sequence[DocumentPieces], source: str) -> Pairs:
-    """A right and a wrong pair for every mention that has both. Raises: DataError where no mention has."""
+    """Right pairs and their wrong twins, one after the other. Raises: DataError where there are none."""
     rows: list[tuple[int, int, int, bool]] = []  # document, earlier mention, mention, same
     for number, document in enumerate(documents):
-        start_M, end_M, cluster_M = document.gold_M3.T
-        for later in range(len(start_M)):
-            before = np.flatnonzero(end_M[:later] <= start_M[later])
-            same = cluster_M[before] == cluster_M[later]
-            if not same.any() or same.all():
-                continue
-            right = int(before[same][-1])
-            others = before[~same]
-            wrong = int(others[np.argmin(np.abs(others - right) * 2 + (others < right))])  # of two as near, the later
-            rows += [(number, right, later, True), (number, wrong, later, False)]
+        for right, wrong in _twins(document.gold_M3):
+            rows += [(number, *right, True), (number, *wrong, False)]
     if not rows:
-        raise DataError(f"{source} has no mention with an earlier one of its own and one of another cluster.")
+        raise DataError(
+            f"{source} has no mention with an earlier one of its cluster and, as far back from another, one of another."
+        )
     columns = np.array([row[:3] for row in rows], dtype=np.int64)
     mentions = [[documents[d].gold_M3[m, :2] for m in (a, b)] for d, a, b in columns]
     alike = [_written(documents[d], a) == _written(documents[d], b) for d, a, b in columns]
@@ -135,6 +131,26 @@ def pairs_of(documents: Sequence[DocumentPieces], source: str) -> Pairs:
         same_P=np.array([row[3] for row in rows]),
         alike_P=np.array(alike),
     )
+
+
+def _twins(gold_M3: np.ndarray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+    """Of one document, right pairs and the wrong pairs that a largest matching gives them, as (earlier, later)."""
+    from scipy.sparse import csr_matrix  # heavy, and asked for here alone
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    start_M, end_M, cluster_M = gold_M3.T
+    before = [np.flatnonzero(end_M[:later] <= start_M[later])[::-1] for later in range(len(start_M))]  # nearest first
+    same = [cluster_M[before[later]] == cluster_M[later] for later in range(len(start_M))]
+    later_A = [later for later in range(len(start_M)) if same[later].any()]
+    back_A = [int(same[later].argmax()) for later in later_A]
+    is_wrong_AA = [[back < len(same[later]) and not same[later][back] for later in later_A] for back in back_A]
+    if not later_A:
+        return
+    chosen_A = maximum_bipartite_matching(csr_matrix(np.array(is_wrong_AA)), perm_type="column")
+    for later, back, chosen in zip(later_A, back_A, chosen_A, strict=True):
+        if chosen >= 0:
+            other = later_A[chosen]
+            yield (int(before[later][back]), later), (int(before[other][back]), other)
 
 
 def _written(document: DocumentPieces, mention: int) -> str:
