@@ -44,10 +44,13 @@ def test_a_wrong_name_is_answered_with_the_nearest_and_a_users_file_is_run(tmp_p
     (tmp_path / "mine.py").write_text(
         "from spanwise.studies.catalogue import find_study\n"
         "def mine():\n    return find_study('electra')\ndef other():\n    return 3\n"
+        "def broken():\n    return 3 + None\n"
     )
     assert find_study(f"{tmp_path / 'mine.py'}:mine").name == "electra"
     with pytest.raises(ConfigError, match="returned int"):
         find_study(f"{tmp_path / 'mine.py'}:other")
+    with pytest.raises(ConfigError, match=r"study function .*:broken failed: TypeError"):
+        find_study(f"{tmp_path / 'mine.py'}:broken")
     with pytest.raises(ConfigError, match=r"no function 'mind'.*mine"):
         find_study(f"{tmp_path / 'mine.py'}:mind")
     with pytest.raises(ConfigError, match=r"study file .*nowhere\.py does not exist"):

@@ -40,3 +40,14 @@ def test_a_run_is_diverged_where_its_folder_says_so(tmp_path):
     assert folder.diverged("a", 1) is None
     write_record(tmp_path / "a-1" / "diverged.json", {"error": "not-a-number at step 7"})
     assert folder.diverged("a", 1) == "not-a-number at step 7"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [('{"settings": {', "Expecting"), ("", "Expecting"), ("{}", "no settings"), ("3", "not iterable")],
+)
+def test_a_damaged_record_is_named_with_what_to_do(text, words, tmp_path):
+    path = tmp_path / "a-0.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=f"a-0.json is damaged.*{words}.*delete it"):
+        settle_measure(path, {})

@@ -1,6 +1,7 @@
 """A study of two arms from first step to table: killed in the middle, called again, seen through."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.system import build_model
 from spanwise.studies import run_study
 from spanwise.studies.probes import MaskedTokens
+from spanwise.studies.study import changed_study
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +142,26 @@ def test_what_is_missing_is_told_before_anything_is_trained(tiny_store, tmp_path
     with pytest.raises(DataError, match=f"below {tmp_path}"):
         run_study(toy_study(), valid=tiny_store.path, probe_data=tmp_path, **data)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("probe", "file"),
+    [
+        ("chunks", "tagging/conll2000/train.txt"),
+        ("entities", "tagging/wikiann_en/dev.txt"),
+        ("questions", "qa/squad/dev-v1.1.json"),
+        ("coreference", "coref/ontogum/train.conll"),
+        ("span-pairs", "coref/ontogum/dev.conll"),
+        ("minimal-pairs", "blimp.jsonl"),
+    ],
+)
+def test_a_damaged_file_of_a_probe_is_told_before_anything_is_trained(probe, file, tiny_store, probe_data, tmp_path):
+    shutil.copytree(probe_data, tmp_path / "probes")
+    (tmp_path / "probes" / file).write_text("{")
+    study = changed_study(toy_study(), probes=[probe])
+    with pytest.raises(DataError, match=Path(file).name):
+        run_study(study, data=tiny_store.path, probe_data=tmp_path / "probes", out=tmp_path / "out")
+    assert not list((tmp_path / "out").glob("mlm-*"))
 
 
 def test_several_models_at_a_time_and_several_processes_a_model_are_refused_together(

@@ -7,6 +7,7 @@ from toy_studies import toy_recipe, toy_study
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.objectives import MaskedLM
+from spanwise.studies.probes import MaskedTokens
 from spanwise.studies.study import arm_difference, changed_study, check_study, seeded
 
 
@@ -36,6 +37,16 @@ def trained(**values):
         (lambda: toy_study(probes=("minimal-pear",)), "no probe 'minimal-pear'.*minimal-pairs"),
         (lambda: toy_study(probes=("chunks", "chunks")), "'chunks' twice"),
         (lambda: toy_study(probes=()), "no probe; name one"),
+        (lambda: toy_study(probes="chunks"), "probes is 'chunks' \\(str\\); give a tuple"),
+        (lambda: toy_study(probes=(MaskedTokens,)), "probes is .*give names of probes"),
+        (lambda: toy_study(arms=[toy_recipe()]), "arms is .*\\(list\\); give recipes by name"),
+        (lambda: toy_study(arms={1: toy_recipe(), "b": toy_recipe()}), "arms is .*names that are texts"),
+        (lambda: toy_study(tokens=True), "tokens is True \\(bool\\); give a whole number"),
+        (lambda: toy_study(tokens=3000.5), "tokens is 3000.5"),
+        (lambda: toy_study(compute=float("inf")), "compute is inf"),
+        (lambda: toy_study(question=None), "question is None"),
+        (lambda: toy_study(notes="a note"), "notes is 'a note' \\(str\\)"),
+        (lambda: toy_study(control="random"), "control is 'random' .*'random weights' or 'none'"),
         (lambda: toy_study(arms={"a b": toy_recipe(), "c": toy_recipe()}), "can't be called 'a b'"),
         (lambda: toy_study(arms={"control": toy_recipe(), "c": toy_recipe()}), "can't be called 'control'"),
         (
@@ -63,6 +74,15 @@ def test_a_change_reaches_every_arm_and_a_number_of_tokens_takes_the_place_of_co
     assert [probe.name for probe in study.found_probes] == ["chunks", "masked-tokens"]
     assert study.found_probes[1].max_tokens == 600  # the study's own values, where it names the probe
     assert seeded(study.arms["sbo"], tokens=70, seed=2).training.length == ("max_tokens", 70)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [("training.seed=3", "seeds 0, 1"), ("training.max_tokens=9", "--tokens"), ("training.budget=9", "--tokens")],
+)
+def test_what_a_study_decides_itself_is_not_set_otherwise(change, words):
+    with pytest.raises(ConfigError, match=f"--set {change}: .*{words}"):
+        changed_study(toy_study(), overrides=[change])
 
 
 def test_a_part_that_is_another_one_is_told_without_its_values():

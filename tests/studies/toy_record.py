@@ -79,5 +79,7 @@ def toy_record() -> dict[str, Any]:
         "arms": arms,
         "control_of": {"a": "a", "b": "a"},
         "figures": figures,
+        "probe_files": {"chunks": {"train": {"name": "train.txt", "sha256": "aa"}}, "masked-tokens": {}},
+        "starts_from_text": ["b"],
         "curves": {"mlm": {"a": {**curve, "held_out": {"tokens": [0.0, 900.0], "mean": [5.0, 3.6]}}}},
     }

@@ -91,7 +91,12 @@ def call_in_file(reference: str, what: str) -> object:
     if not callable(function):
         found = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
         raise ConfigError(f"{path} has no function '{function_name}'.{did_you_mean(function_name, found)}")
-    return function()
+    try:
+        return function()
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{what} function {reference} failed: {type(error).__name__}: {error}") from error
 
 
 def load_file(path: Path, name: str) -> ModuleType:

@@ -28,6 +28,7 @@ from spanwise.training.run_folder import RunFolder
 STUDY_NAME, RESULT_NAME, TABLE_NAME, REPORT_NAME = "study.json", "result.json", "table.md", "report.html"
 DIVERGED_NAME = "diverged.json"
 SHOWN_CHANGES = 6
+_CURE = "delete it, and the same command makes it again."
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class StudyFolder:
 
     def diverged(self, arm: str, seed: int) -> str | None:
         """What a run ended with whose numbers went bad; None where they did not."""
-        found = read_record(self.run(arm, seed).path / DIVERGED_NAME)
+        found = read_record(self.run(arm, seed).path / DIVERGED_NAME, "error")
         return None if found is None else str(found["error"])
 
 
@@ -82,7 +83,7 @@ def settle(folder: StudyFolder, identity: Mapping[str, Any]) -> None:
 
 def settle_measure(path: Path, settings: Mapping[str, Any]) -> None:
     """Refuse figures that were measured otherwise. Raises: ConfigError saying what differs."""
-    there = read_record(path)
+    there = read_record(path, "settings")
     if there is None:
         return
     changes = difference(there["settings"], json.loads(json.dumps(settings)))
@@ -100,9 +101,21 @@ def told(changes: Sequence[tuple[str, Any, Any]]) -> str:
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def read_record(path: Path) -> dict[str, Any] | None:
-    """A JSON object that this package wrote whole, or None where there is none."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
+    """A JSON object that this package wrote whole, with these keys; None where there is none.
+
+    Raises: ConfigError for a file that something else has damaged.
+    """
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        missing = [key for key in keys if key not in record]
+    except (ValueError, TypeError) as cause:
+        raise ConfigError(f"{path} is damaged ({cause}); {_CURE}") from cause
+    if missing:
+        raise ConfigError(f"{path} is damaged: it has no {' and no '.join(missing)}; {_CURE}")
+    return record
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:

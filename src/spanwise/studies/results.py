@@ -27,6 +27,7 @@ from spanwise.studies.study import CONTROL, arm_difference
 
 NOT_YET = "not measured yet"
 NO_HEAD = "the model has no head for it"
+NOT_FINITE = "its figure is no finite number"
 
 
 def collect(plan: StudyPlan, command: str = "") -> dict[str, Any]:
@@ -62,6 +63,13 @@ def collect(plan: StudyPlan, command: str = "") -> dict[str, Any]:
         "figures": [record for probe in study.found_probes for record in _figures(plan, probe)],
         "curves": _curves(plan),
         "probes": {probe.name: to_record(probe) for probe in study.found_probes},
+        "probe_files": {
+            probe: {key: {"name": path.name, "sha256": plan.hashes[probe][key]} for key, path in files.items()}
+            for probe, files in plan.files.items()
+        },
+        "starts_from_text": [
+            arm for arm, one in study.arms.items() if one.initial.words != "normal" or one.initial.biases != "zero"
+        ],
     }
 
 
@@ -95,7 +103,7 @@ def _run(plan: StudyPlan, arm: str, seed: int) -> dict[str, Any]:
         }
         found |= {"flops": tokens * plan.flops[arm], "tokens_per_second": record.tokens_per_second}
     name = Unit(of=arm, seed=seed).name
-    kept = [read_record(plan.folder.measured(probe.name, name)) for probe in plan.study.found_probes]
+    kept = [read_record(plan.folder.measured(probe.name, name), "seconds") for probe in plan.study.found_probes]
     found["probe_seconds"] = sum(record["seconds"] for record in kept if record)
     return found
 
@@ -156,14 +164,16 @@ def _shown(column: SeedValues) -> dict[str, Any]:
 
 def _column(plan: StudyPlan, probe: Probe, units: Sequence[Unit]) -> Callable[[str], SeedValues]:
     """The figures of one arm, or of a control, by key."""
-    kept = {unit: read_record(plan.folder.measured(probe.name, unit.name)) for unit in units}
+    kept = {unit: read_record(plan.folder.measured(probe.name, unit.name), "figures", "failed") for unit in units}
 
     def values(key: str) -> SeedValues:
         values: dict[int, float] = {}
         missing: dict[int, str] = {}
         for unit, record in kept.items():
-            if record is not None and key in record["figures"]:
+            if record is not None and record["figures"].get(key) is not None:
                 values[unit.seed] = record["figures"][key]
+            elif record is not None and key in record["figures"]:
+                missing[unit.seed] = NOT_FINITE
             else:
                 missing[unit.seed] = _why(plan.folder, unit, record)
         return SeedValues(values=values, missing=missing)

@@ -84,12 +84,7 @@ def run_study(
             return None
     log = RunLog(None, stream=stream)
     with folder_lock(plan.folder.path):
-        settle(plan.folder, plan.identity)
-        for probe in study.found_probes:
-            for name in ("baselines", *(unit.name for unit in plan.units)):
-                settle_measure(plan.folder.measured(probe.name, name), plan.settings(probe))
-        for probe in study.found_probes:
-            measure_baselines(plan, probe)
+        settle_all(plan)
 
         def after(unit: Unit) -> None:
             write_tables(plan, command)
@@ -100,6 +95,17 @@ def run_study(
             work_beside(plan, jobs, log, after)
         record = write_tables(plan, command)
     return StudyResult(folder=plan.folder.path, record=record)
+
+
+def settle_all(plan: StudyPlan) -> None:
+    """Everything that can be refused before the first step: another study's folder, figures that were measured
+    otherwise, and, as baselines read them, damaged files of the probes."""
+    settle(plan.folder, plan.identity)
+    for probe in plan.study.found_probes:
+        for name in ("baselines", *(unit.name for unit in plan.units)):
+            settle_measure(plan.folder.measured(probe.name, name), plan.settings(probe))
+    for probe in plan.study.found_probes:
+        measure_baselines(plan, probe)
 
 
 def train_together(plan: StudyPlan, stream: IO[str] | None, resume_command: str) -> bool:
@@ -113,7 +119,7 @@ def train_together(plan: StudyPlan, stream: IO[str] | None, resume_command: str)
             check_processes(recipe, group)
         if group.world.is_leader:
             stack.enter_context(folder_lock(plan.folder.path))
-            settle(plan.folder, plan.identity)
+            settle_all(plan)
         for unit in plan.units:
             if not unit.is_control and group.gather(needs_training(plan, unit))[0]:
                 train(plan, unit, stream if group.world.is_leader else None, resume_command, group.world)

@@ -7,6 +7,7 @@ file is opened, so that the difference of two arms is the difference of their re
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -55,6 +56,7 @@ def check_study(study: Study) -> None:
 
     Raises: ConfigError naming the arms and what is wrong with them.
     """
+    check_fields(study)
     if len(study.arms) < 2:
         had = f"only '{next(iter(study.arms))}'" if study.arms else "none"
         raise ConfigError(f"study '{study.name}' needs two arms to compare, and has {had}.")
@@ -77,9 +79,33 @@ def check_study(study: Study) -> None:
             raise ConfigError(f"study '{study.name}' names the probe '{name}' twice.")
 
 
+def check_fields(study: Study) -> None:
+    """Refuse values of another type than the fields of a study have. Raises: ConfigError naming the field."""
+
+    def wanted(field: str, is_right: bool, what: str) -> None:
+        if not is_right:
+            value = getattr(study, field)
+            raise ConfigError(f"study {study.name!r}: {field} is {value!r} ({type(value).__name__}); give {what}.")
+
+    for field in ("name", "question"):
+        wanted(field, isinstance(getattr(study, field), str), "a text")
+    wanted("arms", isinstance(study.arms, Mapping), "recipes by name, as a dict")
+    wanted("tokens", study.tokens is None or type(study.tokens) is int, "a whole number, or None")
+    is_number = type(study.compute) in (int, float) and math.isfinite(study.compute or 0.0)
+    wanted("compute", study.compute is None or is_number, "a number of operations, or None")
+    wanted("control", study.control in (CONTROL, "none"), f"'{CONTROL}' or 'none'")
+    for field in ("probes", "notes"):
+        wanted(field, isinstance(getattr(study, field), tuple | list), "a tuple")
+    for probe in study.probes:
+        is_probe = isinstance(probe, Probe) and not isinstance(probe, type)
+        wanted("probes", isinstance(probe, str) or is_probe, "names of probes, or probes with their values")
+    for name, recipe in study.arms.items():
+        wanted("arms", isinstance(name, str), "names that are texts")
+        if not isinstance(recipe, PretrainingRecipe):
+            raise ConfigError(f"study '{study.name}': arm '{name}' is {type(recipe).__name__}; an arm is a recipe.")
+
+
 def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
-    if not isinstance(recipe, PretrainingRecipe):
-        raise ConfigError(f"study '{study.name}': arm '{name}' is {type(recipe).__name__}; an arm is a recipe.")
     if not _ARM_NAME.fullmatch(name) or name.startswith(_RESERVED):
         raise ConfigError(
             f"study '{study.name}': an arm can't be called {name!r}; small letters, digits, dots and dashes make a "
@@ -130,7 +156,17 @@ def _refuse_unlike(study: Study, what: str, values: Mapping[str, Any], why: str)
 def changed_study(
     study: Study, *, tokens: int | None = None, overrides: Sequence[str] = (), probes: Sequence[str] = ()
 ) -> Study:
-    """The study with another budget of tokens, `path=value` changes made in every arm, or other probes."""
+    """The study with another budget of tokens, `path=value` changes made in every arm, or other probes.
+
+    Raises: ConfigError, also for a change of what the study decides itself: seeds and budget.
+    """
+    check_fields(study)
+    for change in overrides:
+        path = change.partition("=")[0].strip()
+        if path == "training.seed":
+            raise ConfigError(f"--set {change}: a study trains every arm from the seeds 0, 1, ...; give --seeds.")
+        if path in {f"training.{name}" for name in LENGTHS}:
+            raise ConfigError(f"--set {change}: the length of a study is the same for all arms; give --tokens.")
     arms = {name: override(recipe, list(overrides)) for name, recipe in study.arms.items()}
     changed = replace(study, arms=arms)
     if tokens is not None:

@@ -163,9 +163,30 @@ def facts(record: Mapping[str, Any]) -> list[str]:
         f"Text: {text['num_tokens']:,} tokens of {text['num_documents']:,} documents, {text['vocabulary']:,} pieces.",
         f"Machine: {machine['processor']}, {machine['cores']} cores, torch {machine['torch']}, spanwise "
         f"{machine['spanwise']}.",
+        *_files(record),
+        *_starts(record),
         *unfinished(record),
         *record["notes"],
     ]
+
+
+def _files(record: Mapping[str, Any]) -> list[str]:
+    """What the probes were measured on, by the names of the files; result.json has their hashes."""
+    shown = [
+        f"{probe}: {', '.join(file['name'] for file in files.values())}"
+        for probe, files in record["probe_files"].items()
+        if files
+    ]
+    return [f"Files of the probes: {'; '.join(shown)}."] if shown else []
+
+
+def _starts(record: Mapping[str, Any]) -> list[str]:
+    """That a control of random weights is not where these arms began."""
+    arms = record["starts_from_text"]
+    if not arms or not record["control_of"]:
+        return []
+    who = "All arms begin" if len(arms) == len(record["arms"]) else f"{', '.join(arms)} begin"
+    return [f"{who} with values counted in the text, which random weights are without: their gain holds both."]
 
 
 def unfinished(record: Mapping[str, Any]) -> list[str]:

@@ -82,7 +82,8 @@ class Probe(Protocol):
     def measure(self, context: Context) -> Figures: ...
 
     def baselines(self, material: Material) -> dict[str, Figures]:
-        """Columns that need no model, such as "bigram"; {} where there is none."""
+        """Columns that need no model, such as "bigram"; {} where there is none. Asked before anything is trained, so it
+        reads the probe's files: a damaged one is told then."""
         ...
 
 

@@ -14,6 +14,7 @@ from spanwise.config import part
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
 from spanwise.studies.probes.coreference_files import Corpus, coreference_files
 from spanwise.studies.probes.finetuned import finetuned_scores
+from spanwise.tasks.coref.reader import read_coreference
 
 LONGEST = 384  # tokens of a segment
 
@@ -61,4 +62,6 @@ class CoreferenceProbe:
         return {figure.key: scores[figure.key] for figure in self.figures if figure.key in scores}
 
     def baselines(self, material: Material) -> dict[str, Figures]:
+        for path in material.files.values():
+            read_coreference(path, purpose="score")
         return {}

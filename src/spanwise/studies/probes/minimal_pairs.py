@@ -56,4 +56,5 @@ class MinimalPairs:
         return {"right": 100 * float(right.mean())}
 
     def baselines(self, material: Material) -> dict[str, Figures]:
+        read_minimal_pairs(material.files["pairs"])
         return {"chance": {"right": 50.0}}

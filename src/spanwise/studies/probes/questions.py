@@ -15,6 +15,7 @@ from spanwise.config import part
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
 from spanwise.studies.probes.cuts import cut_questions
 from spanwise.studies.probes.finetuned import finetuned_scores
+from spanwise.tasks.qa.reader import read_squad
 
 LONGEST = 384  # tokens of a window
 BATCH = 32
@@ -91,4 +92,6 @@ class Questions:
         return max(self.num_epochs, round(self.least_steps * BATCH / size))
 
     def baselines(self, material: Material) -> dict[str, Figures]:
+        read_squad(material.files["train"])
+        read_squad(material.files["dev"], purpose="score")
         return {}

@@ -10,8 +10,10 @@ from pydantic import Field
 from spanwise.studies.probes.base import Context, Figure, Figures, Material
 from spanwise.studies.probes.cuts import cut_sentences
 from spanwise.studies.probes.finetuned import finetuned_scores
+from spanwise.tasks.tagging.reader import Purpose, read_tagged
 
 BATCH = 16
+PURPOSES: dict[str, Purpose] = {"train": "train", "dev": "score"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,4 +58,6 @@ class TaggedProbe:
         return found
 
     def baselines(self, material: Material) -> dict[str, Figures]:
+        for key, purpose in PURPOSES.items():
+            read_tagged(material.files[key], purpose=purpose)
         return {}
