@@ -13,12 +13,17 @@ from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.sources import find_folder
 from spanwise.pretraining.system import build_model
 from spanwise.quickstart.bundle import open_bundle
-from spanwise.quickstart.questions import score_columns, subset
 from spanwise.recipes import spanbert_nano
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.plan import hash_of
+from spanwise.studies.probes import Chunks, Context, Material, find_files
+from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.score import raw_scores
 from spanwise.weights import SHIPPED, shipped_folder
 
 MOST_BYTES = 16_000_000
+RECORD = Path(__file__).parents[2] / "records" / "spanwise-nano"
 TEXT = "The bridge over the river was built in 1890 by the city of Boston ."
 
 
@@ -81,20 +86,46 @@ def test_question_answering_needs_no_model_to_be_named():
     assert TEXT[answer["start"] : answer["end"]] == answer["answer"] != ""
 
 
-@pytest.fixture(scope="module")
-def random_qa(tmp_path_factory):
-    """The network of the shipped one with random weights, head included."""
-    folder = tmp_path_factory.mktemp("random") / "qa"
-    shipped = read_folder("spanwise-nano-qa")
-    model = build_model(spanbert_nano(), shipped.config.vocab_size)
-    head = {name: torch.randn_like(tensor) * 0.02 for name, tensor in shipped.heads["qa"].items()}
-    write_folder(folder, model.encoder, {"qa": head}, spanwise.load("spanwise-nano").tokenizer, main_head="qa")
-    return folder
+def kept(name: str) -> dict:
+    return json.loads((RECORD / name).read_text(encoding="utf-8"))
 
 
-def test_unseen_questions_are_answered_better_than_by_random_weights(random_qa):
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_record_names_these_very_files(name):
+    files = shipped_folder(name).glob("*.safetensors")
+    assert kept("shipped.json")[name] == {path.name: hash_of(path) for path in files}
+
+
+def test_unseen_questions_are_answered_as_the_record_says_and_better_than_by_random_weights_taught_alike():
+    """The control of the record is the same network, taught the same questions from random weights."""
+    recorded = next(measure for measure in kept("questions.json")["bundled"] if measure["key"] == "f1")
     with open_bundle() as bundle:
-        data = subset(read_squad(bundle.qa_dev), 200)
-    scored = score_columns({"trained": shipped_folder("spanwise-nano-qa"), "control": random_qa}, data, seconds=60.0)
-    f1 = next(measure for measure in scored.measures if measure["key"] == "f1")
-    assert f1["against_control"]["low"] > 0
+        data = read_squad(bundle.qa_dev)
+    loaded = load_task_model(shipped_folder("spanwise-nano-qa"), "qa")
+    features = loaded.task.featurize(data, loaded.tokenizer, loaded.model.encoder.config, training=False)
+    scores = raw_scores(data, loaded.task.decode(data, features, loaded.model.outputs(features)).best())
+    f1 = 100 * sum(scores.f1.values()) / len(data.questions)
+    assert len(data.questions) == recorded["num_items"]
+    assert f1 == pytest.approx(recorded["values"]["trained"]["value"], abs=0.5)  # bf16 weights, computed in float32
+    assert recorded["against_control"]["low"] > 0
+    assert f1 > recorded["values"]["control"]["value"] + 1.96 * recorded["values"]["trained"]["se"]
+
+
+@pytest.mark.slow
+def test_chunks_after_100_sentences_are_found_better_than_from_random_weights_taught_alike(data_folder, tmp_path):
+    probe, shipped = Chunks(sizes=(100,)), shipped_folder("spanwise-nano")
+    tokenizer = spanwise.load("spanwise-nano").tokenizer
+    encoder = build_model(spanbert_nano(), tokenizer.vocab_size).encoder
+    (tmp_path / "random").mkdir()
+    write_folder(tmp_path / "random", encoder, {}, tokenizer)
+    found = {}
+    for column, model in (("shipped", shipped), ("random", tmp_path / "random")):
+        material = Material(
+            store=None, valid=None, files=find_files(probe, data_folder), cuts=tmp_path / "cuts", max_length=256
+        )
+        out = tmp_path / column
+        context = Context(
+            material=material, model=model, recipe=spanbert_nano(), seed=0, out=out / "probe", log=RunLog(None)
+        )
+        found[column] = probe.measure(context)["f1_at_100"]
+    assert found["shipped"] > found["random"] + 5
