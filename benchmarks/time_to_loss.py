@@ -8,10 +8,11 @@ the other core, the recipe trains from several seeds for a `--times`-th of that,
 slows the machine slows both. Each side has its whole schedule inside its time: warm-up, and a linear way down to
 zero.
 
-- ours: `spanwise pretrain spanbert-nano`; its seconds are told from the call to the saved folder, word vectors,
-  compiling and saving included, which is some seconds more than the budget;
+- ours: `spanwise pretrain spanbert-nano`, its budget with word vectors, compiling and saving; its seconds are told from
+  the call to the saved folder;
 - peer: `BertForMaskedLM` of transformers, SDPA, bf16 autocast, the same sequences grouped by length in batches of 32,
-  `DataCollatorForLanguageModeling` (15 %), AdamW, no dropout, as the recipe has none; building it is not counted.
+  `DataCollatorForLanguageModeling` (15 %), AdamW, no dropout, as the recipe has none; building it is not counted. Its
+  rate is the option's and is not searched for.
 
 Asked is the held-out text of the probe `masked-tokens`, every hidden token behind [MASK]: single pieces, which is
 what the peer has trained for, and spans. The goal is met where the recipe's loss on single pieces is the lower one
@@ -135,6 +136,18 @@ def work(options: argparse.Namespace, out: Path) -> None:
         print(json.dumps(train_ours(options.store, out / str(seed), seconds / options.times, seed)), flush=True)
 
 
+def said(processes: dict[str, subprocess.Popen]) -> dict[str, list[str]]:
+    """What both sides print, a line a run; where one fails, the other is stopped too."""
+    while any(process.poll() is None for process in processes.values()):
+        for side, process in processes.items():
+            if process.poll():
+                for other in processes.values():
+                    other.kill()
+                raise SystemExit(f"the side {side!r} has stopped; what it said stands above.")
+        time.sleep(1.0)
+    return {side: process.communicate()[0].splitlines() for side, process in processes.items()}
+
+
 def losses(told: dict, store: Path, valid: Path) -> dict[str, float]:
     """Held-out losses of a folder, by kind of hiding."""
     from spanwise.data.token_store import TokenStore
@@ -159,7 +172,7 @@ def rows_of(ours: list[dict], peer: dict, times: int) -> list[dict]:
     for kind, words in KINDS.items():
         mine = [run["losses"][kind] for run in ours]
         gains = peer["losses"][kind] - np.array(mine)
-        name = f"held-out MLM, {words}, after a {times}th of the peer's {peer['seconds']:.0f} s"
+        name = f"held-out MLM, {words}, after 1/{times} of the peer's {peer['seconds']:.0f} s"
         row = {"name": name, "unit": "nats", "ours": float(np.median(mine)), "peer": peer["losses"][kind]}
         rows.append(row | {"gain": float(np.median(gains)), "spread": [float(gains.min()), float(gains.max())]})
     rows[0]["met"] = rows[0]["spread"][0] >= 0
@@ -191,13 +204,9 @@ def main() -> None:
             )
             for side in ("peer", "ours")
         }
-        told = {side: [json.loads(line) for line in process.communicate()[0].splitlines()[-options.times:]]
-                for side, process in processes.items()}  # fmt: skip
-        for side, runs in told.items():
-            if processes[side].returncode:
-                raise SystemExit(f"the side {side!r} has stopped; what it said stands above.")
-            for run in runs:
-                run["losses"] = losses(run, options.store, options.valid)
+        told = {side: [json.loads(line) for line in lines] for side, lines in said(processes).items()}
+        for run in (run for runs in told.values() for run in runs):
+            run["losses"] = losses(run, options.store, options.valid)
     rows = rows_of(told["ours"], told["peer"][0], options.times)
     if options.json:
         print(json.dumps({"rows": rows, "runs": told}, indent=1))

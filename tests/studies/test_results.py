@@ -25,6 +25,7 @@ def test_an_unfinished_study_has_no_mean_and_says_why(tiny_store, tmp_path):
     assert (runs["0"]["state"], runs["1"]["state"]) == ("finished", "new")
     assert runs["0"]["tokens"] >= 500 and runs["0"]["flops"] > 0 and runs["0"]["probe_seconds"] > 0
     assert record["curves"] == {}  # no seed pair is whole
+    assert [set(where) for where in record["measured_where"]] == [{"device", "torch", "spanwise"}]
 
 
 def test_a_figure_that_is_no_number_is_missing_with_its_reason(tiny_store, tmp_path):

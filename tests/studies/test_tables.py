@@ -41,6 +41,7 @@ def test_the_text_tells_what_was_equal_what_diverged_and_the_command():
     told = "\n".join(facts(toy_record()))
     assert "Every arm reads 900 tokens. Seeds: 0, 1, 2." in told and "b-2 diverged: not-a-number at step 3" in told
     assert "Files of the probes: chunks: train.txt." in told
+    assert "several places, whose last digits may differ: device cpu, torch 2; device cuda, torch 3." in told
     assert "b begin with values counted in the text, which random weights are without" in told
     text = markdown(toy_record())
     assert "spanwise study toy --out x" in text and "masking.p: 0.2 → 0.3" in text and "450: 4.000" in text

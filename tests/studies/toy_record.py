@@ -81,5 +81,6 @@ def toy_record() -> dict[str, Any]:
         "figures": figures,
         "probe_files": {"chunks": {"train": {"name": "train.txt", "sha256": "aa"}}, "masked-tokens": {}},
         "starts_from_text": ["b"],
+        "measured_where": [{"device": "cpu", "torch": "2"}, {"device": "cuda", "torch": "3"}],
         "curves": {"mlm": {"a": {**curve, "held_out": {"tokens": [0.0, 900.0], "mean": [5.0, 3.6]}}}},
     }

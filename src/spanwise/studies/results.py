@@ -67,6 +67,7 @@ def collect(plan: StudyPlan, command: str = "") -> dict[str, Any]:
             probe: {key: {"name": path.name, "sha256": plan.hashes[probe][key]} for key, path in files.items()}
             for probe, files in plan.files.items()
         },
+        "measured_where": _places(plan),
         "starts_from_text": [
             arm for arm, one in study.arms.items() if one.initial.words != "normal" or one.initial.biases != "zero"
         ],
@@ -105,6 +106,17 @@ def _run(plan: StudyPlan, arm: str, seed: int) -> dict[str, Any]:
     name = Unit(of=arm, seed=seed).name
     kept = [read_record(plan.folder.measured(probe.name, name), "seconds") for probe in plan.study.found_probes]
     found["probe_seconds"] = sum(record["seconds"] for record in kept if record)
+    return found
+
+
+def _places(plan: StudyPlan) -> list[dict[str, str]]:
+    """The devices and versions that the figures come from, each once: a study may go on elsewhere."""
+    found = []
+    for unit in plan.units:
+        for probe in plan.study.found_probes:
+            where = (read_record(plan.folder.measured(probe.name, unit.name)) or {}).get("where")
+            if where and where not in found:
+                found.append(where)
     return found
 
 

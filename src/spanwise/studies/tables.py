@@ -163,11 +163,18 @@ def facts(record: Mapping[str, Any]) -> list[str]:
         f"Text: {text['num_tokens']:,} tokens of {text['num_documents']:,} documents, {text['vocabulary']:,} pieces.",
         f"Machine: {machine['processor']}, {machine['cores']} cores, torch {machine['torch']}, spanwise "
         f"{machine['spanwise']}.",
+        *_places(record),
         *_files(record),
         *_starts(record),
         *unfinished(record),
         *record["notes"],
     ]
+
+
+def _places(record: Mapping[str, Any]) -> list[str]:
+    """That not all figures were measured alike, where a study has gone on elsewhere."""
+    places = [", ".join(f"{key} {value}" for key, value in where.items()) for where in record["measured_where"]]
+    return [f"Figures come from several places, whose last digits may differ: {'; '.join(places)}."] * (len(places) > 1)
 
 
 def _files(record: Mapping[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib.metadata import version
 from typing import IO, Any
 
 from spanwise.data.token_store import TokenStore
@@ -15,6 +16,7 @@ from spanwise.errors import NumericsError
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model
+from spanwise.runtime.device import choose_device
 from spanwise.runtime.distributed import World
 from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
 from spanwise.runtime.progress import RunLog
@@ -116,6 +118,10 @@ def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog, resume_comma
     except NumericsError as error:
         kept["failed"] = f"the probe's own training diverged: {error}"
     kept["seconds"] = time.perf_counter() - began
+    kept["where"] = {
+        "device": choose_device(plan.device).type,
+        **{package: version(package) for package in ("torch", "spanwise")},
+    }
     write_record(plan.folder.measured(probe.name, unit.name), kept)
 
 
