@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -103,6 +104,9 @@ def take_turns(
 def _answer(side: str, process: subprocess.Popen) -> dict[str, Any]:
     line = process.stdout.readline()
     if not line:
+        status = process.wait()
+        if status == -signal.SIGKILL:
+            raise SystemExit(f"the side {side!r} was killed, as the system does where memory runs out.")
         raise SystemExit(f"the side {side!r} has stopped; what it said stands above.")
     return json.loads(line)
 

@@ -88,6 +88,15 @@ def test_a_script_that_fails_is_named_with_what_it_said(trial, capsys):
     assert "the sides disagree" in captured.err and "trial failed" in captured.err
 
 
+def test_a_side_that_the_system_killed_is_told_as_that(trial, capsys):
+    dies = "        if name == 'slow':\n            import os; os.kill(os.getpid(), 9)\n        self.amount ="
+    killed = SCRIPT.replace("        self.amount =", dies)
+    (trial / "trial.py").write_text(killed)
+
+    assert main(["bench"]) == 1
+    assert "the side 'slow' was killed, as the system does where memory runs out" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arguments", [["--only", "sbo-heat"], ["--minutes", "0"], ["--minutes", "nan"], ["--minutes", "inf"]]
 )
