@@ -1,0 +1,15 @@
+"""The shipped study `spans` with its probes cut, so that all of it takes an hour of two cores."""
+
+from dataclasses import replace
+
+from spanwise.studies.probes import Chunks, CoreferenceProbe, Questions
+from spanwise.studies.shipped.spans import spans as shipped
+from spanwise.studies.study import Study
+
+
+def spans() -> Study:
+    """Coreference: 5 epochs, a head of 64. Questions: 1,024, asked 3,000 of SQuAD dev. Chunks: 100. No minimal pairs."""
+    coreference = CoreferenceProbe(num_epochs=5, head_size=64)
+    questions = Questions(sizes=(1_024,), max_dev_questions=3_000)
+    chunks = Chunks(sizes=(100,))
+    return replace(shipped(), probes=("masked-tokens", "span-pairs", coreference, questions, chunks))
