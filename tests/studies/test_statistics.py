@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from spanwise.studies.statistics import SeedValues, seed_difference, seed_mean
+from spanwise.studies.statistics import NO_SPREAD, SeedValues, seed_difference, seed_mean
 
 
 def column(values, missing=None):
@@ -27,14 +27,19 @@ def test_mean_and_paired_interval_are_those_of_scipy(num_seeds):
 @pytest.mark.parametrize(
     ("ours", "other", "better", "verdict"),
     [
-        ([5.0, 5.1, 5.2], [4.0, 4.1, 4.2], "higher", "better"),
-        ([5.0, 5.1, 5.2], [4.0, 4.1, 4.2], "lower", "worse"),
+        ([5.0, 5.1, 5.2], [4.0, 4.1, 4.3], "higher", "better"),
+        ([5.0, 5.1, 5.2], [4.0, 4.1, 4.3], "lower", "worse"),
         ([4.0, 4.1, 4.2], [5.0, 5.1, 5.3], "lower", "better"),
         ([4.0, 5.0, 6.0], [5.0, 5.0, 5.0], "higher", "holds zero"),
     ],
 )
 def test_the_verdict_knows_which_direction_is_better(ours, other, better, verdict):
     assert seed_difference(column(ours), column(other), better=better).verdict == verdict
+
+
+def test_differences_that_are_equal_in_all_seeds_have_no_interval():
+    found = seed_difference(column([5.0, 5.1, 5.2]), column([4.0, 4.1, 4.2]), better="higher")
+    assert found.mean == pytest.approx(1.0) and found.low is None and found.verdict is None and found.why == NO_SPREAD
 
 
 def test_a_seed_that_is_missing_takes_the_mean_and_the_difference_with_it():

@@ -20,6 +20,7 @@ from spanwise.training.statistics import paired_difference
 Better = Literal["higher", "lower"]
 Verdict = Literal["better", "worse", "holds zero"]
 ONE_SEED = "one seed has no interval"
+NO_SPREAD = "equal in all seeds, which says nothing of their spread"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,8 @@ def seed_difference(ours: SeedValues, other: SeedValues, *, better: Better) -> S
     a, b = (np.array([column.values[seed] for seed in seeds], dtype=np.float64) for column in (ours, other))
     if len(seeds) == 1:
         return SeedDifference(mean=float(a[0] - b[0]), num_seeds=1, why=ONE_SEED)
+    if np.ptp(a - b) <= 1e-9 * np.abs(a).max():
+        return SeedDifference(mean=float(a[0] - b[0]), num_seeds=len(seeds), why=NO_SPREAD)
     found = paired_difference(a, b, np.arange(len(seeds)))
     verdict: Verdict = "holds zero"
     if found.low > 0 or found.high < 0:
