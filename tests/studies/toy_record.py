@@ -43,7 +43,7 @@ def figure(key: str, a: SeedValues, b: SeedValues, control: SeedValues, **values
 
 
 def toy_record() -> dict[str, Any]:
-    control = column(10.0, 11.0, 12.5)
+    control = column(10.0, 11.0, 12.0)
     figures = [
         figure("f1", column(50.0, 51.0, 52.0), column(60.0, 61.5, 62.0), control),
         figure("broken", column(50.0, 51.0, 52.0), column(60.0, 61.0, reason="b-2 diverged"), control),
