@@ -8,7 +8,8 @@ from spanwise.studies.page import bars, charts, study_page
 
 def test_the_page_has_figures_differences_curves_costs_and_the_command():
     html = render(study_page(toy_record()))
-    for words in ("51.00 ± 1.00", "b - a", "+10.17 %", "mlm loss", "spanwise study toy --out x", "b-2 diverged"):
+    assert "51.00 <small>± 1.00</small>" in html
+    for words in ("b - a", "+10.17 %", "mlm loss", "spanwise study toy --out x", "b-2 diverged"):
         assert words in html
     assert "<b>better</b>" not in html and "&lt;b&gt;better" in html
 

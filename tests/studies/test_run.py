@@ -48,7 +48,7 @@ def test_the_tables_say_what_result_json_says(finished):
     assert kept["figures"] == json.loads(json.dumps(finished.record["figures"]))
     text, page = (finished.folder / "table.md").read_text(), (finished.folder / "report.html").read_text()
     mean = next(f for f in kept["figures"] if f["key"] == "span_mlm_loss")["arms"]["sbo"]["mean"]
-    assert f"{mean:.3f} ± " in text and f"{mean:.3f} ± " in page
+    assert f"{mean:.3f} ± " in text and f"{mean:.3f} <small>± " in page
     for words in ("Does SBO help?", "sbo - mlm", "bigram", "random weights"):
         assert words in text and words in page
 

@@ -67,13 +67,21 @@ def drawn(table: TextTable) -> Table | None:
     if not table.rows:
         return None
     tones: dict[str, Tone] = {"good": "good", "bad": "bad"}
-    rows = [
-        [
-            Cell(text=text, strong=place == 0, tone=tones.get(tone, "") if place == len(row) - 1 else "")
-            for place, text in enumerate(row)
-        ]
-        for row, tone in zip(table.rows, table.tones or [""] * len(table.rows), strict=True)
-    ]
+    rows = []
+    for row, tone in zip(table.rows, table.tones or [""] * len(table.rows), strict=True):
+        cells = []
+        for place, text in enumerate(row):
+            mean, _, deviation = text.partition(" ± ")  # on a line of its own: columns are narrow
+            is_last = place == len(row) - 1
+            cells.append(
+                Cell(
+                    text=mean,
+                    note=f"± {deviation}" if deviation else "",
+                    strong=place == 0,
+                    tone=tones.get(tone, "") if is_last else "",
+                )
+            )
+        rows.append(cells)
     return Table(columns=table.columns, rows=rows, note=table.note)
 
 
