@@ -29,11 +29,11 @@ def folders(tmp_path_factory, vocabulary_folder):
     encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, initializer_range=0.5, **values))
     initialize(encoder, encoder.config, seed=1)
     folder = tmp_path_factory.mktemp("coref")
-    for name, weight in (("plain", 0.0), ("lone", 1.0)):
-        task = Coreference(ffn_size=8, feature_size=4, mention_loss_weight=weight, num_antecedents=8)
+    for name, lone in (("plain", False), ("lone", True)):
+        task = Coreference(ffn_size=8, feature_size=4, finds_singletons=lone, num_antecedents=8)
         head = task.build_head(encoder.config)
         initialize(head, encoder.config, seed=3)
-        if weight:  # sure of mentions, and that few of them go back
+        if lone:  # sure of mentions, and that few of them go back
             torch.nn.init.constant_(head.spans.mention.out.bias, 20.0)
             torch.nn.init.constant_(head.antecedents.pair.out.bias, -55.0)
         (folder / name).mkdir()

@@ -7,7 +7,7 @@ from toy_studies import toy_study
 from spanwise.studies.folder import write_record
 from spanwise.studies.plan import Unit, plan_study
 from spanwise.studies.probes import MaskedTokens
-from spanwise.studies.results import NOT_FINITE, collect
+from spanwise.studies.results import NO_HEAD, NO_TOKEN, NOT_FINITE, collect
 from spanwise.studies.units import work_on
 
 
@@ -38,6 +38,18 @@ def test_a_figure_that_is_no_number_is_missing_with_its_reason(tiny_store, tmp_p
     assert figure["arms"]["mlm"]["mean"] == 3.0
     assert figure["arms"]["sbo"]["mean"] is None and figure["arms"]["sbo"]["why"] == NOT_FINITE
     assert figure["differences"][0]["verdict"] is None
+
+
+def test_a_missing_figure_is_told_as_no_head_or_as_no_token_of_its_kind(tiny_store, tmp_path):
+    study = replace(toy_study(tokens=500), probes=(MaskedTokens(max_tokens=200),), control="none")
+    plan = plan_study(study, data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "out", seeds=1)
+    counted = {"span_mlm_loss": 6.0, "span_sbo_loss": 6.0}  # and nothing hidden that lies deep
+    write_record(plan.folder.measured("masked-tokens", "baselines"), {"settings": {}, "columns": {"unigram": counted}})
+    for arm in ("mlm", "sbo"):
+        path = plan.folder.measured("masked-tokens", f"{arm}-0")
+        write_record(path, {"settings": {}, "figures": {"span_mlm_loss": 3.0}, "failed": "", "seconds": 1.0})
+    why = {figure["key"]: figure["arms"]["mlm"]["why"] for figure in collect(plan)["figures"]}
+    assert why["span_sbo_loss"] == NO_HEAD and why["span_mlm_loss_at_5"] == NO_TOKEN
 
 
 def test_the_record_names_the_files_of_the_probes_and_the_arms_that_begin_with_the_text(

@@ -53,7 +53,7 @@ class CoreferencePipeline:
         if singletons and not self.task.finds_singletons:
             raise OptionError(
                 "this model was not taught to tell single mentions: it was fine-tuned on data without any. Fine-tune "
-                "with --set task.mention_loss_weight=1."
+                "with --set task.finds_singletons=true."
             )
         self.precision, self.language, self.singletons = precision, language, singletons
 

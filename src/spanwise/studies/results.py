@@ -7,7 +7,7 @@ Nothing is computed from models here; a study that is not finished gives what th
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -27,6 +27,7 @@ from spanwise.studies.study import CONTROL, arm_difference
 
 NOT_YET = "not measured yet"
 NO_HEAD = "the model has no head for it"
+NO_TOKEN = "the held-out text has no token for it"
 NOT_FINITE = "its figure is no finite number"
 
 
@@ -123,11 +124,15 @@ def _places(plan: StudyPlan) -> list[dict[str, str]]:
 def _figures(plan: StudyPlan, probe: Probe) -> list[dict[str, Any]]:
     """A record for every figure of a probe: columns with means, and the differences of columns."""
     baselines = (read_record(plan.folder.measured(probe.name, "baselines")) or {}).get("columns", {})
-    arms = {arm: _column(plan, probe, [Unit(of=arm, seed=seed) for seed in plan.seeds]) for arm in plan.study.arms}
+    counted = {key for column in baselines.values() for key in column}  # by which every token was guessed
+    absent = {figure.key for figure in probe.figures} - counted if counted else set()
+    arms = {
+        arm: _column(plan, probe, [Unit(of=arm, seed=seed) for seed in plan.seeds], absent) for arm in plan.study.arms
+    }
     controls: dict[str, Callable[[str], SeedValues]] = {}
     if plan.study.control != "none":
         controls = {
-            of: _column(plan, probe, [Unit(of=of, seed=seed, is_control=True) for seed in plan.seeds])
+            of: _column(plan, probe, [Unit(of=of, seed=seed, is_control=True) for seed in plan.seeds], absent)
             for of in dict.fromkeys(plan.control_arms.values())
         }
     return [
@@ -174,8 +179,10 @@ def _shown(column: SeedValues) -> dict[str, Any]:
     return {"values": {str(seed): value for seed, value in column.values.items()}, **asdict(seed_mean(column))}
 
 
-def _column(plan: StudyPlan, probe: Probe, units: Sequence[Unit]) -> Callable[[str], SeedValues]:
-    """The figures of one arm, or of a control, by key."""
+def _column(
+    plan: StudyPlan, probe: Probe, units: Sequence[Unit], absent: Collection[str]
+) -> Callable[[str], SeedValues]:
+    """The figures of one arm, or of a control, by key. absent: keys that the text has nothing for."""
     kept = {unit: read_record(plan.folder.measured(probe.name, unit.name), "figures", "failed") for unit in units}
 
     def values(key: str) -> SeedValues:
@@ -187,16 +194,16 @@ def _column(plan: StudyPlan, probe: Probe, units: Sequence[Unit]) -> Callable[[s
             elif record is not None and key in record["figures"]:
                 missing[unit.seed] = NOT_FINITE
             else:
-                missing[unit.seed] = _why(plan.folder, unit, record)
+                missing[unit.seed] = _why(plan.folder, unit, record, NO_TOKEN if key in absent else NO_HEAD)
         return SeedValues(values=values, missing=missing)
 
     return values
 
 
-def _why(folder: StudyFolder, unit: Unit, record: dict[str, Any] | None) -> str:
-    """Why a model has no such figure."""
+def _why(folder: StudyFolder, unit: Unit, record: dict[str, Any] | None, otherwise: str) -> str:
+    """Why a model has no such figure. otherwise: the reason where it was measured, and no measure failed."""
     if record is not None:
-        return record["failed"] or NO_HEAD
+        return record["failed"] or otherwise
     if not unit.is_control and folder.diverged(unit.of, unit.seed) is not None:
         return f"{unit.name} diverged"
     return NOT_YET

@@ -9,6 +9,7 @@ import torch
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
+from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.features import MENTIONS, TARGET
 from spanwise.tasks.coref.reader import read_coreference
@@ -38,7 +39,19 @@ def finetuned(story_folder, stories, tmp_path_factory):
 
 def test_a_small_model_learns_its_stories_by_heart(finetuned):
     assert finetuned.scores["conll_f1"] == 100.0
-    assert finetuned.task.genres == ("none", "bn", "nw") and finetuned.task.mention_loss_weight == 0.0
+    assert finetuned.task.genres == ("none", "bn", "nw") and not finetuned.task.finds_singletons
+
+
+def test_where_gold_is_kept_in_training_prediction_still_knows_which_spans_to_keep(finetuned, data):
+    """Without a loss of their own, mention scores end equal: of OntoGUM's mentions 5 of 100 were kept."""
+    assert finetuned.task.keep_gold
+    loaded = load_task_model(finetuned.final, "coref", precision="fp32")
+    features = loaded.task.featurize(data, loaded.tokenizer, loaded.model.encoder.config, training=False)
+    for document, links in zip(features.documents, loaded.model.outputs(features), strict=True):
+        found = torch.from_numpy(links.start_k), torch.from_numpy(links.end_k), torch.from_numpy(document.gold_M3)
+        is_gold = gold_clusters(*found).numpy() > 0
+        assert is_gold.sum() == len(document.gold_M3)
+        assert links.mention_k[is_gold].min() > 0 > links.mention_k[~is_gold].max()
 
 
 def test_the_folder_gives_the_scores_of_the_run_and_loads_as_an_encoder(finetuned, stories, tmp_path):
@@ -148,10 +161,15 @@ def test_data_with_lone_mentions_teaches_to_tell_them(data):
     lone = dataclasses.replace(data.documents[0], clusters=(((0, 1),),))
     taught = Coreference().taught_by(dataclasses.replace(data, documents=(lone,)))
     assert taught.mention_loss_weight == 1.0 and taught.finds_singletons
-    assert (
-        Coreference(mention_loss_weight=0.0).taught_by(dataclasses.replace(data, documents=(lone,))).finds_singletons
-        is False
-    )
+    for untaught in (Coreference(mention_loss_weight=0.0), Coreference(finds_singletons=False)):
+        untaught = untaught.taught_by(dataclasses.replace(data, documents=(lone,)))
+        assert untaught.finds_singletons is False and untaught.mention_loss_weight == 0.0
+
+
+def test_where_gold_is_kept_mentions_are_taught_and_lone_ones_still_left_out(data):
+    """Gold mentions that always stay in teach their own score nothing: 5 of 100 were among the best in prediction."""
+    taught = Coreference(keep_gold=True).taught_by(data)
+    assert taught.mention_loss_weight == 1.0 and taught.finds_singletons is False
 
 
 def test_spans_that_are_gold_mentions_get_their_cluster():
@@ -214,6 +232,7 @@ def test_the_description_counts_what_is_long_lost_or_repeated(small_task, tokeni
         ({"spans_per_piece": 0.0}, "spans_per_piece must be above 0"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"mention_loss_weight": -1.0}, "mention_loss_weight"),
+        ({"finds_singletons": True, "mention_loss_weight": 0.0}, "needs task.mention_loss_weight above 0"),
         ({"max_segment_length": 7}, "leaves no room"),
     ],
 )

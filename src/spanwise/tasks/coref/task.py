@@ -60,7 +60,8 @@ class Coreference:
     feature_size: int = 20
     dropout: float = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
-    mention_loss_weight: float | None = None  # None: 1 where lone mentions are annotated, else 0
+    finds_singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
+    mention_loss_weight: float | None = None  # None: 1 where lone mentions come out or gold is kept, else 0
 
     part_name: ClassVar[str]
     head_name: ClassVar[str] = "coref"
@@ -80,14 +81,14 @@ class Coreference:
             raise ConfigError(f"task.dropout must be at least 0 and below 1, got {self.dropout}.")
         if self.mention_loss_weight is not None and self.mention_loss_weight < 0:
             raise ConfigError(f"task.mention_loss_weight must not be below 0, got {self.mention_loss_weight}.")
+        if self.finds_singletons and self.mention_loss_weight == 0:
+            raise ConfigError(
+                "task.finds_singletons=true needs task.mention_loss_weight above 0, got 0: nothing else teaches a lone "
+                "mention."
+            )
         length = self.max_segment_length
         if length is not None and length < 8:
             raise ConfigError(f"task.max_segment_length {length} leaves no room for text; use 8 or more.")
-
-    @property
-    def finds_singletons(self) -> bool:
-        """Whether a mention without antecedent can be told from a span that is none."""
-        return bool(self.mention_loss_weight)
 
     def read(self, path: Any, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
         return read_coreference(path, purpose=purpose, errors=errors)
@@ -96,12 +97,18 @@ class Coreference:
         """Any two sets go together: one with singletons and one without give lower scores, no wrong ones."""
 
     def taught_by(self, train: CoreferenceData) -> Coreference:
-        """Knows the genres of the training data, and learns to tell mentions where lone ones are annotated."""
+        """Knows the genres of the training data, and learns to tell mentions where lone ones are annotated.
+
+        So it does where gold mentions are always among the spans kept: nothing else would teach it to keep them.
+        """
         genres = tuple(sorted({genre_of(document) for document in train.documents} - {NO_GENRE}))
+        lone = train.has_singletons if self.finds_singletons is None else self.finds_singletons
         weight = self.mention_loss_weight
         if weight is None:
-            weight = 1.0 if train.has_singletons else 0.0
-        return dataclasses.replace(self, genres=(NO_GENRE, *genres), mention_loss_weight=weight)
+            weight = 1.0 if lone or self.keep_gold else 0.0
+        return dataclasses.replace(
+            self, genres=(NO_GENRE, *genres), finds_singletons=lone and weight > 0, mention_loss_weight=weight
+        )
 
     def featurize(
         self, data: CoreferenceData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
@@ -135,7 +142,7 @@ class Coreference:
             spans_per_piece=self.spans_per_piece,
             max_spans=self.max_spans,
             max_segments=self.max_training_segments if training else None,
-            with_mention_loss=self.finds_singletons,
+            with_mention_loss=bool(self.mention_loss_weight),
             keep_gold=self.keep_gold and training,
         )
 
@@ -240,7 +247,7 @@ class Coreference:
     def decode(self, data: CoreferenceData, features: CoreferenceFeatures, outputs: Sequence[Links]) -> Predictions:
         """Clusters of every document; of one mention only where the model was taught to tell mentions."""
         return Predictions(
-            clusters=decode(features.documents, outputs, singletons=self.finds_singletons),
+            clusters=decode(features.documents, outputs, singletons=bool(self.finds_singletons)),
             documents=tuple(zip(data.documents, (document.text for document in features.documents), strict=True)),
             gap=data.gap,
             num_segments=tuple(links.num_segments for links in outputs),
