@@ -20,6 +20,7 @@ from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
 from spanwise.pretraining.masking import TaggedPhrases
+from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.run import pretrain
 from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.progress import RunLog
@@ -209,6 +210,21 @@ def test_a_mixture_of_stores_is_stopped_and_resumed_bit_for_bit(tiny_store, tiny
     shutil.rmtree(stopped / "final")
     with pytest.raises(ConfigError, match="store"):
         pretrain(recipe, data={**shares, tiny_store.path: 0.5}, out=stopped, resume=True)
+
+
+def test_sequences_that_grow_are_stopped_and_resumed_bit_for_bit(tiny_store, tmp_path):
+    """The run is stopped before the change, and once more behind it."""
+    warmup = LengthWarmup(steps=4, max_length=24)
+    recipe = replace(tiny_recipe(max_steps=8, save_every=3, keep=3, eval_every=None), length_warmup=warmup)
+    pretrain(recipe, data=tiny_store.path, out=tmp_path / "whole")
+    for kept in (3, 6):
+        stopped = tmp_path / f"stopped-{kept}"
+        pretrain(recipe, data=tiny_store.path, out=stopped)
+        shutil.rmtree(stopped / "final")
+        for step in {6, 8} - {kept}:
+            shutil.rmtree(stopped / "checkpoints" / f"step-{step:09}", ignore_errors=True)
+        result = pretrain(recipe, data=tiny_store.path, out=stopped, resume=True)
+        assert result.resumed_from == kept and trained(stopped) == trained(tmp_path / "whole")
 
 
 def test_shares_are_refused_before_a_run_folder_is_made(tmp_path):

@@ -13,6 +13,7 @@ def test_every_recipe_resolves_checks_and_writes_an_unambiguous_record(name):
     assert recipe.name == name
     parts = [recipe, recipe.tokenizer, recipe.encoder, recipe.format, recipe.masking, recipe.replacement]
     parts += [*recipe.trained_objectives.values(), recipe.corruption, recipe.batch, recipe.training, recipe.initial]
+    parts.append(recipe.length_warmup)
     parts += getattr(recipe.masking, "schemes", {}).values()
     assert from_record(to_record(recipe), {type(part) for part in parts}) == recipe
 

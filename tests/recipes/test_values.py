@@ -97,6 +97,8 @@ ELSEWHERE = {
     "name",
     "initial.words",  # looked at where a run begins: tests/pretraining/initial/
     "initial.biases",
+    "length_warmup.steps",  # tests/pretraining/mixtures/test_length_warmup.py
+    "length_warmup.max_length",
     "num_maskings",  # shows in later epochs alone: tests/pretraining/test_system.py
     "tokenizer.kind",  # learned where no store is given: tests/pretraining/test_run.py
     "tokenizer.vocab_size",

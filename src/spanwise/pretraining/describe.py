@@ -18,6 +18,7 @@ from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.lm_head import TiedDecoder
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.base import BlockTable
+from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
 from spanwise.pretraining.system import outline_model
@@ -79,13 +80,17 @@ def data_path(recipe: PretrainingRecipe, vocab_size: int) -> list[str]:
     shape = recipe.encoder
     return [
         f"text -> {learned.kind}, {', '.join(form)}, {vocab_size:,} pieces{cut} -> token store",
-        f"-> {_shown(recipe.format)}",
+        f"-> {_shown(recipe.format)}{_growth(recipe.length_warmup)}",
         f"-> {_shown(recipe.masking)}{words}, {_repetition(recipe.num_maskings)}",
         f"-> {_shown(recipe.replacement)}",
         *_corruption_stages(recipe),
         f"-> encoder of {shape.num_layers} layers x {shape.hidden_size}, {shape.num_heads} heads{_unlike_bert(shape)}",
         *(f"-> {name}: {_shown(objective)}" for name, objective in recipe.objectives.items()),
     ]
+
+
+def _growth(warmup: LengthWarmup) -> str:
+    return f", the first {warmup.steps:,} steps of at most {warmup.max_length}" if warmup.steps else ""
 
 
 def _corruption_stages(recipe: PretrainingRecipe) -> list[str]:

@@ -14,6 +14,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sinusoids import set_sinusoidal_positions
 from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.side_arrays import WordUnit
 from spanwise.training.plan import TrainingOptions
 
@@ -117,12 +118,19 @@ class PretrainingRecipe:
     initial: InitialWeights = InitialWeights()
     corruption: Any = Symbols()
     num_maskings: Annotated[int, Field(ge=1)] | None = None  # k: the same k maskings again and again; None: always new
+    length_warmup: LengthWarmup = LengthWarmup()
     word_unit: WordUnit = "word"  # what masking takes for a word; "morpheme" needs a store made with `--tag morphemes`
     differences: tuple[str, ...] = ()  # where we knowingly leave the paper, a sentence each
 
     def __post_init__(self) -> None:
         if not self.objectives:
             raise ConfigError(f"recipe '{self.name}' has no objective; give it at least one, such as MaskedLM().")
+        short, longest = self.length_warmup, self.format.max_length
+        if short.steps and short.max_length >= longest:
+            raise ConfigError(
+                f"length_warmup.max_length {short.max_length} is not below format.max_length {longest}; lower it, or "
+                "set length_warmup.steps to 0."
+            )
 
     @property
     def trained_objectives(self) -> dict[str, Any]:

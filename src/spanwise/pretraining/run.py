@@ -31,12 +31,11 @@ from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRo
 from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
-from spanwise.pretraining.mixtures.mixed_source import MixedSource
+from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixture import Data, Mixture, mixture_of, open_mixture, read_data
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.side_arrays import side_arrays_of
-from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.system import (
     build_model,
     check,
@@ -79,7 +78,7 @@ class Ready:
     mixture: Mixture  # of one store or several
     validation: TokenStore | None
     model: PretrainingModel
-    source: PretrainingSource | MixedSource
+    source: Source
     identity: dict[str, Any]
     fresh_heads: tuple[str, ...] = ()
     growth: Growth = NO_GROWTH

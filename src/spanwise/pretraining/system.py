@@ -18,6 +18,7 @@ from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
+from spanwise.pretraining.mixtures.length_warmup import GrowingSource, LengthWarmup, Source
 from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
@@ -224,12 +225,21 @@ def _with_fresh_pooler(checkpoint: Checkpoint, config: EncoderConfig, seed: int)
     return replace(checkpoint, tensors={**checkpoint.tensors, **fresh})
 
 
+def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> Source:
+    """The packs a run trains on, of one store or several; short sequences first where the recipe says so."""
+    warmup = recipe.length_warmup
+    if not warmup.steps:
+        return usual_source(recipe, data)
+    short = replace(recipe, format=replace(recipe.format, max_length=warmup.max_length), length_warmup=LengthWarmup())
+    return GrowingSource(usual_source(short, data), usual_source(recipe, data), warmup.steps)
+
+
 @overload
-def training_source(recipe: PretrainingRecipe, data: TokenStore) -> PretrainingSource: ...
+def usual_source(recipe: PretrainingRecipe, data: TokenStore) -> PretrainingSource: ...
 @overload
-def training_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource | MixedSource: ...
-def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
-    """The packs a run trains on, of one store or several."""
+def usual_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource | MixedSource: ...
+def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
+    """The packs of `training_source` without a length warm-up."""
     parts, batch = _parts(recipe), recipe.batch
     own: dict[str, Any] = dict(packs_per_step=batch.packs_per_step, num_maskings=recipe.num_maskings)
     if isinstance(data, Mixture):

@@ -15,7 +15,7 @@ import torch
 
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.pretraining.system import build_model, check_inputs, training_source
+from spanwise.pretraining.system import build_model, check_inputs, usual_source
 from spanwise.runtime.device import choose_device, resolve_precision
 from spanwise.runtime.memory import peak_resident_bytes
 from spanwise.training.optim import build_optimizer
@@ -86,7 +86,7 @@ def calibrate(
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)
     began = time.perf_counter()
-    source = training_source(recipe, store)
+    source = usual_source(recipe, store)
     model = build_model(recipe, store.vocabulary.size).to(where).train()
     timer = SectionTimer(where)
     updater = Updater(

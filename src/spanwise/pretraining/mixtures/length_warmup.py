@@ -1,0 +1,84 @@
+"""Short sequences first: the batches of a run whose sequences grow once.
+
+Source: Devlin et al. 2019, appendix A.2 (sequences of 128 for nine steps in ten, then of 512); Li et al. 2022, "The
+stability-efficiency dilemma" (sequence length warm-up).
+Differs: the change comes after a number of steps, not a share of them, because a budget of time has no number of steps;
+the text begins anew with it, in another order.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Protocol
+
+from pydantic import Field
+
+from spanwise.config import part
+from spanwise.data.batch import Batch
+from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.formats.base import BlockTable
+
+
+@part("length_warmup")
+class LengthWarmup:
+    """The first `steps` steps have sequences of at most `max_length` tokens (with specials), all others the format's.
+
+    A step has as many tokens as ever, so there are more sequences in it.
+    """
+
+    steps: Annotated[int, Field(ge=0)] = 0  # 0: none
+    max_length: Annotated[int, Field(ge=8)] = 64
+
+
+class Source(Protocol):
+    """What a run takes its steps from."""
+
+    @property
+    def tables(self) -> list[tuple[BlockTable, float]]: ...
+
+    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]: ...
+
+    def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]: ...
+
+    def position(self, index: int) -> dict[str, Any]: ...
+
+
+class GrowingSource:
+    """A `BatchSource`: the first `steps` steps of `short`, then `usual` from its beginning.
+
+    As with its two sources, a step is a function of its index alone, so a run goes on at any step.
+    """
+
+    def __init__(self, short: Source, usual: Source, steps: int) -> None:
+        self._short, self._usual, self._steps = short, usual, steps
+
+    @property
+    def tables(self) -> list[tuple[BlockTable, float]]:
+        """The blocks of the longer sequences, which most steps have."""
+        return self._usual.tables
+
+    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
+        """Return the packs of one step, or of several processes' shares the one of process `rank`."""
+        source, index = self._place(index)
+        return source.step(index, rank, num_ranks)
+
+    def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]:
+        """Return the packs of one step before they become tensors."""
+        source, index = self._place(index)
+        return source.masked_step(index, rank, num_ranks)
+
+    def position(self, index: int) -> dict[str, Any]:
+        """Return where step `index` begins: epochs and tokens passed, those of short sequences included."""
+        if index <= self._steps:
+            return self._short.position(index)
+        return _sum(self._short.position(self._steps), self._usual.position(index - self._steps))
+
+    def _place(self, index: int) -> tuple[Source, int]:
+        return (self._short, index) if index < self._steps else (self._usual, index - self._steps)
+
+
+def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Numbers of the same name added up, in inner dictionaries too."""
+    return {
+        name: _sum(value, other[name]) if isinstance(value, dict) else value + other[name]
+        for name, value in one.items()
+    }
