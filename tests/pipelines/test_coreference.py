@@ -30,7 +30,7 @@ def folders(tmp_path_factory, vocabulary_folder):
     initialize(encoder, encoder.config, seed=1)
     folder = tmp_path_factory.mktemp("coref")
     for name, lone in (("plain", False), ("lone", True)):
-        task = Coreference(ffn_size=8, feature_size=4, finds_singletons=lone, num_antecedents=8)
+        task = Coreference(ffn_size=8, feature_size=4, singletons=lone, num_antecedents=8)
         head = task.build_head(encoder.config)
         initialize(head, encoder.config, seed=3)
         if lone:  # sure of mentions, and that few of them go back
@@ -93,7 +93,7 @@ def test_lone_mentions_are_found_by_models_that_were_taught_to(folders):
     assert any(len(cluster) == 1 for cluster in lone(STORY)["clusters"])
     without = pipeline("coreference", model=folders / "lone", device="cpu", singletons=False)
     assert without(STORY)["clusters"] == [cluster for cluster in lone(STORY)["clusters"] if len(cluster) > 1]
-    with pytest.raises(OptionError, match="not taught to tell single mentions"):
+    with pytest.raises(OptionError, match="not taught to find single mentions"):
         pipeline("coreference", model=folders / "plain", singletons=True)
 
 

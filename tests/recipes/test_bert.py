@@ -5,6 +5,7 @@ from tests.recipes.counts import parameters_of, theirs
 from transformers import BertConfig, BertForPreTraining
 
 from spanwise import recipes
+from spanwise.config import override
 from spanwise.pretraining.masking import WholeWords
 
 
@@ -48,4 +49,7 @@ def test_whole_word_twins_differ_in_what_they_hide_alone():
 
 
 def test_the_short_phase_is_a_stated_difference_with_its_command():
-    assert any("--set format.max_length=128" in line for line in recipes.bert_base().differences)
+    (line,) = (line for line in recipes.bert_base().differences if "--set " in line)
+    settings = [word.rstrip(".") for word in line.split() if word.startswith("length_warmup.")]
+    warmup = override(recipes.bert_base(), settings).length_warmup
+    assert (warmup.steps, warmup.max_length) == (900_000, 128)

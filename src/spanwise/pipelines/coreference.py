@@ -52,8 +52,8 @@ class CoreferencePipeline:
         self.model, self.tokenizer, self.task = loaded.model, loaded.tokenizer, cast(Coreference, loaded.task)
         if singletons and not self.task.finds_singletons:
             raise OptionError(
-                "this model was not taught to tell single mentions: it was fine-tuned on data without any. Fine-tune "
-                "with --set task.finds_singletons=true."
+                "this model was not taught to find single mentions, as models fine-tuned on data with such are. "
+                "Fine-tune with --set task.singletons=true."
             )
         self.precision, self.language, self.singletons = precision, language, singletons
 

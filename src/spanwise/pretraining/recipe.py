@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import torch
 from pydantic import Field
 
-from spanwise.config import part
+from spanwise.config import part, to_record
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -136,3 +136,12 @@ class PretrainingRecipe:
     def trained_objectives(self) -> dict[str, Any]:
         """Everything that has a loss, by name: the objectives, and those that the corruption learns itself."""
         return {**self.corruption.objectives, **self.objectives}
+
+
+def identity_record(recipe: PretrainingRecipe) -> dict[str, Any]:
+    """What a run or an arm is held against when it goes on. A length warm-up of no steps is left out: whatever began
+    before recipes had one goes on."""
+    record: dict[str, Any] = to_record(recipe)
+    if not recipe.length_warmup.steps:
+        del record["length_warmup"]
+    return record

@@ -34,7 +34,7 @@ from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixture import Data, Mixture, mixture_of, open_mixture, read_data
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.recipe import PretrainingRecipe, identity_record
 from spanwise.pretraining.side_arrays import side_arrays_of
 from spanwise.pretraining.system import (
     build_model,
@@ -159,7 +159,7 @@ def pretrain(
             write_text_atomic(folder.path / MASKS_NAME, _json(mask_record(ready.source.masked_step(0))))
         if group is not None and is_leader:
             group.gather(None)
-        return train(
+        result = train(
             ready.model,
             ready.source,
             ready.recipe.training,
@@ -175,6 +175,10 @@ def pretrain(
             group=group,
             began=ready.began,
         )
+        if result.steps <= ready.recipe.length_warmup.steps:
+            longest = ready.recipe.format.max_length
+            log.say(f"The run ended within its length warm-up: no sequence was cut at {longest} tokens.")
+        return result
 
 
 def check_processes(recipe: PretrainingRecipe, group: Group) -> None:
@@ -269,7 +273,7 @@ def make_ready(
     for note in plan.written.notes:  # told before hours are spent, and again on the model's card
         log.say(f"{folder.final}: {note}")
     record_before = checkpoint.record if checkpoint is not None else {}
-    record = to_record(recipe)
+    record = identity_record(recipe)
     del record["training"]  # the loop compares these values itself, and knows which of them are harmless
     del record["differences"]  # sentences for people
     identity = {

@@ -27,6 +27,7 @@ from spanwise.pretraining.recipe import EncoderShape, InitialWeights, Pretrainin
 from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline
+from spanwise.runtime.seed import derive_key
 from spanwise.text.tokenizers import Tokenizer
 
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
@@ -52,6 +53,8 @@ def check(recipe: PretrainingRecipe) -> None:
             f"{recipe.format.max_length}; raise the first or lower the second."
         )
     recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
+    if recipe.length_warmup.steps:
+        _short(recipe)  # refused by a format that has no such length
 
 
 def _check_names(recipe: PretrainingRecipe) -> None:
@@ -230,8 +233,19 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
     warmup = recipe.length_warmup
     if not warmup.steps:
         return usual_source(recipe, data)
-    short = replace(recipe, format=replace(recipe.format, max_length=warmup.max_length), length_warmup=LengthWarmup())
-    return GrowingSource(usual_source(short, data), usual_source(recipe, data), warmup.steps)
+    short, usual = usual_source(_short(recipe), data), usual_source(recipe, data)
+    return GrowingSource(short, usual, warmup.steps, recipe.training)
+
+
+def _short(recipe: PretrainingRecipe) -> PretrainingRecipe:
+    """The recipe of the first steps. Its order and masks are drawn apart, or text of short blocks would come twice."""
+    seed = derive_key(recipe.training.seed, "length warm-up")
+    return replace(
+        recipe,
+        format=replace(recipe.format, max_length=recipe.length_warmup.max_length),
+        training=replace(recipe.training, seed=seed),
+        length_warmup=LengthWarmup(),
+    )
 
 
 @overload

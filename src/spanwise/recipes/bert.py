@@ -21,7 +21,7 @@ _PAPER = (
     BUDGET,
     INITIAL,
     "All steps have sequences of 512 tokens. The paper trains 90 % of them at 128: do so with --set "
-    "format.max_length=128 --set training.max_steps=900000, then go on from that model with --init.",
+    "length_warmup.max_length=128 --set length_warmup.steps=900000.",
     "Half of the second segments are random; the released code adds those of blocks with a single sentence, some 56 %.",
     "Ten maskings come again and again, as in the released data; they lie in other packs each time.",
 )

@@ -1,8 +1,9 @@
 """How long a recipe takes on this machine and this store, and how much memory: from a few real packs.
 
-The model is built and trained for some seconds on the run's own first packs, with its own update, then thrown away.
-What the log of a run says after its first minutes is said here before it: forward and backward a pack, the update a
-step, and the peak of memory. Compiling and a first, cold step are measured apart and counted once.
+The model is built and trained for some seconds on the run's own first packs (behind a length warm-up), with its own
+update, then thrown away. What the log of a run says after its first minutes is said here before it: forward and
+backward a pack, the update a step, and the peak of memory. Compiling and a first, cold step are measured apart and
+counted once.
 """
 
 from __future__ import annotations

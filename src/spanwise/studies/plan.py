@@ -143,7 +143,7 @@ def plan_study(
             check_inputs(recipe, store)
         except DataError as error:
             raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
-    flops = {arm: _flops_per_token(recipe, store) for arm, recipe in study.arms.items()}
+    flops = {arm: _flops_per_token(study, recipe, store) for arm, recipe in study.arms.items()}
     tokens = {arm: _tokens(study, recipe, flops[arm]) for arm, recipe in study.arms.items()}
     identity = {
         "format": "spanwise study, version 1",
@@ -168,7 +168,9 @@ def plan_study(
     )
 
 
-def _flops_per_token(recipe: PretrainingRecipe, store: TokenStore) -> float:
+def _flops_per_token(study: Study, recipe: PretrainingRecipe, store: TokenStore) -> float:
+    if study.tokens is not None:
+        recipe = seeded(recipe, tokens=study.tokens, seed=0)
     model = outline_model(recipe, store.vocabulary.size)
     return flops_on_text(recipe, model, training_source(recipe, store).tables)
 

@@ -27,7 +27,7 @@ from spanwise.studies.study import CONTROL, arm_difference
 
 NOT_YET = "not measured yet"
 NO_HEAD = "the model has no head for it"
-NO_TOKEN = "the held-out text has no token for it"
+NO_TOKEN = "there is nothing of the kind to measure: baselines lack it too"
 NOT_FINITE = "its figure is no finite number"
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from spanwise.config import difference, override, to_record
 from spanwise.errors import ConfigError
-from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.recipe import PretrainingRecipe, identity_record
 from spanwise.pretraining.system import check
 from spanwise.studies.probes import Probe, find_probe
 from spanwise.training.plan import HARMLESS_OPTIONS, LENGTHS
@@ -124,6 +124,12 @@ def _check_budget(study: Study) -> None:
             raise ConfigError(f"study '{study.name}': {name} is {value}; give a number above 0.")
     if study.tokens is not None and study.compute is not None:
         raise ConfigError(f"study '{study.name}' has two budgets, tokens and compute; keep one.")
+    growing = [name for name, recipe in study.arms.items() if recipe.length_warmup.steps]
+    if study.compute is not None and growing:
+        raise ConfigError(
+            f"study '{study.name}': arm '{growing[0]}' has a length warm-up, whose operations depend on how long it "
+            "trains; give the study tokens in place of compute."
+        )
     if study.tokens is not None or study.compute is not None:
         return
     lengths = {
@@ -179,7 +185,7 @@ def changed_study(
 
 def arm_record(recipe: PretrainingRecipe) -> dict[str, Any]:
     """What makes an arm itself: its recipe without names, seed, length and whatever changes no trained number."""
-    record = to_record(recipe)
+    record = identity_record(recipe)
     for name in ("name", "differences"):
         del record[name]
     for name in (*HARMLESS_OPTIONS, *LENGTHS, "seed"):

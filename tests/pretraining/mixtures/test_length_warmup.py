@@ -5,20 +5,20 @@ from shutil import copytree
 
 import pytest
 
+from spanwise import recipes
 from spanwise.errors import ConfigError
 from spanwise.pretraining.describe import data_path
 from spanwise.pretraining.formats import SentencePair
 from spanwise.pretraining.mixtures.length_warmup import GrowingSource, LengthWarmup
 from spanwise.pretraining.mixtures.mixture import open_mixture
-from spanwise.pretraining.recipe import PackedBatch
+from spanwise.pretraining.recipe import PackedBatch, identity_record
 from spanwise.pretraining.system import training_source, usual_source
-from spanwise.recipes import spanbert_quickstart
 
 SHORT, LONG, STEPS = 24, 64, 3
 
 
 def recipe(**changes):
-    small = spanbert_quickstart()
+    small = recipes.spanbert_quickstart()
     values = {
         "format": replace(small.format, max_length=LONG),
         "batch": PackedBatch(tokens_per_step=512, max_tokens=256),
@@ -71,10 +71,60 @@ def test_tokens_and_epochs_add_up_across_the_change(tiny_store, tmp_path, mixed)
         assert passed[index + 1]["epoch"] > passed[index]["epoch"]
 
 
+def test_a_mixture_counts_the_epochs_of_its_stores_across_the_change(tiny_store, tmp_path):
+    copytree(tiny_store.path, tmp_path / "again")
+    source = training_source(recipe(), open_mixture({tiny_store.path: 1.0, tmp_path / "again": 2.0}))
+    before, after = source.position(STEPS)["epochs"], source.position(2 * STEPS)["epochs"]
+    assert after["again"] > before["again"] > before["store"] > 0 and after["store"] > before["store"]
+
+
 def test_a_warm_up_that_is_no_shorter_is_refused_and_one_of_no_steps_is_none(tiny_store):
     with pytest.raises(ConfigError, match=r"length_warmup\.max_length 64 is not below format\.max_length 64"):
         recipe(length_warmup=LengthWarmup(steps=1, max_length=LONG))
     assert not isinstance(training_source(recipe(length_warmup=LengthWarmup()), tiny_store), GrowingSource)
+
+
+@pytest.mark.parametrize("length", [{"max_steps": STEPS}, {"max_tokens": 1_000}])
+def test_a_warm_up_that_is_the_whole_run_is_refused(tiny_store, length):
+    training = replace(recipe().training, **{"max_steps": None, "max_tokens": None, "budget": None, **length})
+    with pytest.raises(ConfigError, match="leaves nothing of a run of"):
+        training_source(recipe(training=training), tiny_store)
+
+
+def test_texts_shorter_than_both_lengths_are_masked_anew(tiny_store):
+    """One order and one draw for both would show the same packs twice."""
+    source = training_source(recipe(length_warmup=LengthWarmup(steps=STEPS, max_length=LONG - 1)), tiny_store)
+    assert content(source.step(0)) != content(source.step(STEPS))
+
+
+def test_operations_are_those_of_both_lengths_where_the_steps_are_known(tiny_store):
+    def mean_length(**length):
+        training = replace(recipe().training, **{"max_steps": None, "budget": None, **length})
+        tables = training_source(recipe(training=training), tiny_store).tables
+        assert sum(share for _, share in tables) == pytest.approx(1)
+        return sum(share * float(table.packed_lengths.mean()) for table, share in tables)
+
+    long = mean_length(budget=60.0)  # how many steps there will be is not known
+    short = (4 * mean_length(max_steps=STEPS + 1) - long) / 3  # three steps of four
+    assert short < SHORT < long
+    assert mean_length(max_steps=2 * STEPS) == pytest.approx((short + long) / 2)
+
+
+def test_what_began_before_there_was_a_warm_up_goes_on():
+    assert "length_warmup" not in identity_record(recipe(length_warmup=LengthWarmup()))
+    assert identity_record(recipe())["length_warmup"]["steps"] == STEPS
+
+
+@pytest.mark.parametrize("system", [recipes.electra_mini, recipes.gpt1_mini, recipes.bert_mini])
+def test_every_system_grows(system, tiny_store):
+    found = replace(
+        system(),
+        batch=PackedBatch(tokens_per_step=512, max_tokens=256, max_targets=60),
+        format=replace(system().format, max_length=LONG),
+        length_warmup=LengthWarmup(steps=STEPS, max_length=SHORT),
+    )
+    source = training_source(found, tiny_store)
+    assert longest(source.step(STEPS - 1)) <= SHORT < longest(source.step(STEPS))
 
 
 def test_pairs_grow_as_single_sequences_do(tiny_store):

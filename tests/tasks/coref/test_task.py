@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.files import MANIFEST_NAME
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.features import MENTIONS, TARGET
@@ -161,7 +163,7 @@ def test_data_with_lone_mentions_teaches_to_tell_them(data):
     lone = dataclasses.replace(data.documents[0], clusters=(((0, 1),),))
     taught = Coreference().taught_by(dataclasses.replace(data, documents=(lone,)))
     assert taught.mention_loss_weight == 1.0 and taught.finds_singletons
-    for untaught in (Coreference(mention_loss_weight=0.0), Coreference(finds_singletons=False)):
+    for untaught in (Coreference(mention_loss_weight=0.0), Coreference(singletons=False)):
         untaught = untaught.taught_by(dataclasses.replace(data, documents=(lone,)))
         assert untaught.finds_singletons is False and untaught.mention_loss_weight == 0.0
 
@@ -170,6 +172,32 @@ def test_where_gold_is_kept_mentions_are_taught_and_lone_ones_still_left_out(dat
     """Gold mentions that always stay in teach their own score nothing: 5 of 100 were among the best in prediction."""
     taught = Coreference(keep_gold=True).taught_by(data)
     assert taught.mention_loss_weight == 1.0 and taught.finds_singletons is False
+
+
+def test_lone_mentions_may_be_asked_for_where_the_data_has_none(data):
+    taught = Coreference(singletons=True).taught_by(data)
+    assert taught.finds_singletons and taught.mention_loss_weight == 1.0
+
+
+@pytest.mark.parametrize(("weight", "found"), [(1.0, True), (0.0, False)])
+def test_a_folder_from_before_the_option_finds_lone_mentions_where_it_had_the_loss(finetuned, tmp_path, weight, found):
+    folder = shutil.copytree(finetuned.final, tmp_path / "older")
+    (file,) = (path for path in folder.glob("*.json") if "singletons" in path.read_text())
+    record = json.loads(file.read_text())
+    (task,) = (value for value in walk(record) if "singletons" in value)
+    del task["singletons"]
+    task["mention_loss_weight"] = weight
+    file.write_text(json.dumps(record))
+    (folder / MANIFEST_NAME).unlink(missing_ok=True)
+    assert load_task_model(folder, "coref").task.finds_singletons is found
+
+
+def walk(value):
+    """All dictionaries inside a JSON value."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from walk(inner)
 
 
 def test_spans_that_are_gold_mentions_get_their_cluster():
@@ -232,7 +260,7 @@ def test_the_description_counts_what_is_long_lost_or_repeated(small_task, tokeni
         ({"spans_per_piece": 0.0}, "spans_per_piece must be above 0"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"mention_loss_weight": -1.0}, "mention_loss_weight"),
-        ({"finds_singletons": True, "mention_loss_weight": 0.0}, "needs task.mention_loss_weight above 0"),
+        ({"singletons": True, "mention_loss_weight": 0.0}, "needs task.mention_loss_weight above 0"),
         ({"max_segment_length": 7}, "leaves no room"),
     ],
 )

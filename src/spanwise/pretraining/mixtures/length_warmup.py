@@ -3,7 +3,7 @@
 Source: Devlin et al. 2019, appendix A.2 (sequences of 128 for nine steps in ten, then of 512); Li et al. 2022, "The
 stability-efficiency dilemma" (sequence length warm-up).
 Differs: the change comes after a number of steps, not a share of them, because a budget of time has no number of steps;
-the text begins anew with it, in another order.
+the text begins anew with it, in another order; what is cut off a short sequence is a sequence of its own, not lost.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from pydantic import Field
 
 from spanwise.config import part
 from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.formats.base import BlockTable
+from spanwise.training.plan import TrainingOptions, count_steps
 
 
 @part("length_warmup")
 class LengthWarmup:
     """The first `steps` steps have sequences of at most `max_length` tokens (with specials), all others the format's.
 
-    A step has as many tokens as ever, so there are more sequences in it.
+    A step has as many tokens as ever (unless `batch.max_sequences` closes its packs sooner), so it has more sequences.
     """
 
     steps: Annotated[int, Field(ge=0)] = 0  # 0: none
@@ -46,15 +48,28 @@ class GrowingSource:
     """A `BatchSource`: the first `steps` steps of `short`, then `usual` from its beginning.
 
     As with its two sources, a step is a function of its index alone, so a run goes on at any step.
+
+    Raises: ConfigError where `options` end the run within the first steps.
     """
 
-    def __init__(self, short: Source, usual: Source, steps: int) -> None:
+    def __init__(self, short: Source, usual: Source, steps: int, options: TrainingOptions) -> None:
         self._short, self._usual, self._steps = short, usual, steps
+        total = count_steps(options, self)
+        if total is not None and total <= steps:
+            raise ConfigError(
+                f"length_warmup.steps {steps:,} leaves nothing of a run of {total:,} steps, so no sequence would have "
+                "the format's length; lower it, or format.max_length."
+            )
+        self._short_share = steps / total if total else 0.0
 
     @property
     def tables(self) -> list[tuple[BlockTable, float]]:
-        """The blocks of the longer sequences, which most steps have."""
-        return self._usual.tables
+        """The blocks of both lengths with their shares of the tokens; under a budget of time, which has no number of
+        steps, those of the longer alone."""
+        if not self._short_share:
+            return self._usual.tables
+        parts = (self._short, self._short_share), (self._usual, 1.0 - self._short_share)
+        return [(table, of_source * share) for source, share in parts for table, of_source in source.tables]
 
     def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
         """Return the packs of one step, or of several processes' shares the one of process `rank`."""

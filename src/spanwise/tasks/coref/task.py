@@ -60,7 +60,7 @@ class Coreference:
     feature_size: int = 20
     dropout: float = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
-    finds_singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
+    singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
     mention_loss_weight: float | None = None  # None: 1 where lone mentions come out or gold is kept, else 0
 
     part_name: ClassVar[str]
@@ -81,14 +81,19 @@ class Coreference:
             raise ConfigError(f"task.dropout must be at least 0 and below 1, got {self.dropout}.")
         if self.mention_loss_weight is not None and self.mention_loss_weight < 0:
             raise ConfigError(f"task.mention_loss_weight must not be below 0, got {self.mention_loss_weight}.")
-        if self.finds_singletons and self.mention_loss_weight == 0:
+        if self.singletons and self.mention_loss_weight == 0:
             raise ConfigError(
-                "task.finds_singletons=true needs task.mention_loss_weight above 0, got 0: nothing else teaches a lone "
+                "task.singletons=true needs task.mention_loss_weight above 0, got 0: nothing else teaches a lone "
                 "mention."
             )
         length = self.max_segment_length
         if length is not None and length < 8:
             raise ConfigError(f"task.max_segment_length {length} leaves no room for text; use 8 or more.")
+
+    @property
+    def finds_singletons(self) -> bool:
+        """Whether lone mentions come out. Models from before this was an option found them where they had the loss."""
+        return bool(self.mention_loss_weight) if self.singletons is None else self.singletons
 
     def read(self, path: Any, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
         return read_coreference(path, purpose=purpose, errors=errors)
@@ -102,12 +107,12 @@ class Coreference:
         So it does where gold mentions are always among the spans kept: nothing else would teach it to keep them.
         """
         genres = tuple(sorted({genre_of(document) for document in train.documents} - {NO_GENRE}))
-        lone = train.has_singletons if self.finds_singletons is None else self.finds_singletons
+        lone = train.has_singletons if self.singletons is None else self.singletons
         weight = self.mention_loss_weight
         if weight is None:
             weight = 1.0 if lone or self.keep_gold else 0.0
         return dataclasses.replace(
-            self, genres=(NO_GENRE, *genres), finds_singletons=lone and weight > 0, mention_loss_weight=weight
+            self, genres=(NO_GENRE, *genres), singletons=lone and weight > 0, mention_loss_weight=weight
         )
 
     def featurize(
@@ -247,7 +252,7 @@ class Coreference:
     def decode(self, data: CoreferenceData, features: CoreferenceFeatures, outputs: Sequence[Links]) -> Predictions:
         """Clusters of every document; of one mention only where the model was taught to tell mentions."""
         return Predictions(
-            clusters=decode(features.documents, outputs, singletons=bool(self.finds_singletons)),
+            clusters=decode(features.documents, outputs, singletons=self.finds_singletons),
             documents=tuple(zip(data.documents, (document.text for document in features.documents), strict=True)),
             gap=data.gap,
             num_segments=tuple(links.num_segments for links in outputs),
