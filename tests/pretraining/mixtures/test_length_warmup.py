@@ -3,6 +3,7 @@
 from dataclasses import replace
 from shutil import copytree
 
+import numpy as np
 import pytest
 
 from spanwise import recipes
@@ -91,9 +92,12 @@ def test_a_warm_up_that_is_the_whole_run_is_refused(tiny_store, length):
         training_source(recipe(training=training), tiny_store)
 
 
-def test_texts_shorter_than_both_lengths_are_masked_anew(tiny_store):
+def test_texts_shorter_than_both_lengths_come_in_another_order_behind_the_change(write_store, tokenizer):
     """One order and one draw for both would show the same packs twice."""
-    source = training_source(recipe(length_warmup=LengthWarmup(steps=STEPS, max_length=LONG - 1)), tiny_store)
+    draw = np.random.default_rng(0)
+    short = write_store([[draw.integers(5, tokenizer.vocab_size, 10)] for _ in range(200)])
+    source = training_source(recipe(), short)
+    assert source.tables[0][0].packed_lengths.max() < SHORT
     assert content(source.step(0)) != content(source.step(STEPS))
 
 
