@@ -9,4 +9,4 @@ mkdir -p "$out"
   --tokenizer "$out/tokenizer" --out "$out/store"
 [ -d "$out/valid" ] || spanwise prepare $(files wiki-valid) --tokenizer "$out/tokenizer" --out "$out/valid"
 spanwise study "$here/spans.py:spans" --data "$out/store" --valid "$out/valid" --probe-data "$data" \
-  --jobs 2 --seeds 3 --tokens 4000000 --out "$out/study"
+  --jobs 2 --seeds 5 --tokens 4000000 --out "$out/study"
