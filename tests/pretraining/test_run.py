@@ -227,6 +227,13 @@ def test_sequences_that_grow_are_stopped_and_resumed_bit_for_bit(tiny_store, tmp
         assert result.resumed_from == kept and trained(stopped) == trained(tmp_path / "whole")
 
 
+def test_a_budget_that_ends_in_the_warm_up_says_so(tiny_store, tmp_path):
+    recipe = replace(tiny_recipe(max_steps=None, budget=1.0), length_warmup=LengthWarmup(steps=10**6, max_length=24))
+    told = io.StringIO()
+    pretrain(recipe, data=tiny_store.path, out=tmp_path / "run", log=RunLog(tmp_path / "run", stream=told))
+    assert "ended within its length warm-up: no sequence was cut at 64 tokens" in told.getvalue()
+
+
 def test_shares_are_refused_before_a_run_folder_is_made(tmp_path):
     with pytest.raises(ConfigError, match="no share"):
         pretrain(tiny_recipe(), data=["a:0.7", "b"], out=tmp_path / "run")

@@ -6,6 +6,7 @@ import pytest
 from toy_studies import toy_recipe, toy_study
 
 from spanwise.errors import ConfigError
+from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.objectives import MaskedLM
 from spanwise.studies.probes import MaskedTokens
 from spanwise.studies.study import arm_difference, changed_study, check_study, seeded
@@ -44,6 +45,10 @@ def trained(**values):
         (lambda: toy_study(tokens=True), "tokens is True \\(bool\\); give a whole number"),
         (lambda: toy_study(tokens=3000.5), "tokens is 3000.5"),
         (lambda: toy_study(compute=float("inf")), "compute is inf"),
+        (
+            lambda: replace(with_arm(length_warmup=LengthWarmup(steps=2, max_length=16)), tokens=None, compute=1e9),
+            "arm 'sbo' has a length warm-up",
+        ),
         (lambda: toy_study(question=None), "question is None"),
         (lambda: toy_study(notes="a note"), "notes is 'a note' \\(str\\)"),
         (lambda: toy_study(control="random"), "control is 'random' .*'random weights' or 'none'"),
