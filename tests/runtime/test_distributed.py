@@ -1,10 +1,33 @@
 """Who a process is; what processes do together is in tests/training/test_reduce.py."""
 
+import os
+import sys
+
 import pytest
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.distributed import World, joined, world_of_environment
+from spanwise.runtime.launch import launch
 
+LOADS_LATE = """
+import os, sys
+import torch
+from spanwise.runtime.distributed import joined
+
+
+def threads():
+    return [open(f"/proc/self/task/{number}/comm").read().strip() for number in os.listdir("/proc/self/task")]
+
+
+with joined() as group:
+    import torch.distributed.nn  # as Transformers does when it saves a model
+
+    assert group.gather(group.world.rank) == [0, 1]
+    group.add([torch.ones(3)])
+    assert any("gloo" in name for name in threads()), threads()
+    del group
+sys.exit([name for name in threads() if "gloo" in name] != [])
+"""
 NAMES = {"WORLD_SIZE": "4", "RANK": "3", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
 
 
@@ -44,3 +67,10 @@ def test_a_world_that_is_no_number_is_refused(named):
 
     with pytest.raises(ConfigError, match="WORLD_SIZE='two'"):
         world_of_environment()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="the names of threads are Linux's")
+def test_no_thread_of_the_group_outlives_its_block_whatever_was_loaded_in_it(tmp_path):
+    (tmp_path / "late.py").write_text(LOADS_LATE)
+
+    assert launch([sys.executable, str(tmp_path / "late.py")], 2, num_threads=1) == 0

@@ -8,6 +8,7 @@ things are said through Gloo, on CPU; tensors are added there too, or by NCCL wh
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -108,6 +109,9 @@ def joined() -> Iterator[Group | None]:
     if dist.is_initialized():
         yield Group(world)
         return
+    # Its functions take as a default the group of the moment of their import: loaded within the block (Transformers
+    # does that), they'd keep the group's threads until Python shuts down, and one that is busy then aborts the process.
+    importlib.import_module("torch.distributed.nn")
     with _lost_peers():
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=WAIT)
     try:
