@@ -1,11 +1,11 @@
 """Measure spanwise-nano beside random weights and beside its own beginning; call it again to go on.
 
-    python measure.py DATA OUT [ko]
+    python measure.py DATA OUT [en or ko] [RECIPE]
 
-OUT is what run.sh filled. DATA holds tagging/conll2000 (train, test), qa/squad/dev-v1.1.json.xz and coref/ontogum
-(train, dev); of the Korean model the hidden tokens alone are asked for. Columns: `nano` as trained, `counted` the
-weights that its training began with (word vectors and biases counted in the text, everything else random), `random`
-the same without the text, a network a seed.
+OUT is what run.sh filled from RECIPE (spanbert-nano, or spanbert-nano-ko). DATA holds tagging/conll2000 (train, test),
+coref/ontogum (train, dev) and probes/blimp; of the Korean model the hidden tokens alone are asked for. Columns: `nano`
+as trained, `counted` the weights that its training began with (word vectors and biases counted in the text, everything
+else random), `random` the same without the text, a network a seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from spanwise.pretraining.mixtures.mixture import mixture_of
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import VECTORS_NAME
 from spanwise.pretraining.system import build_model
-from spanwise.recipes import spanbert_nano, spanbert_nano_ko
+from spanwise.recipes import find
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes import find_probe
@@ -36,10 +36,15 @@ from spanwise.studies.probes.base import Context, Material, find_files
 from spanwise.studies.probes.chunks import Chunks
 from spanwise.studies.probes.masked_tokens import MaskedTokens
 
+RECIPES = {"en": "spanbert-nano", "ko": "spanbert-nano-ko"}
 SEEDS, COLUMNS = range(5), ("nano", "counted", "random")
-RECIPES = {"en": spanbert_nano, "ko": spanbert_nano_ko}
 PROBES = {
-    "en": {"masked-tokens": MaskedTokens(), "chunks": Chunks(sizes=(100,)), "span-pairs": find_probe("span-pairs")},
+    "en": {
+        "masked-tokens": MaskedTokens(),
+        "chunks": Chunks(sizes=(100,)),
+        "span-pairs": find_probe("span-pairs"),
+        "minimal-pairs": find_probe("minimal-pairs"),
+    },
     "ko": {"masked-tokens": MaskedTokens()},
 }
 
@@ -58,13 +63,13 @@ def model_folder(column: str, seed: int, out: Path, store: TokenStore, recipe: P
     return folder
 
 
-def measure(column: str, seed: int, data: Path, out: Path, language: str) -> dict[str, float]:
+def measure(column: str, seed: int, data: Path, out: Path, language: str, reference: str) -> dict[str, float]:
     """All figures of one model and seed, kept in OUT/measures; the losses of one network are asked for once."""
     kept = out / "measures" / f"{column}-{seed}.json"
     if not kept.exists():
         torch.set_num_threads(1)
         store, valid = TokenStore.open(out / "store"), TokenStore.open(out / "valid")
-        recipe = RECIPES[language]()
+        recipe = find(reference)
         model = model_folder(column, seed, out, store, recipe)
         found: dict[str, float] = {}
         for name, probe in PROBES[language].items():
@@ -95,10 +100,11 @@ def paired(a: list[float], b: list[float]) -> dict[str, float]:
 
 def main() -> None:
     data, out, language = Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:] or ["en"])[0]
+    reference = (sys.argv[4:] or [RECIPES[language]])[0]
     seeds = SEEDS if "chunks" in PROBES[language] else (0,)
     units = [(column, seed) for seed in seeds for column in COLUMNS]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as two_at_a_time:
-        futures = [two_at_a_time.submit(measure, *unit, data, out, language) for unit in units]
+        futures = [two_at_a_time.submit(measure, *unit, data, out, language, reference) for unit in units]
         values = {f"{c}-{s}": future.result() for (c, s), future in zip(units, futures, strict=True)}
     gains = {}
     if len(seeds) > 1:
