@@ -28,7 +28,7 @@ def predict(
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     input
-        Data as for evaluate; labels may be missing.
+        Data as for evaluate; labels may be missing. For classification also a .txt file of texts alone, one a line.
     output
         File to write: for qa question id to answer text, with n-best lists and null odds beside it.
     tokenizer

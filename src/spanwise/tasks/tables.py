@@ -93,6 +93,26 @@ def read_table(
     return Table(source=source, columns=names, rows=tuple(rows), num_dropped=num_dropped)
 
 
+def read_list(path: str | Path, *, known: Sequence[str]) -> Table | None:
+    """A `.txt` file of texts alone, one a line, as a table of the one column `text`; None for any other file.
+
+    A file with a tab, or one whose first line holds one of the column names in `known`, is a table like any other; so
+    is every file where no name is known: its columns have numbers.
+    Raises: DataError as `read_table`.
+    """
+    if plain_suffix(path) != ".txt" or not known:
+        return None
+    text = read_text(path)
+    lines = [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not lines or "\t" in text or "\0" in text:
+        return None
+    if {name.casefold() for name in known} & {cell.strip().casefold() for cell in lines[0][1].split(",")}:
+        return None
+    source = str(path)
+    rows = tuple(Row({"text": line}, f"{source}, line {number}") for number, line in lines)
+    return Table(source=source, columns=("text",), rows=rows)
+
+
 def _tab_rows(lines: list[str]) -> list[tuple[int, list[str]]]:
     return [
         (number, line.removesuffix("\r").split("\t")) for number, line in enumerate(lines, 1) if line.strip("\r\n ")

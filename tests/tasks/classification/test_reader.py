@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.classification.layouts import DATA_SETS, GENERAL
+from spanwise.tasks.classification.layouts import DATA_SETS, GENERAL, Layout
 from spanwise.tasks.classification.reader import label_order, read_texts
 
 
@@ -95,6 +95,26 @@ def test_ids_that_repeat_give_way_to_numbers(tmp_path):
 def test_rows_that_cannot_be_learnt_from_are_named(tmp_path, text, words):
     with pytest.raises(DataError, match=words):
         read(tmp_path, text, "korsts" if "score" in text else None)
+
+
+@pytest.mark.parametrize("dataset", [None, "nsmc", "cola"])
+def test_a_list_of_texts_may_be_predicted_whatever_was_learnt(tmp_path, dataset):
+    lines = '정말, 좋은 영화였다.\r\n\n \nA "quiet" film, and a long one'
+    found = read(tmp_path, lines, dataset, name="a.txt", purpose="predict")
+    assert found.texts == ("정말, 좋은 영화였다.", 'A "quiet" film, and a long one')
+    assert (found.ids, found.pairs, found.labels) == (("0", "1"), None, ())
+    assert [place.rsplit(", ", 1)[1] for place in found.places] == ["line 1", "line 4"]
+
+
+def test_a_table_that_is_called_txt_stays_a_table(tmp_path):
+    named = read(tmp_path, "id,document,label\n7,A film.,1\n", "nsmc", name="a.txt", purpose="predict")
+    tabs = read(tmp_path, "id\tdocument\n7\tA film.\n", "nsmc", name="b.txt", purpose="predict")
+    numbered = [Layout("1", None, "0", num_columns=2)]
+    (tmp_path / "c.txt").write_text("1,A film.\n")
+    bare = read_texts(tmp_path / "c.txt", numbered, purpose="predict", kind=None)
+    assert named.texts == tabs.texts == bare.texts == ("A film.",) and named.ids == tabs.ids == ("7",)
+    with pytest.raises(DataError, match="which columns hold the texts and the label"):
+        read(tmp_path, "A film.\nAnother.\n", name="d.txt")
 
 
 def test_labels_that_are_no_names_or_stand_twice_are_refused(tmp_path):

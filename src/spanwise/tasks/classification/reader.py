@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import IDS, Kind, Layout, find_layout, header_names
-from spanwise.tasks.tables import Row, Table, parsed, read_table, text_of, value_of
+from spanwise.tasks.tables import Row, Table, parsed, read_list, read_table, text_of, value_of
 
 Purpose = Literal["train", "score", "predict"]
 Label = str | float | tuple[str, ...]  # of one label, regression, many labels
+BARE = Layout("text", None, "label")  # of a list of texts
 NO_CONSENSUS = "-"  # of NLI files: pairs on which the annotators did not agree
 
 
@@ -45,7 +46,8 @@ def read_texts(
     label_separator: str | None = None,
     errors: str = "strict",
 ) -> TextData:
-    """Read a TSV, CSV or JSON (lines) file by the first of `layouts` that it has.
+    """Read a TSV, CSV or JSON (lines) file by the first of `layouts` that it has; for prediction also a `.txt` file of
+    texts alone, one a line.
 
     kind: what the labels are. None: many labels where they are lists (or `label_separator` parts them), regression
     where all are numbers and some have a decimal point, else one label.
@@ -53,9 +55,10 @@ def read_texts(
     With `errors="repair"` malformed rows and empty texts (NSMC has some) are left out and counted.
     Raises: DataError naming file and line.
     """
-    table = read_table(path, header=header, known=header_names(layouts), errors=errors)
-    with_label = purpose != "predict"
-    layout = find_layout(table, layouts, with_label=with_label)
+    with_label, known = purpose != "predict", header_names(layouts)
+    bare = None if with_label else read_list(path, known=known)
+    table = bare or read_table(path, header=header, known=known, errors=errors)
+    layout = find_layout(table, (BARE,) if bare else layouts, with_label=with_label)
     all_ids = _ids(table)
     may_be_empty = kind == "multi_label" or (kind is None and label_separator is not None)
 
