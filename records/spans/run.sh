@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The study from raw text: run.sh DATA OUT. Called again it goes on where it stopped. An hour of two cores.
+# The study from raw text: run.sh DATA OUT. Called again it goes on where it stopped. Three hours of two cores.
 set -euo pipefail
 data=$1 out=$2 here=$(dirname "$0")
 files() { for name in "$@"; do echo "$data/text/en/$name.txt.xz"; done; }

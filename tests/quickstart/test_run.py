@@ -167,6 +167,9 @@ def test_the_language_of_the_questions_is_said_before_anything_is_learned(senten
 def test_the_page_says_where_the_questions_are_in_another_language(finished):
     record = finished[0].record
     assert record["corpus"]["language"] == "en" and "another language" not in render(build_page(record))
+    assert "was learned from the text" in render(build_page(record))
+    given = {**record, "corpus": {**record["corpus"], "is_vocabulary_learned": False}}
+    assert "came with the model that it began from" in render(build_page(given))
     german = {**record, "corpus": {**record["corpus"], "language": ""}}
     assert "Your text is in another language than these questions" in render(build_page(german))
 

@@ -111,7 +111,8 @@ def story(result: dict[str, Any], words: dict[str, str]) -> Prose:
         "times": round_figure(SPANBERT_TOKENS / max(1, result["pretraining"]["num_tokens"])),
         "qa_articles": result["qa"]["num_dev_articles"],
     }
-    return Prose(paragraphs=[words[f"what_{n}"].format(**facts) for n in (1, 2, 3, 4)])
+    first = "what_1" if result["corpus"]["is_vocabulary_learned"] else "what_1_given"
+    return Prose(paragraphs=[words[key].format(**facts) for key in (first, "what_2", "what_3", "what_4")])
 
 
 def masks_section(result: dict[str, Any], words: dict[str, str]) -> Section:

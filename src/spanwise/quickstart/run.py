@@ -158,7 +158,8 @@ class _Job:
         )
 
     def prepare(self, reader: CorpusReader, recipe: PretrainingRecipe, tokenizer_folder: Path | None) -> Prepared:
-        self.terminal.heading(1, "Learn a vocabulary and prepare the text")
+        is_learned = tokenizer_folder is None
+        self.terminal.heading(1, f"{'Learn a vocabulary and prepare' if is_learned else 'Prepare'} the text")
         with self.clock.stage("tokenizer"):
             if tokenizer_folder is not None:
                 tokenizer = Tokenizer.load(tokenizer_folder)
@@ -190,6 +191,7 @@ class _Job:
             "num_valid_tokens": prepared.valid.num_tokens,
             "unknown_share": report.unknown_share,
             "is_cut": prepared.is_cut,
+            "is_vocabulary_learned": is_learned,
         }
         return prepared
 

@@ -57,19 +57,20 @@ def read_table(
     if "\0" in text:
         raise DataError(f"{source}: holds a null character at {text.index(chr(0))}; this is no text file.")
     start = text.lstrip()[:1]
-    if plain_suffix(path) in (".jsonl", ".json", ".ndjson") or (start == "{" and text.lstrip()[1:2] in '"}'):
+    if plain_suffix(path) in (".jsonl", ".json", ".ndjson") or _is_objects(text):
         return _objects(text, source, is_list=start == "[")
     lines = text.split("\n")
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise DataError(f"{source}: the file is empty.")
     cells = first.strip("\r").split("\t")
+    has_commas = "\t" not in first and "," in first
     if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells):
         found = _quoted_rows(text, source, delimiter="\t")
-    elif "\t" in first or "," not in first:
-        found = _tab_rows(lines)
-    else:
+    elif has_commas:
         found = _quoted_rows(text, source, delimiter=",")
+    else:
+        found = _tab_rows(lines)
     if header is None:
         header = bool({name.casefold() for name in known} & {cell.casefold() for cell in found[0][1]})
     names = tuple(found[0][1]) if header else ()
@@ -77,17 +78,19 @@ def read_table(
         repeated = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{source}: two columns are called {repeated!r}; rename one.")
     rows, num_dropped = [], 0
+    width = len(names) or (len(found[0][1]) if has_commas else None)  # lines with tabs may end in more, as STS-B's do
     for line, cells in found[1:] if header else found:
         where = f"{source}, line {line}"
         while len(cells) > len(names) > 0 and not cells[-1]:
             cells.pop()
-        if names and len(cells) != len(names):
+        if width and len(cells) != width:
             if errors == "repair":
                 num_dropped += 1
                 continue
+            told, mark = "the header names" if names else "the first line has", "comma" if has_commas else "tab"
             raise DataError(
-                f"{where}: {len(cells)} columns, and the header names {len(names)}. Correct the row (a tab inside a "
-                "text?), or leave such rows out with --errors repair."
+                f"{where}: {len(cells)} columns, and {told} {width}. Correct the row (a {mark} inside a text?), or "
+                "leave such rows out with --errors repair."
             )
         rows.append(Row(dict(zip(names or map(str, range(len(cells))), cells, strict=True)), where))
     return Table(source=source, columns=names, rows=tuple(rows), num_dropped=num_dropped)
@@ -96,21 +99,25 @@ def read_table(
 def read_list(path: str | Path, *, known: Sequence[str]) -> Table | None:
     """A `.txt` file of texts alone, one a line, as a table of the one column `text`; None for any other file.
 
-    A file with a tab, or one whose first line holds one of the column names in `known`, is a table like any other; so
-    is every file where no name is known: its columns have numbers.
+    A file with a tab, of JSON lines or of cells in quotes, or one whose first line holds one of the column names in
+    `known`, is a table like any other; so is every file where no name is known: its columns have numbers.
     Raises: DataError as `read_table`.
     """
     if plain_suffix(path) != ".txt" or not known:
         return None
     text = read_text(path)
     lines = [(number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    if not lines or "\t" in text or "\0" in text:
+    if not lines or "\t" in text or "\0" in text or _is_objects(text) or '","' in lines[0][1]:
         return None
-    if {name.casefold() for name in known} & {cell.strip().casefold() for cell in lines[0][1].split(",")}:
+    if {name.casefold() for name in known} & {cell.strip(' "').casefold() for cell in lines[0][1].split(",")}:
         return None
     source = str(path)
     rows = tuple(Row({"text": line}, f"{source}, line {number}") for number, line in lines)
     return Table(source=source, columns=("text",), rows=rows)
+
+
+def _is_objects(text: str) -> bool:
+    return text.lstrip()[:2] in ('{"', "{}")
 
 
 def _tab_rows(lines: list[str]) -> list[tuple[int, list[str]]]:

@@ -47,6 +47,13 @@ def test_what_is_written_is_read_back(tmp_path, kind, suffix):
     assert read_predictions(path, kind) == dict(zip(found.ids, found.told, strict=True))
 
 
+def test_labels_with_commas_are_read_back_whole(tmp_path):
+    found = decided("multi_label", labels=("red, dark", "blue"), scores=[np.array([2.0, 2.0]), np.array([-2.0, 2.0])])
+    path = tmp_path / "p.tsv"
+    path.write_text(found.files()[".tsv"])
+    assert read_predictions(path, "multi_label") == {"a": ("red, dark", "blue"), "b": ("blue",)}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "kind", "words"),
     [

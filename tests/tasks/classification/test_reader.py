@@ -113,8 +113,23 @@ def test_a_table_that_is_called_txt_stays_a_table(tmp_path):
     (tmp_path / "c.txt").write_text("1,A film.\n")
     bare = read_texts(tmp_path / "c.txt", numbered, purpose="predict", kind=None)
     assert named.texts == tabs.texts == bare.texts == ("A film.",) and named.ids == tabs.ids == ("7",)
+    quoted = read(tmp_path, '"document","label"\n"A film.","1"\n', "nsmc", name="d.txt", purpose="predict")
+    objects = read(tmp_path, '{"text": "A film."}\n', name="e.txt", purpose="predict")
+    assert quoted.texts == objects.texts == ("A film.",)
+    with pytest.raises(DataError, match="which columns hold the texts"):
+        read(tmp_path, '"A film.","1"\n', name="f.txt", purpose="predict")
     with pytest.raises(DataError, match="which columns hold the texts and the label"):
-        read(tmp_path, "A film.\nAnother.\n", name="d.txt")
+        read(tmp_path, "A film.\nAnother.\n", name="g.txt")
+
+
+def test_a_comma_in_a_text_of_a_file_without_header_cuts_nothing_silently(tmp_path):
+    told = [Layout("0", None, "1", num_columns=2, is_told=True)]
+    path = tmp_path / "a.csv"
+    path.write_text("A film,pos\nShort, but good,pos\n")
+    with pytest.raises(DataError, match=r"line 2: 3 columns, and the first line has 2.*a comma inside"):
+        read_texts(path, told, purpose="train", kind=None)
+    found = read_texts(path, told, purpose="train", kind=None, errors="repair")
+    assert (found.texts, found.labels, found.num_dropped) == (("A film",), ("pos",), 1)
 
 
 def test_labels_that_are_no_names_or_stand_twice_are_refused(tmp_path):

@@ -27,6 +27,15 @@ def test_scores_of_labels_are_those_of_scikit_learn(seed):
         assert found["accuracy_and_f1"] == pytest.approx((found["accuracy"] + found["f1"]) / 2)
 
 
+def test_an_example_without_prediction_is_wrong_and_no_label_of_its_own():
+    gold, told = ["1", "0", "1", "1"], ["1", "0", "", "0"]
+    found = label_scores(gold, told)
+    assert found["accuracy"] == 50.0
+    expected = metrics.f1_score(gold, told, labels=["0", "1"], average=None, zero_division=0)
+    assert found["f1"] == pytest.approx(100 * expected[1])
+    assert found["macro_f1"] == pytest.approx(100 * expected.mean())
+
+
 def test_labels_of_one_kind_alone_have_no_correlation():
     found = label_scores(["1", "1"], ["1", "1"])
     assert found == {"accuracy": 100.0, "macro_f1": 100.0, "mcc": 0.0, "f1": 100.0, "accuracy_and_f1": 100.0}

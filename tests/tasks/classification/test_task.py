@@ -212,6 +212,12 @@ def test_columns_by_name_or_number_are_taken_from_any_file(tmp_path):
     path.write_text("si\tuno\tdos\nno\ttres\tcuatro\n")
     data = Classification(text="1", pair="2", label="0").read(path, purpose="predict")
     assert data.pairs == ("dos", "cuatro")
+    data = Classification(text="1", pair="2", label="0").read(path, purpose="train")
+    assert data.labels == ("si", "no")
+    path.write_text("uno\ntres\n")
+    assert Classification(text="0", label="1").read(path, purpose="predict").texts == ("uno", "tres")
+    with pytest.raises(DataError, match="which columns hold the texts and the label"):
+        Classification(text="0").read(path, purpose="score")
     for wrong, words in (
         ({"labels": ("a", "a")}, "twice"),
         ({"pair": "b"}, "name both"),
@@ -229,6 +235,7 @@ def test_predictions_of_another_file_are_refused_and_missing_ones_are_wrong(text
     path.write_text('{"0": "1"}')
     found = Classification().score_files(texts, path, {})
     assert found.scores["accuracy"] == 25.0 and "3 of 4 examples have no prediction" in found.notes[0]
+    assert "f1" in found.scores  # the labels are still 0 and 1
 
 
 def test_predictions_for_pairs_without_an_agreed_label_are_passed_over(tmp_path):

@@ -26,6 +26,7 @@ class Layout:
     label: str
     num_columns: int | None = None  # the fewest that a file without header has
     may_disagree: bool = False  # whether "-" stands where annotators did not agree; elsewhere it is a label
+    is_told: bool = False  # by a person, who knows the file: nothing but the columns is looked at
 
     @property
     def has_header(self) -> bool:
@@ -34,11 +35,12 @@ class Layout:
     def fits(self, table: Table, *, with_label: bool) -> bool:
         """Whether the file has these columns."""
         first = table.rows[0].values if table.rows else {}
-        if self.num_columns is not None:
-            if table.columns or len(first) < self.num_columns or "0" not in first:
-                return False
-            return not with_label or _is_number(first[self.label])
         wanted = [self.text, self.pair] + ([self.label] if with_label else [])
+        if self.num_columns is not None:
+            if table.columns or "0" not in first:
+                return False
+            if not self.is_told:
+                return len(first) >= self.num_columns and (not with_label or _is_number(first[self.label]))
         return all(name is None or name.split(".")[0] in first for name in wanted)
 
     def as_spelled_in(self, table: Table) -> Layout:

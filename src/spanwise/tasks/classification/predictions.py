@@ -5,6 +5,7 @@ Letters: W examples, K labels.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
-from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
+from spanwise.tasks.text_files import parse_json, plain_suffix, read_json, read_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +127,9 @@ def _as_label(value: Any, kind: Kind, where: str) -> Label:
         except (TypeError, ValueError):
             raise DataError(f"{where}: {value!r} came; a number was expected.") from None
     if kind == "multi_label":
-        parts = value.split(",") if isinstance(value, str) else value
+        parts = value
+        if isinstance(value, str):
+            parts = parse_json(value, where) if value.startswith('["') else value.split(",")
         if not isinstance(parts, list):
             raise DataError(f"{where}: {value!r} came; a list of labels was expected.")
         return tuple(str(part).strip() for part in parts if str(part).strip())
@@ -139,4 +142,6 @@ def _as_label(value: Any, kind: Kind, where: str) -> Label:
 def _written(told: Label) -> str:
     if isinstance(told, float):
         return f"{told:.6g}"
-    return told if isinstance(told, str) else ",".join(told)
+    if isinstance(told, str):
+        return told
+    return json.dumps(told, ensure_ascii=False) if any("," in name for name in told) else ",".join(told)

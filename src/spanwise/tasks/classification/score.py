@@ -11,6 +11,7 @@ from collections.abc import Sequence, Set
 
 from spanwise.errors import DataError
 
+NOTHING = ""  # an example that was not answered
 POSITIVE = ("1", "true")  # the second of two labels whose F1 is meant where only one is
 
 
@@ -18,13 +19,14 @@ def label_scores(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, flo
     """`accuracy`, `macro_f1` and `mcc`; where the labels are 0 and 1 (or false and true) also the `f1` of 1 and
     `accuracy_and_f1`, the mean of both.
 
-    `macro_f1` is the mean over the labels that occur in either list; a label that is never right has an F1 of 0.
+    `macro_f1` is the mean over the labels that occur in either list; a label that is never right has an F1 of 0. An
+    example without prediction (an empty one) counts as wrong, and is no label of its own.
     Raises: DataError where the two lists differ in length.
     """
     _check_lengths(gold, predicted)
     if not gold:
         return {"accuracy": 0.0, "macro_f1": 0.0, "mcc": 0.0}
-    labels = sorted({*gold, *predicted})
+    labels = sorted({*gold, *predicted} - {NOTHING})
     wanted, found = Counter(gold), Counter(predicted)
     right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
     f1 = {label: _f1(right[label], found[label], wanted[label]) for label in labels}

@@ -26,7 +26,7 @@ from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_da
 from spanwise.tasks.classification.loss import class_loss, window_scores
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.reader import Purpose, TextData, label_order, read_texts
-from spanwise.tasks.classification.score import label_scores, number_scores, set_scores
+from spanwise.tasks.classification.score import NOTHING, label_scores, number_scores, set_scores
 from spanwise.tasks.input_layout import Layout as InputLayout
 from spanwise.tasks.input_layout import check_layout, layout_pieces, layout_words
 from spanwise.text.tokenizers import Tokenizer
@@ -126,7 +126,7 @@ class Classification:
             num_columns = max(columns) + 1 if numbered and not self.header else None
             label = self.label or "label"
             may_disagree = label == "gold_label" or any(layout.may_disagree for layout in usual)
-            return [Layout(self.text, self.pair, label, num_columns, may_disagree)]
+            return [Layout(self.text, self.pair, label, num_columns, may_disagree, is_told=True)]
         layouts = usual or GENERAL
         return [layout if self.label is None else dataclasses.replace(layout, label=self.label) for layout in layouts]
 
@@ -299,7 +299,7 @@ class Classification:
             raise DataError(
                 f"{predictions}: {missing:,} of {len(gold):,} examples have no prediction; a correlation needs all."
             )
-        nothing: Any = () if gold.kind == "multi_label" else ""
+        nothing: Any = () if gold.kind == "multi_label" else NOTHING
         note = f"{missing:,} of {len(gold):,} examples have no prediction and count as wrong."
         scores = self._scores(gold, [told.get(id, nothing) for id in gold.ids])
         return FileScores(scores=scores, notes=(note,) if missing else ())
