@@ -154,6 +154,19 @@ def test_a_signal_saves_says_how_to_go_on_and_changes_no_number(tmp_path, number
     assert same_tensors(whole, model) and log_of(tmp_path / "whole") == log_of(tmp_path / "run")
 
 
+def test_the_first_line_after_a_resume_tells_the_speed_of_this_process_alone(tmp_path):
+    """The steps before the stop are in the line's losses, and their time is not in its time."""
+    with pytest.raises(InterruptedAndSaved):
+        run(tmp_path / "run", source=StopsAt(5, lambda: os.kill(os.getpid(), signal.SIGINT)), log_every=12)
+
+    _, result = run(tmp_path / "run", resume=True, log_every=12)
+
+    (line,) = (record for record in read_metrics(tmp_path / "run" / "metrics.jsonl") if "tokens_per_second" in record)
+    spent = line["time"]["total"] - line["time"]["evaluation"] - line["time"]["checkpoint"]
+    assert line["tokens"] == 12 * 48 and 0 < result.resumed_from < 12
+    assert line["tokens_per_second"] * spent == pytest.approx((12 - result.resumed_from) * 48)
+
+
 def test_a_second_signal_stops_at_once_and_leaves_no_rest(tmp_path):
     def twice():
         os.kill(os.getpid(), signal.SIGINT)

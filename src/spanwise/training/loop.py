@@ -196,6 +196,9 @@ class _Loop:
         record = to_record(options)
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
         self.flops_per_token = flops_per_token
+        self._timed_tokens = (
+            0  # of this process since its last log line; a line that a resume cut holds older steps too
+        )
         self.saved_step: int | None = None
         self._saved_at = time.monotonic()
         num_parameters = sum(parameter.numel() for parameter in self.model.parameters())
@@ -325,6 +328,7 @@ class _Loop:
         now.step = step
         now.tokens += sums.num_tokens
         now.since_log.add(sums)
+        self._timed_tokens += sums.num_tokens
         self.clock.add_step(time.perf_counter() - began)
         if step % self.options.log_every == 0 or step == self.plan.total_after(step):
             self._log(rate, norm)
@@ -336,7 +340,7 @@ class _Loop:
         means = sums.means()
         weights = getattr(self.model, "loss_weights", {})
         spent = times["total"] - times.get("evaluation", 0.0) - times.get("checkpoint", 0.0)
-        speed = sums.num_tokens / max(spent, 1e-9)
+        speed = self._timed_tokens / max(spent, 1e-9)
         total = self.plan.total_after(now.step)
         record: dict[str, Any] = {
             "step": now.step,
@@ -361,6 +365,7 @@ class _Loop:
         self.log.show(record)
         now.last_losses = means
         now.since_log = StepSums()
+        self._timed_tokens = 0
 
     def _evaluation_is_due(self) -> bool:
         every = self.options.eval_every
