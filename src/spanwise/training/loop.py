@@ -196,9 +196,7 @@ class _Loop:
         record = to_record(options)
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
         self.flops_per_token = flops_per_token
-        self._timed_tokens = (
-            0  # of this process since its last log line; a line that a resume cut holds older steps too
-        )
+        self._timed_tokens = 0  # since this process' last log line; a line that a resume cut holds older steps too
         self.saved_step: int | None = None
         self._saved_at = time.monotonic()
         num_parameters = sum(parameter.numel() for parameter in self.model.parameters())
