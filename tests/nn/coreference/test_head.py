@@ -9,6 +9,8 @@ from tests.nn.toy import toy_config
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
 
+WITHOUT_EFFECT = {"spans.attention.bias"}  # the softmax takes it away: its gradient is rounding or, on some CPUs, 0
+
 
 def test_every_parameter_gets_a_gradient():
     torch.manual_seed(0)  # of dropout, which could cut every path to a small table
@@ -19,7 +21,15 @@ def test_every_parameter_gets_a_gradient():
     clusters = torch.arange(len(linked.start_k)) % 3
     (antecedent_loss(linked.antecedents, clusters).sum + mention_loss(linked.mention_k, clusters).sum).backward()
     without = [name for name, p in head.named_parameters() if p.grad is None or not p.grad.any()]
-    assert without == [] and hidden.grad.any()
+    assert set(without) <= WITHOUT_EFFECT and hidden.grad.any()
+
+
+def test_what_no_gradient_reaches_changes_no_score():
+    head, other = small_head(gated=True), small_head(gated=True)
+    for name in WITHOUT_EFFECT:
+        other.get_parameter(name).data += 5
+    scores, expected = (each(*small_document()).antecedents.scores_kc for each in (other, head))
+    torch.testing.assert_close(scores, expected)
 
 
 def test_gradients_are_those_of_finite_differences():
@@ -91,9 +101,9 @@ def test_gradients_of_a_half_precision_run_are_close_and_float32():
         gradients.append({name: p.grad.clone() for name, p in head.named_parameters() if p.grad is not None})
     plain, rounded = gradients
     assert plain.keys() == rounded.keys()
-    for name, gradient in plain.items():
-        assert rounded[name].dtype == torch.float32
-        assert torch.cosine_similarity(gradient.flatten(), rounded[name].flatten(), 0) > 0.99, name
+    assert {gradient.dtype for gradient in rounded.values()} == {torch.float32}
+    for name in plain.keys() - WITHOUT_EFFECT:
+        assert torch.cosine_similarity(plain[name].flatten(), rounded[name].flatten(), 0) > 0.99, name
 
 
 OTHERS = HeadSizes(ffn_size=7, max_width=3, num_genres=4, num_segments=11, gated=True)
