@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 from toy_studies import toy_recipe, toy_study
 
+from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.system import build_model
@@ -63,13 +64,36 @@ def test_the_control_has_the_very_weights_that_training_began_with(finished, tin
     assert {"mlm", "sbo"} <= set(control.heads)
 
 
-def test_a_second_call_does_nothing_again_and_more_seeds_add_to_it(finished, tiny_store, probe_data):
+def test_a_second_call_does_nothing_again(finished, tiny_store, probe_data):
     files = sorted(finished.folder.rglob("metrics.jsonl")) + sorted(finished.folder.rglob("measures/*/*.json"))
     before = {path: path.stat().st_mtime_ns for path in files}
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": finished.folder}
     again = run_study(toy_study(), seeds=2, **data)
     assert again.record["figures"] == finished.record["figures"]
     assert {path: path.stat().st_mtime_ns for path in files} == before
+
+
+def test_another_seed_is_added_to_those_that_are_there(finished, tiny_store, probe_data, tmp_path):
+    out = shutil.copytree(finished.folder, tmp_path / "out")
+    more = run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=3)
+    for before, after in zip(finished.record["figures"], more.record["figures"], strict=True):
+        for arm, values in after["arms"].items():
+            had, has = before["arms"][arm]["values"], values["values"]
+            assert had.items() <= has.items() and (not had or set(has) == {"0", "1", "2"})
+
+
+def test_another_text_over_an_old_folder_is_refused(finished, tiny_store, tiny_text, probe_data, tmp_path):
+    (tmp_path / "text.txt").write_text(tiny_text.read_text(encoding="utf-8") + "One line more .\n", encoding="utf-8")
+    prepare(tmp_path / "text.txt", tiny_store.tokenizer(), tmp_path / "store")
+    with pytest.raises(ConfigError, match=f"store: {tiny_store.sha256} there"):
+        run_study(
+            toy_study(),
+            data=tmp_path / "store",
+            valid=tiny_store.path,
+            probe_data=probe_data,
+            out=finished.folder,
+            seeds=2,
+        )
 
 
 @pytest.mark.parametrize(

@@ -69,14 +69,15 @@ def test_a_name_that_is_nearly_one_is_answered_with_it(monkeypatch):
         find_folder("spanwise-nono")
 
 
-def test_automodel_and_spanwise_compute_the_same():
-    ours = spanwise.load("spanwise-nano")
-    theirs = AutoModel.from_pretrained(shipped_folder("spanwise-nano"), dtype=torch.float32, add_pooling_layer=False)
+@pytest.mark.parametrize("name", ["spanwise-nano", "spanwise-nano-ko"])
+def test_automodel_and_spanwise_compute_the_same(name):
+    ours = spanwise.load(name)
+    theirs = AutoModel.from_pretrained(shipped_folder(name), dtype=torch.float32, add_pooling_layer=False)
     ids = torch.tensor([ours.tokenizer.encode_batch([TEXT])[0].ids.tolist()])
     with torch.no_grad():
         expected = theirs.eval()(ids).last_hidden_state
     assert torch.allclose(ours(ids), expected, atol=1e-5)
-    heads = AutoModelForQuestionAnswering.from_pretrained(shipped_folder("spanwise-nano-qa"), output_loading_info=True)
+    heads = AutoModelForQuestionAnswering.from_pretrained(shipped_folder(f"{name}-qa"), output_loading_info=True)
     assert not heads[1]["missing_keys"] and not heads[1]["unexpected_keys"]
 
 
