@@ -1,11 +1,11 @@
 """Teach questions to spanwise-nano and to random weights alike, and ask both what neither has seen.
 
-    python questions.py DATA OUT [ko]
+    python questions.py DATA OUT [en or ko] [PATH=VALUE ...]
 
 OUT is what run.sh filled; OUT/qa/final is what ships as spanwise-nano-qa. Both learn the 6,835 bundled training
 questions (SQuADShifts, new Wikipedia, CC BY 4.0) and are asked the 1,103 bundled ones on other articles and, where
 DATA has it, all of SQuAD 1.1 dev; in Korean the 1,010 that were made by rule, and the 54 written by hand. Errors
-cluster by paragraph.
+cluster by paragraph. PATH=VALUE changes how both are taught (hidden_dropout=0.0), in folders named after it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ EPOCHS, WIDTH = 5, 256
 COLUMNS = {"trained": ("qa", False), "control": ("qa-random", True)}  # folder, and whether weights are random
 
 
-def learn(start: Path, train: Path, dev: Path, out: Path, is_random: bool) -> Path:
+def learn(start: Path, train: Path, dev: Path, out: Path, is_random: bool, changes: list[str]) -> Path:
     """Fine-tune one column; a run that was cut off goes on."""
     if not (out / "final").exists():
         overrides = [
             "task.max_length=256", "task.doc_stride=128", "batch_size=16", "hidden_dropout=0.1",
             f"training.num_epochs={EPOCHS}", f"training.learning_rate={usual_rate(WIDTH)}",
-            "training.threads=1", "training.log_every=100",
+            "training.threads=1", "training.log_every=100", *changes,
         ]  # fmt: skip
         spanwise.finetune(
             "qa",
@@ -74,10 +74,12 @@ def asked(folders: dict[str, Path], file: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     data, out, language = Path(sys.argv[1]), Path(sys.argv[2]), (sys.argv[3:] or ["en"])[0]
+    changes = sys.argv[4:]
+    end = "".join(f"-{change}" for change in changes)
     with open_bundle(language) as bundle, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as two_at_a_time:
         start, train, dev = out / "pretraining" / "final", bundle.qa_train, bundle.qa_dev
         runs = {
-            name: two_at_a_time.submit(learn, start, train, dev, out / run, is_random)
+            name: two_at_a_time.submit(learn, start, train, dev, out / (run + end), is_random, changes)
             for name, (run, is_random) in COLUMNS.items()
         }
         folders = {name: run.result() for name, run in runs.items()}
@@ -86,7 +88,7 @@ def main() -> None:
             files["squad-1.1"] = data / "qa" / "squad" / "dev-v1.1.json.xz"
         found = {name: asked(folders, file) for name, file in files.items() if file.exists()}
     text = json.dumps(found, indent=1)
-    write_text_atomic(out / "questions.json", text + "\n")
+    write_text_atomic(out / f"questions{end}.json", text + "\n")
     print(text)
 
 
