@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # spanwise-night from raw text, its questions and its measures: run.sh DATA OUT. Called again it goes on where it
-# stopped. Two and a half hours of two cores and more, of which 95 minutes are pre-training.
+# stopped. Three hours of two cores and more, of which 95 minutes are pre-training.
 set -euo pipefail
 data=$1 out=$2 here=$(dirname "$0") recipe=$(dirname "$0")/recipe.py:spanbert_night
 nano=$here/../spanwise-nano
@@ -17,3 +17,6 @@ mkdir -p "$out"
 python "$nano/questions.py" "$data" "$out"
 python "$nano/measure.py" "$data" "$out" en "$recipe"
 python "$nano/questions.py" "$data" "$out" en hidden_dropout=0.0
+for seed in 1 2; do
+  python "$nano/questions.py" "$data" "$out" en hidden_dropout=0.0 training.seed=$seed
+done
