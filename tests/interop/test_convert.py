@@ -129,5 +129,7 @@ def test_bf16_files_are_half_as_large_and_hold_every_number_rounded(tmp_path, en
         assert all(torch.equal(half[key], full[key].to(torch.bfloat16)) for key in full)
     assert json.loads((tmp_path / "half" / "config.json").read_text())["dtype"] == "bfloat16"
     assert AutoModel.from_pretrained(tmp_path / "half").dtype == torch.bfloat16
+    cards = {name: (tmp_path / name / "README.md").read_text(encoding="utf-8") for name in ("full", "half")}
+    assert 'from_pretrained("path/to/this/folder", dtype="float32")' in cards["half"] and "dtype" not in cards["full"]
     ours = build_encoder(read_folder(tmp_path / "half")).state_dict()
     assert {tensor.dtype for tensor in ours.values()} == {torch.float32}

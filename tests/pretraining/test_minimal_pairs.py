@@ -58,6 +58,9 @@ def test_rows_are_read_and_a_bad_one_is_named(tmp_path):
     path.write_text(json.dumps(row) + "\n{}\n")
     with pytest.raises(DataError, match="line 2"):
         read_minimal_pairs(path)
+    path.write_text(json.dumps({**row, "sentence_good": None}) + "\n")
+    with pytest.raises(DataError, match="line 1"):
+        read_minimal_pairs(path)
     path.write_text("\n")
     with pytest.raises(DataError, match="no pair"):
         read_minimal_pairs(path)

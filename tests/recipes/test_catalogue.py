@@ -1,3 +1,5 @@
+import shutil
+
 import pytest
 
 from spanwise import recipes
@@ -37,6 +39,13 @@ def test_a_users_function_is_found_in_its_file_and_its_mistakes_are_named(tmp_pa
         recipes.find(f"{file}:mien")
     with pytest.raises(ConfigError, match="does not exist"):
         recipes.find(f"{tmp_path}/no.py:mine")
+    for taken in ("random", "torch"):  # of Python's library, and of somebody else's
+        shutil.copy(file, tmp_path / f"{taken}.py")
+        with pytest.raises(ConfigError, match=f"named like the Python module '{taken}'"):
+            recipes.find(f"{tmp_path}/{taken}.py:mine")
+    (tmp_path / "again").mkdir()
+    shutil.copy(file, tmp_path / "again" / "my_recipes.py")  # of two files of a user's the last is meant
+    assert recipes.find(f"{tmp_path}/again/my_recipes.py:mine").name == "mine"
     (tmp_path / "broken.py").write_text("raise ValueError('boom')")
     with pytest.raises(ConfigError, match="boom"):
         recipes.find(f"{tmp_path}/broken.py:mine")

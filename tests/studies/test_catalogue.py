@@ -53,5 +53,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_and_a_users_file_is_run(tmp_p
         find_study(f"{tmp_path / 'mine.py'}:broken")
     with pytest.raises(ConfigError, match=r"no function 'mind'.*mine"):
         find_study(f"{tmp_path / 'mine.py'}:mind")
+    with pytest.raises(ConfigError, match=r"is a file; name the function in it as well: .*mine\.py:my_study"):
+        find_study(str(tmp_path / "mine.py"))
     with pytest.raises(ConfigError, match=r"study file .*nowhere\.py does not exist"):
         find_study(f"{tmp_path / 'nowhere.py'}:mine")

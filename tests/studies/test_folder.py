@@ -31,6 +31,12 @@ def test_figures_that_were_measured_otherwise_are_refused(tmp_path):
     assert read_record(path)["figures"] == {"f1": None}
 
 
+def test_a_study_of_other_arms_is_told_by_their_names(tmp_path):
+    settle(StudyFolder(tmp_path), {"arms": {"hot": {"a": 1}, "cool": {"a": 2}}})
+    with pytest.raises(ConfigError, match=r"another study; arms hot, cool there, mlm now\."):
+        settle(StudyFolder(tmp_path), {"arms": {"mlm": {"a": 1}}})
+
+
 def test_many_changes_are_told_by_the_first_few():
     assert told([(f"p{n}", 1, 2) for n in range(9)]).endswith("; and 3 more")
 

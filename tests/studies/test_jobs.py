@@ -1,5 +1,6 @@
 """Models side by side: the same figures as in turn, parts of a user's own file, and nothing left running."""
 
+import multiprocessing
 import os
 import shutil
 import signal
@@ -12,12 +13,12 @@ from pathlib import Path
 import pytest
 from toy_studies import toy_study
 
-from spanwise.errors import ConfigError
+from spanwise.errors import ConfigError, SpanwiseError
 from spanwise.runtime.lock import try_lock
 from spanwise.studies import run_study
 from spanwise.studies.catalogue import find_study
-from spanwise.studies.jobs import own_modules
-from spanwise.studies.plan import plan_study
+from spanwise.studies.jobs import _hear, own_modules
+from spanwise.studies.plan import Unit, plan_study
 from spanwise.studies.probes import MaskedTokens
 
 OWN = """
@@ -54,6 +55,16 @@ def test_a_process_finds_the_parts_of_a_users_file_and_gives_the_figures_of_this
     beside = run_study(study, out=tmp_path / "two", jobs=2, **data).record["figures"]
     assert (tmp_path / "two" / "usual-0" / "metrics.jsonl").stat().st_mtime_ns == kept
     assert [figure["arms"] for figure in beside] == [figure["arms"] for figure in in_turn]
+
+
+def test_a_process_that_died_before_it_read_what_to_do_is_told():
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=int)
+    process.start()
+    ours.send("a unit")
+    theirs.close()  # unread: the pipe is reset, not ended
+    with pytest.raises(SpanwiseError, match=r"worked on mlm-0 died \(status 0\)"):
+        _hear(ours, process, Unit(of="mlm", seed=0))
 
 
 def test_no_job_is_refused(tiny_store, tmp_path):

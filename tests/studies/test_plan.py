@@ -45,6 +45,11 @@ def test_an_arm_that_the_store_can_not_feed_is_named(tiny_store, tmp_path):
         plan_of(toy_study(arms=arms), tiny_store, tmp_path)
 
 
+def test_a_device_that_is_not_there_is_told(tiny_store, tmp_path):
+    with pytest.raises(ConfigError, match="tpu"):
+        plan_of(toy_study(), tiny_store, tmp_path, device="tpu")
+
+
 def test_no_seed_is_refused(tiny_store, tmp_path):
     with pytest.raises(ConfigError, match="--seeds 0"):
         plan_of(toy_study(), tiny_store, tmp_path, seeds=0)

@@ -18,7 +18,9 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.system import build_model
 from spanwise.studies import run_study
+from spanwise.studies.plan import plan_study
 from spanwise.studies.probes import MaskedTokens
+from spanwise.studies.results import collect
 from spanwise.studies.study import changed_study
 
 
@@ -80,6 +82,32 @@ def test_another_seed_is_added_to_those_that_are_there(finished, tiny_store, pro
         for arm, values in after["arms"].items():
             had, has = before["arms"][arm]["values"], values["values"]
             assert had.items() <= has.items() and (not had or set(has) == {"0", "1", "2"})
+
+
+@pytest.mark.parametrize(
+    ("first_probe", "seeds", "words"),
+    [
+        (0, 1, r"mlm-1, sbo-1\).*--seeds 2"),
+        (1, 2, r"\(masked-tokens\).*--probe minimal-pairs --probe masked-tokens"),
+    ],
+)
+def test_fewer_seeds_or_probes_than_the_tables_have_are_refused(
+    first_probe, seeds, words, finished, tiny_store, probe_data, tmp_path
+):
+    out = shutil.copytree(finished.folder, tmp_path / "out")
+    study = replace(toy_study(), probes=toy_study().probes[first_probe:])
+    with pytest.raises(ConfigError, match=words):
+        run_study(study, data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=seeds)
+    assert (out / "result.json").read_bytes() == (finished.folder / "result.json").read_bytes()
+
+
+def test_training_text_given_as_held_out_stands_in_the_tables(finished, tiny_store, tiny_text, tmp_path):
+    assert "no figure on it is of unseen text" in (finished.folder / "table.md").read_text(encoding="utf-8")
+    (tmp_path / "text.txt").write_text(tiny_text.read_text(encoding="utf-8") + "One line more .\n", encoding="utf-8")
+    prepare(tmp_path / "text.txt", tiny_store.tokenizer(), tmp_path / "store")
+    study = replace(toy_study(), probes=toy_study().probes[:1])
+    plan = plan_study(study, data=tiny_store.path, valid=tmp_path / "store", out=tmp_path / "out")
+    assert collect(plan)["notes"] == []
 
 
 def test_another_text_over_an_old_folder_is_refused(finished, tiny_store, tiny_text, probe_data, tmp_path):
@@ -175,6 +203,7 @@ def test_what_is_missing_is_told_before_anything_is_trained(tiny_store, tmp_path
         ("entities", "tagging/wikiann_en/dev.txt"),
         ("questions", "qa/squad/dev-v1.1.json"),
         ("coreference", "coref/ontogum/train.conll"),
+        ("span-pairs", "coref/ontogum/train.conll"),
         ("span-pairs", "coref/ontogum/dev.conll"),
         ("minimal-pairs", "blimp.jsonl"),
     ],
@@ -185,6 +214,16 @@ def test_a_damaged_file_of_a_probe_is_told_before_anything_is_trained(probe, fil
     study = changed_study(toy_study(), probes=[probe])
     with pytest.raises(DataError, match=Path(file).name):
         run_study(study, data=tiny_store.path, probe_data=tmp_path / "probes", out=tmp_path / "out")
+    assert not list((tmp_path / "out").glob("mlm-*"))
+
+
+@pytest.mark.parametrize(("probe", "held"), [("questions", "12 questions"), ("chunks", "12 sentences")])
+def test_a_file_with_fewer_examples_than_a_figure_names_is_told_before_anything_is_trained(
+    probe, held, tiny_store, probe_data, tmp_path
+):
+    study = changed_study(toy_study(), probes=[probe])
+    with pytest.raises(DataError, match=rf"holds {held} and the probe asks for 1"):
+        run_study(study, data=tiny_store.path, probe_data=probe_data, out=tmp_path / "out")
     assert not list((tmp_path / "out").glob("mlm-*"))
 
 

@@ -190,6 +190,7 @@ def write_folder(
         notes=(*facts, *plan.written.notes),
         has_tokenizer=tokenizer is not None,
         pipeline=pipeline,
+        is_half=dtype == torch.bfloat16,
     )
     return plan.written
 

@@ -19,10 +19,12 @@ def write_model_card(
     has_tokenizer: bool,
     notes: Sequence[str] = (),
     pipeline: str | None = None,
+    is_half: bool = False,
 ) -> None:
     """Write a card that says what the folder holds and how to load it. It claims nothing about quality.
 
-    pipeline: the name of ours that answers with this model.
+    pipeline: the name of ours that answers with this model. is_half: the files hold bf16, which `transformers` would
+    compute in as well.
     """
     from huggingface_hub import ModelCard, ModelCardData  # heavy, and only saving needs it
 
@@ -46,7 +48,9 @@ def write_model_card(
     blocks = ["```python\n" + "\n".join(loads) + "\n```"]
     if family.is_stock:
         auto = architecture.auto or choice.name
-        loads = [f"from transformers import {auto}", "", f'model = {auto}.from_pretrained("path/to/this/folder")']
+        options = ', dtype="float32"' if is_half else ""
+        call = f'{auto}.from_pretrained("path/to/this/folder"{options})'
+        loads = [f"from transformers import {auto}", "", f"model = {call}"]
         blocks.append("```python\n" + "\n".join(loads) + "\n```")
     content = "\n\n".join([f"---\n{data.to_yaml()}\n---", f"# {choice.name} made with spanwise", *lines, *blocks])
     ModelCard(content + "\n").save(path)

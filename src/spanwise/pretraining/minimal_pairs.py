@@ -47,9 +47,10 @@ def read_minimal_pairs(path: str | Path) -> list[MinimalPair]:
             continue
         try:
             row = json.loads(line.text)
-            pairs.append(
-                MinimalPair(good=row["sentence_good"], bad=row["sentence_bad"], paradigm=str(row.get("UID", "")))
-            )
+            good, bad = row["sentence_good"], row["sentence_bad"]
+            if not (isinstance(good, str) and isinstance(bad, str)):
+                raise TypeError("a sentence is text")
+            pairs.append(MinimalPair(good=good, bad=bad, paradigm=str(row.get("UID", ""))))
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{path}, line {line.number}: expected a JSON object with sentence_good and sentence_bad ({error!r})."

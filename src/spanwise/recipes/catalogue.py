@@ -14,6 +14,7 @@ from spanwise.recipes import albert, bert, crosses, electra, gpt, roberta, spanb
 from spanwise.runtime.suggest import did_you_mean
 
 _FAMILIES = (spanbert, spanbert_ko, spanbert_ablations, bert, roberta, albert, electra, gpt, crosses)
+_USERS = "__spanwise_user_file__"  # an attribute of every module that load_file makes
 
 
 def names() -> list[str]:
@@ -99,15 +100,24 @@ def call_in_file(reference: str, what: str) -> object:
         raise ConfigError(f"{what} function {reference} failed: {type(error).__name__}: {error}") from error
 
 
+def _is_users(module: ModuleType, path: Path) -> bool:
+    """Whether a module was loaded by `load_file`, or is that very file, imported."""
+    return hasattr(module, _USERS) or Path(getattr(module, "__file__", None) or "").resolve() == path.resolve()
+
+
 def load_file(path: Path, name: str) -> ModuleType:
     """Run a Python file as the module `name`, by which a record names the user's parts.
 
-    Raises: ConfigError for what is no Python file, and whatever the file itself raises.
+    Raises: ConfigError for what is no Python file or would hide another module, and whatever the file itself raises.
     """
+    there = sys.modules.get(name)
+    if name in sys.stdlib_module_names or (there is not None and not _is_users(there, path)):
+        raise ConfigError(f"{path} is named like the Python module '{name}', which it would hide; rename the file.")
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise ConfigError(f"{path} can't be read as a Python file.")
     module = importlib.util.module_from_spec(specification)
+    setattr(module, _USERS, True)
     sys.modules[name] = module
     specification.loader.exec_module(module)
     return module

@@ -37,6 +37,8 @@ def find_study(reference: str) -> Study:
             raise ConfigError(f"{reference} returned {type(study).__name__}; a study function returns Study.")
         return study
     functions = _functions()
+    if reference.endswith(".py"):
+        raise ConfigError(f"'{reference}' is a file; name the function in it as well: {reference}:my_study.")
     if reference not in functions:
         raise ConfigError(
             f"there is no study '{reference}'; `spanwise show study` lists all.{did_you_mean(reference, functions)}"

@@ -7,13 +7,13 @@ measures/PROBE/MODEL.json        the figures of one model; MODEL/ holds runs of 
 measures/PROBE/baselines.json    figures that need no model
 result.json table.md report.html what came of it
 
-Seeds and probes may be added to a finished study: what is there already is not done again.
+Seeds and probes may be added to a finished study: what is there already is not done again, nor left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from spanwise.training.run_folder import RunFolder
 
 STUDY_NAME, RESULT_NAME, TABLE_NAME, REPORT_NAME = "study.json", "result.json", "table.md", "report.html"
 DIVERGED_NAME = "diverged.json"
+BASELINES = "baselines"  # stands where a model's name does
 SHOWN_CHANGES = 6
 _CURE = "delete it, and the same command makes it again."
 
@@ -53,6 +54,15 @@ class StudyFolder:
     def cuts(self, probe: str) -> Path:
         return self.path / "measures" / probe / "cuts"
 
+    def seeds_begun(self, arm: str) -> set[int]:
+        """The seeds from which an arm was trained, or began to be."""
+        ends = (path.name.removeprefix(f"{arm}-") for path in self.path.glob(f"{arm}-*") if path.is_dir())
+        return {int(end) for end in ends if end.isdecimal()}
+
+    def probes_measured(self) -> set[str]:
+        """The probes that have figures of a model."""
+        return {path.parent.name for path in self.path.glob("measures/*/*.json") if path.stem != BASELINES}
+
     def diverged(self, arm: str, seed: int) -> str | None:
         """What a run ended with whose numbers went bad; None where they did not."""
         found = read_record(self.run(arm, seed).path / DIVERGED_NAME, "error")
@@ -73,11 +83,34 @@ def settle(folder: StudyFolder, identity: Mapping[str, Any]) -> None:
             )
         write_record(folder.path / STUDY_NAME, identity)
         return
+    arms, now = list(there.get("arms", {})), list(identity["arms"])
     changes = difference(there, json.loads(json.dumps(identity)))
     if changes:
+        what = told(changes) if set(arms) == set(now) else f"arms {', '.join(arms)} there, {', '.join(now)} now"
         raise ConfigError(
-            f"{folder.path} holds another study; {told(changes)}. Give a new folder, or the study as it was "
-            "(more seeds and other probes are welcome here)."
+            f"{folder.path} holds another study; {what}. Give a new folder, or the study as it was "
+            "(more seeds and further probes are welcome here)."
+        )
+
+
+def refuse_less(folder: StudyFolder, arms: Iterable[str], seeds: Iterable[int], probes: Iterable[str]) -> None:
+    """Refuse to write tables without seeds or probes that the folder has: a bad seed could be dropped that way.
+
+    Raises: ConfigError naming what would be lost.
+    """
+    begun = {arm: folder.seeds_begun(arm) - set(seeds) for arm in arms}
+    if lost := sorted(set().union(*begun.values())):
+        runs = [folder.run(arm, seed).path.name for arm, more in begun.items() for seed in sorted(more)]
+        raise ConfigError(
+            f"{folder.path} has runs from more seeds ({', '.join(runs)}), which the tables would lose; ask for "
+            f"--seeds {lost[-1] + 1}, or delete their folders."
+        )
+    asked = list(probes)
+    if more := sorted(folder.probes_measured() - set(asked)):
+        options = " ".join(f"--probe {name}" for name in (*asked, *more))
+        raise ConfigError(
+            f"{folder.path} has figures of other probes ({', '.join(more)}), which the tables would lose; ask for them "
+            f"too ({options}), or delete their folders in {folder.path / 'measures'}."
         )
 
 

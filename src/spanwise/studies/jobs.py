@@ -52,7 +52,8 @@ def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit],
                 while waiting and free:
                     chosen = free.pop(0)
                     busy[chosen] = waiting.pop(0)
-                    chosen.send(busy[chosen])
+                    with contextlib.suppress(ConnectionError):  # it died before; hearing from it tells
+                        chosen.send(busy[chosen])
                     log.say(f"{busy[chosen].name}: begun")
                 for answering in cast(list[Connection], wait(list(busy))):
                     unit = busy.pop(answering)
@@ -108,7 +109,7 @@ def _hear(answering: Connection, process: BaseProcess, unit: Unit) -> None:
     """Raises: what the process raised; SpanwiseError where it died without a word."""
     try:
         error: Exception | None = answering.recv()
-    except EOFError:
+    except (EOFError, ConnectionError):
         process.join()
         error = SpanwiseError(
             f"the process that worked on {unit.name} died (status {process.exitcode}); {AGAIN} where it stopped."

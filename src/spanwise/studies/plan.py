@@ -15,6 +15,7 @@ from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.describe import flops_on_text
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check_inputs, outline_model, training_source
+from spanwise.runtime.device import choose_device
 from spanwise.studies.folder import StudyFolder
 from spanwise.studies.probes import Material, Probe, find_files
 from spanwise.studies.study import Study, arm_record, check_study, seeded
@@ -126,6 +127,7 @@ def plan_study(
     Raises: ConfigError, DataError.
     """
     check_study(study)
+    choose_device(device)  # a device that is not there is told now
     if seeds < 1:
         raise ConfigError(f"a study needs a seed or more, got --seeds {seeds}; three are usual.")
     files: dict[str, dict[str, Path]] = {}

@@ -19,7 +19,7 @@ from spanwise.pretraining.system import outline_model
 from spanwise.reporting.runs import RunRecord, read_run
 from spanwise.runtime.machine import num_usable_cores
 from spanwise.runtime.progress import METRICS_NAME
-from spanwise.studies.folder import StudyFolder, read_record
+from spanwise.studies.folder import BASELINES, StudyFolder, read_record
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Figure, Probe
 from spanwise.studies.statistics import SeedValues, seed_difference, seed_mean
@@ -28,6 +28,7 @@ from spanwise.studies.study import CONTROL, arm_difference
 NOT_YET = "not measured yet"
 NO_HEAD = "the model has no head for it"
 NO_TOKEN = "there is nothing of the kind to measure: baselines lack it too"
+NOT_HELD_OUT = "The held-out text is the training text itself: no figure on it is of unseen text."
 NOT_FINITE = "its figure is no finite number"
 
 
@@ -38,7 +39,7 @@ def collect(plan: StudyPlan, command: str = "") -> dict[str, Any]:
     return {
         "study": study.name,
         "question": study.question,
-        "notes": list(study.notes),
+        "notes": [*study.notes, *([NOT_HELD_OUT] if plan.identity["valid"] == store.sha256 else [])],
         "command": command,
         "seeds": list(plan.seeds),
         "budget": {**budget, "tokens": dict(plan.tokens)},
@@ -123,7 +124,7 @@ def _places(plan: StudyPlan) -> list[dict[str, str]]:
 
 def _figures(plan: StudyPlan, probe: Probe) -> list[dict[str, Any]]:
     """A record for every figure of a probe: columns with means, and the differences of columns."""
-    baselines = (read_record(plan.folder.measured(probe.name, "baselines")) or {}).get("columns", {})
+    baselines = (read_record(plan.folder.measured(probe.name, BASELINES)) or {}).get("columns", {})
     counted = {key for column in baselines.values() for key in column}  # by which every token was guessed
     absent = {figure.key for figure in probe.figures} - counted if counted else set()
     arms = {

@@ -16,9 +16,11 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import folder_lock
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import (
+    BASELINES,
     REPORT_NAME,
     RESULT_NAME,
     TABLE_NAME,
+    refuse_less,
     settle,
     settle_measure,
     write_record,
@@ -68,7 +70,7 @@ def run_study(
 
     `data` and `valid` are token stores, `probe_data` is the folder with the probes' files. `jobs` models are worked on
     side by side, each by a process of its own. A folder in which the same study was stopped is gone on with; more seeds
-    and other probes may be asked for later. Tables are written anew whenever a model is done. `stream` shows what
+    and further probes may be asked for later. Tables are written anew whenever a model is done. `stream` shows what
     happens, `command` stands in the report. Started as several processes (torchrun), all call this alike and share the
     steps of training; the first of them measures, the others are given None.
 
@@ -99,11 +101,12 @@ def run_study(
 
 def settle_all(plan: StudyPlan) -> None:
     """Everything that can be refused before the first step: another study's folder, figures that were measured
-    otherwise, and, as baselines read them, damaged files of the probes."""
+    otherwise or would be left out, and, as baselines read them, damaged files of the probes."""
     settle(plan.folder, plan.identity)
     for probe in plan.study.found_probes:
-        for name in ("baselines", *(unit.name for unit in plan.units)):
+        for name in (BASELINES, *(unit.name for unit in plan.units)):
             settle_measure(plan.folder.measured(probe.name, name), plan.settings(probe))
+    refuse_less(plan.folder, plan.study.arms, plan.seeds, [probe.name for probe in plan.study.found_probes])
     for probe in plan.study.found_probes:
         measure_baselines(plan, probe)
 

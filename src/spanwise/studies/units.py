@@ -20,7 +20,7 @@ from spanwise.runtime.device import choose_device
 from spanwise.runtime.distributed import World
 from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
 from spanwise.runtime.progress import RunLog
-from spanwise.studies.folder import DIVERGED_NAME, read_record, write_record
+from spanwise.studies.folder import BASELINES, DIVERGED_NAME, read_record, write_record
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Context, Probe
 
@@ -127,7 +127,7 @@ def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog, resume_comma
 
 def measure_baselines(plan: StudyPlan, probe: Probe) -> None:
     """Figures that need no model, once a study."""
-    target = plan.folder.measured(probe.name, "baselines")
+    target = plan.folder.measured(probe.name, BASELINES)
     if read_record(target) is None:
         columns = probe.baselines(plan.material(probe))
         write_record(target, {"settings": plan.settings(probe), "columns": columns})

@@ -24,6 +24,8 @@ def test_a_cut_of_questions_is_a_squad_file_with_so_many(probe_data, tmp_path):
     read_squad(cut, purpose="score")
     assert cut_questions(path, None, tmp_path) == path
     assert cut_questions(path, 12, tmp_path) == path  # all there are
+    with pytest.raises(DataError, match="holds 12 questions and the probe asks for 13"):
+        cut_questions(path, 13, tmp_path)
 
 
 def test_a_file_of_another_shape_is_refused(tmp_path):
@@ -38,6 +40,8 @@ def test_a_cut_of_sentences_reads_as_the_file_does(probe_data, tmp_path):
     some, whole = (read_tagged(file, purpose="train").sentences for file in (cut, path))
     assert len(some) == 5 and {s.text for s in some} <= {s.text for s in whole} and some[0].tags == whole[0].tags
     assert cut_sentences(path, 12, tmp_path) == path and cut_sentences(path, None, tmp_path) == path
+    with pytest.raises(DataError, match="holds 12 sentences and the probe asks for 1,000"):
+        cut_sentences(path, 1_000, tmp_path)
 
 
 def test_marks_of_documents_are_no_sentences(tmp_path):

@@ -24,9 +24,9 @@ def chosen(num_examples: int, num_wanted: int) -> list[int]:
 
 
 def cut_questions(path: Path, num_wanted: int | None, folder: Path) -> Path:
-    """So many questions of a file of the SQuAD shape; the file itself where all are wanted, or no more are there.
+    """So many questions of a file of the SQuAD shape; the file itself where all are wanted.
 
-    Raises: DataError where the file has not that shape.
+    Raises: DataError where the file has not that shape, or fewer questions.
     """
     if num_wanted is None:
         return path
@@ -38,8 +38,9 @@ def cut_questions(path: Path, num_wanted: int | None, folder: Path) -> Path:
             for p, paragraph in enumerate(article["paragraphs"])
             for q in range(len(paragraph["qas"]))
         ]
-        if num_wanted >= len(places):
+        if num_wanted == len(places):
             return path
+        _check_enough(path, len(places), num_wanted, "questions")
         kept = {places[index] for index in chosen(len(places), num_wanted)}
         articles = []
         for a, article in enumerate(record["data"]):
@@ -57,7 +58,10 @@ def cut_questions(path: Path, num_wanted: int | None, folder: Path) -> Path:
 
 
 def cut_sentences(path: Path, num_wanted: int | None, folder: Path) -> Path:
-    """So many sentences of a file with a token a line and a blank line between them; the file where all are wanted."""
+    """So many sentences of a file with a token a line and a blank line between them; the file where all are wanted.
+
+    Raises: DataError where there are fewer.
+    """
     if num_wanted is None:
         return path
     sentences: list[list[str]] = [[]]
@@ -67,9 +71,19 @@ def cut_sentences(path: Path, num_wanted: int | None, folder: Path) -> Path:
         elif sentences[-1]:
             sentences.append([])
     whole = [lines for lines in sentences if any(not _is_mark(line) for line in lines)]
-    if num_wanted >= len(whole):
+    if num_wanted == len(whole):
         return path
+    _check_enough(path, len(whole), num_wanted, "sentences")
     return _written(folder, path, num_wanted, _joined([whole[index] for index in chosen(len(whole), num_wanted)]))
+
+
+def _check_enough(path: Path, num_examples: int, num_wanted: int, what: str) -> None:
+    """A figure is named by the examples it was learned from, so there must be as many."""
+    if num_examples < num_wanted:
+        raise DataError(
+            f"{path} holds {num_examples:,} {what} and the probe asks for {num_wanted:,}; give the whole file, or "
+            "a study whose probe has other sizes."
+        )
 
 
 def _is_mark(line: str) -> bool:

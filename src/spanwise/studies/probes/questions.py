@@ -94,4 +94,6 @@ class Questions:
     def baselines(self, material: Material) -> dict[str, Figures]:
         read_squad(material.files["train"])
         read_squad(material.files["dev"], purpose="score")
+        for size in self.sizes:
+            cut_questions(material.files["train"], size, material.cuts)
         return {}

@@ -97,8 +97,11 @@ class SpanPairs:
         return {"accuracy": 100 * float(((scores_P > 0) == same_P).mean()), "auc": 100 * area(scores_P, same_P)}
 
     def baselines(self, material: Material) -> dict[str, Figures]:
-        path = material.files["dev"]
-        pairs = self._chosen(read_documents(path, material.store.tokenizer()), path)
+        found = {
+            key: self._chosen(read_documents(path, material.store.tokenizer()), path)
+            for key, path in material.files.items()
+        }
+        pairs = found["dev"]
         alike = pairs.alike_P.astype(float)
         right = 100 * float((pairs.alike_P == pairs.same_P).mean())
         return {"written alike": {"accuracy": right, "auc": 100 * area(alike, pairs.same_P)}}

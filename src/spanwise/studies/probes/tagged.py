@@ -60,4 +60,6 @@ class TaggedProbe:
     def baselines(self, material: Material) -> dict[str, Figures]:
         for key, purpose in PURPOSES.items():
             read_tagged(material.files[key], purpose=purpose)
+        for size in self.sizes:
+            cut_sentences(material.files["train"], size, material.cuts)
         return {}
