@@ -39,7 +39,7 @@ def test_a_users_function_is_found_in_its_file_and_its_mistakes_are_named(tmp_pa
         recipes.find(f"{file}:mien")
     with pytest.raises(ConfigError, match="does not exist"):
         recipes.find(f"{tmp_path}/no.py:mine")
-    for taken in ("random", "torch"):  # of Python's library, and of somebody else's
+    for taken in ("random", "turtle", "torch"):  # of Python: imported and not; of somebody else
         shutil.copy(file, tmp_path / f"{taken}.py")
         with pytest.raises(ConfigError, match=f"named like the Python module '{taken}'"):
             recipes.find(f"{tmp_path}/{taken}.py:mine")

@@ -23,3 +23,10 @@ def test_bars_carry_the_interval_of_the_mean_and_leave_out_what_has_none():
 
 def test_a_chart_has_training_and_held_out_text_of_every_arm():
     assert [line.label for line in charts(toy_record())[0].lines] == ["a", "a, held out"]
+
+
+def test_an_arm_that_diverged_before_its_first_log_line_has_no_curve_and_the_chart_says_so():
+    record = toy_record()
+    assert charts(record)[0].note.endswith("No curve of b: a seed diverged before it had logged a step.")
+    record["curves"]["mlm"]["b"] = record["curves"]["mlm"]["a"]
+    assert "No curve" not in charts(record)[0].note

@@ -127,6 +127,12 @@ def charts(record: Mapping[str, Any]) -> list[Chart | None]:
     """One chart a loss: training solid, held-out text dashed; means over seeds."""
     found = []
     note = "Means over seeds. The losses are each arm's own, under its own masks."
+    drawn = {arm for arms in record["curves"].values() for arm, curve in arms.items() if curve["tokens"]}
+    diverged = {
+        arm for arm, one in record["arms"].items() for run in one["runs"].values() if run["state"] == "diverged"
+    }
+    if silent := sorted(diverged - drawn):
+        note += f" No curve of {', '.join(silent)}: a seed diverged before it had logged a step."
     for loss, arms in record["curves"].items():
         lines = []
         for place, (arm, curve) in enumerate(arms.items()):
