@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import CheckpointError
-from spanwise.text.specials import is_reserved, placeholders, special_pieces
+from spanwise.text.specials import is_reserved, reserved_pieces, special_pieces
 
 
 def vocabulary(*pieces):
@@ -25,6 +25,6 @@ def test_roles_that_are_missing_are_left_out_or_named():
         special_pieces(vocabulary("<unk>", "a"), {"mask": "<gone>"}, needs_all=False)
 
 
-def test_placeholders_are_reserved_pieces():
-    assert placeholders(2) == ["[unused0]", "[unused1]"]
-    assert all(map(is_reserved, placeholders(3))) and not is_reserved("unused1")
+def test_reserved_pieces_are_known_as_such():
+    assert reserved_pieces(2) == ["[unused0]", "[unused1]"]
+    assert all(map(is_reserved, reserved_pieces(3))) and not is_reserved("unused1")

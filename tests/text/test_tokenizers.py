@@ -114,7 +114,7 @@ def test_truncation_and_padding_of_other_peoples_files_are_switched_off(tokenize
     assert loaded.sha256 == tokenizer.sha256
 
 
-def test_placeholders_count_as_special():
+def test_reserved_pieces_count_as_special():
     pieces = [*SPECIALS, "[unused0]", "a"]
     backend = wordpiece_backend({piece: n for n, piece in enumerate(pieces)}, lowercase=False, strip_accents=False)
     assert Tokenizer(backend).special_ids == {0, 1, 2, 3, 4, 5}

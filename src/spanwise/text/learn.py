@@ -46,7 +46,7 @@ def learn_tokenizer(
 ) -> Tokenizer:
     """Learn a vocabulary of up to `vocab_size` pieces from documents, or from files, folders and globs.
 
-    First come the family's special tokens, then `num_unused` placeholders, the alphabet, and pieces by order of
+    First come the family's special tokens, then `num_unused` reserved pieces, the alphabet, and pieces by order of
     learning. The size reached is `vocab_size` of the result; it is smaller where the text has too few words that occur
     `min_frequency` times (of "unigram": too few pieces).
 

@@ -20,12 +20,12 @@ _RESERVED = re.compile(r"\[unused\d+\]")
 
 
 def is_reserved(piece: str) -> bool:
-    """Whether a piece is one of BERT's placeholders (`[unused7]`), which no text contains."""
+    """Whether a piece is one of BERT's reserved pieces (`[unused7]`), which no text contains."""
     return bool(_RESERVED.fullmatch(piece))
 
 
-def placeholders(count: int) -> list[str]:
-    """BERT's placeholder pieces, for tokens that are given a meaning later."""
+def reserved_pieces(count: int) -> list[str]:
+    """BERT's reserved pieces, for tokens that are given a meaning later."""
     return [f"[unused{number}]" for number in range(count)]
 
 

@@ -11,7 +11,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 
 from spanwise.text.kinds.byte_bpe import learned
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import placeholders
+from spanwise.text.specials import reserved_pieces
 
 UNKNOWN = "<unk>"
 END = "</w>"
@@ -40,9 +40,9 @@ def bpe_backend(
 
 
 def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
-    """Learn a vocabulary: <unk>, placeholders, the alphabet, its word ends, then pieces in order of learning."""
+    """Learn a vocabulary: <unk>, reserved pieces, the alphabet, its word ends, then pieces in order of learning."""
     empty = bpe_backend({}, [], lowercase=not wanted.cased, unicode_form=wanted.unicode_form)
-    specials = [UNKNOWN, *placeholders(wanted.num_unused)]
+    specials = [UNKNOWN, *reserved_pieces(wanted.num_unused)]
     alphabet = sample.alphabet(
         empty.normalizer.normalize_str, wanted, room=wanted.vocab_size - len(specials), pieces_each=2
     )

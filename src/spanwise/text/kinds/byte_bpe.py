@@ -14,7 +14,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import placeholders
+from spanwise.text.specials import reserved_pieces
 
 SPECIALS = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>"}
 MASK = "<mask>"
@@ -49,13 +49,13 @@ def byte_bpe_backend(
 
 
 def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
-    """Learn a vocabulary: specials, placeholders, the 256 bytes, pieces in order of learning, <mask>."""
+    """Learn a vocabulary: specials, reserved pieces, the 256 bytes, pieces in order of learning, <mask>."""
     empty = byte_bpe_backend({}, [], lowercase=not wanted.cased, unicode_form=wanted.unicode_form)
     trainer = trainers.BpeTrainer(
         vocab_size=wanted.vocab_size - 1,
         min_frequency=wanted.min_frequency,
         show_progress=False,
-        special_tokens=[*SPECIALS.values(), *placeholders(wanted.num_unused)],
+        special_tokens=[*SPECIALS.values(), *reserved_pieces(wanted.num_unused)],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     empty.train_from_iterator(sample.sentences(blanks=True), trainer)

@@ -16,7 +16,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 
 from spanwise.errors import DataError
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import placeholders
+from spanwise.text.specials import reserved_pieces
 
 SPECIALS = {"pad": "<pad>", "unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 BLANK = "\u2581"
@@ -72,11 +72,11 @@ def stock_normalizers(*, lowercase: bool, keep_accents: bool, character_map: byt
 
 
 def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
-    """Learn a vocabulary: specials, placeholders, then pieces, the likeliest first."""
+    """Learn a vocabulary: specials, reserved pieces, then pieces, the likeliest first."""
     import sentencepiece
 
     names = list(SPECIALS.values())
-    reserved = placeholders(wanted.num_unused)
+    reserved = reserved_pieces(wanted.num_unused)
 
     def backend(pieces: list[tuple[str, float]]) -> tokenizers.Tokenizer:
         return unigram_backend(

@@ -17,7 +17,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 
 from spanwise.text.morphemes import MorphemeAnalyser
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import SPECIAL_PIECES, placeholders
+from spanwise.text.specials import SPECIAL_PIECES, reserved_pieces
 
 _CONTINUATION = "##"
 _FIRST_STAND_IN = 0x100000  # a plane of Unicode for private use; BERT's normaliser lets none of it pass
@@ -52,7 +52,7 @@ def wordpiece_backend(
 
 
 def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
-    """Learn a vocabulary: specials, placeholders, the alphabet, its continuations, then pieces in order of learning."""
+    """Learn a vocabulary: specials, reserved pieces, the alphabet, its continuations, pieces in order of learning."""
 
     def backend(vocabulary: dict[str, int]) -> tokenizers.Tokenizer:
         return wordpiece_backend(
@@ -60,7 +60,7 @@ def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
         )
 
     empty = backend({})
-    specials = [*SPECIAL_PIECES.values(), *placeholders(wanted.num_unused)]
+    specials = [*SPECIAL_PIECES.values(), *reserved_pieces(wanted.num_unused)]
     alphabet = sample.alphabet(
         empty.normalizer.normalize_str, wanted, room=wanted.vocab_size - len(specials), pieces_each=2
     )
