@@ -6,8 +6,8 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 
+from spanwise.config.user_files import call_in_file, is_reference
 from spanwise.errors import ConfigError
-from spanwise.recipes.catalogue import call_in_file
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.studies import shipped
 from spanwise.studies.study import Study
@@ -31,7 +31,7 @@ def find_study(reference: str) -> Study:
     A user's file is a program and is run as one.
     Raises: ConfigError with the nearest name, or naming the file and what is wrong with it.
     """
-    if ".py:" in reference:
+    if is_reference(reference):
         study = call_in_file(reference, "study")
         if not isinstance(study, Study):
             raise ConfigError(f"{reference} returned {type(study).__name__}; a study function returns Study.")

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from spanwise.config import to_record
+from spanwise.config.user_files import load_file
 from spanwise.errors import InterruptedAndSaved, SpanwiseError
-from spanwise.recipes.catalogue import load_file
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.units import is_done, work_on
