@@ -122,7 +122,7 @@ def test_the_pages_mention_every_command():
 
 def test_both_languages_show_the_same_commands_and_code():
     english, korean = ROOT / "README.md", ROOT / "README.ko.md"
-    assert commands(english) == commands(korean)
+    assert sorted(commands(english)) == sorted(commands(korean))  # Korean has its own section on Korean earlier
     assert blocks(english, "python") == blocks(korean, "python")
 
 
