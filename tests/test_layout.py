@@ -105,6 +105,33 @@ def test_no_file_is_longer_than_it_may_be():
     assert not {name: length for name, length in lengths.items() if length > MAX_LINES}
 
 
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Return the groups of modules of which each can be reached from every other one."""
+    reached = {name: set(inner) for name, inner in edges.items()}
+    for through in edges:
+        for name in edges:
+            if through in reached[name]:
+                reached[name] |= reached[through]
+    groups = {frozenset(other for other in reached[name] if name in reached[other]) for name in edges}
+    return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+def test_no_two_modules_import_each_other_not_even_for_types():
+    names = {".".join(("spanwise", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in MODULES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items() if path.parent != PACKAGE}
+    edges: dict[str, set[str]] = {}
+    for name, path in names.items():
+        found = [imported for _, imported in imports_of(path)]
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                found += [f"{node.module}.{alias.name}" for alias in node.names]
+        edges[name] = {imported for imported in found if imported in names} - {name}
+        if any(imported.startswith(f"{package}.") for package in edges[name] for imported in edges[name]):
+            edges[name] -= {p for p in edges[name] if any(other.startswith(f"{p}.") for other in edges[name])}
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert not circles(edges)
+
+
 def test_nothing_is_left_unfinished_in_the_source():
     unfinished = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError)\b")
     found = [str(path.relative_to(ROOT)) for path in MODULES if unfinished.search(path.read_text("utf-8"))]

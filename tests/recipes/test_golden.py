@@ -19,7 +19,7 @@ from spanwise.config import to_record
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.system import build_model, check, training_source
-from spanwise.text.phrases import BEGINS, GOES_ON
+from spanwise.text.tags import BEGINS, GOES_ON
 from spanwise.training.optim import build_optimizer
 from spanwise.training.step import Updater
 from spanwise.training.timing import SectionTimer

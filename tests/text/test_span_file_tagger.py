@@ -66,12 +66,12 @@ def test_the_source_names_the_file_and_its_content(tmp_path):
 )
 def test_a_wrong_line_is_named(tmp_path, line, named):
     (tmp_path / "s.jsonl").write_text('{"text": "fine", "spans": []}\n' + line + "\n")
-    with pytest.raises(DataError, match=rf"s\.jsonl:2.*{named}"):
+    with pytest.raises(DataError, match=rf"s\.jsonl line 2.*{named}"):
         SpanFileTagger("entities", tmp_path / "s.jsonl")
 
 
 def test_a_file_that_is_missing_or_empty_is_refused(tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"none\.jsonl does not exist"):
         SpanFileTagger("entities", tmp_path / "none.jsonl")
     (tmp_path / "s.jsonl").write_text("\n")
     with pytest.raises(DataError, match="holds no sentence"):

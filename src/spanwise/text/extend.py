@@ -20,6 +20,7 @@ import tokenizers
 from tokenizers import AddedToken
 
 from spanwise.errors import DataError
+from spanwise.text.readers import read_lines
 from spanwise.text.tokenizers import Tokenizer
 
 MAX_CHARACTERS = 100  # WordPiece makes every longer word [UNK]
@@ -36,17 +37,11 @@ class Extension:
 
 
 def read_tokens(path: str | Path) -> list[str]:
-    """Read a file of new tokens, one a line; blank lines and blanks around a token do not count.
+    """Read a file of new tokens, one per line; blank lines and blanks around a token do not count.
 
     Raises: DataError for a file that is missing, no UTF-8 or empty.
     """
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except OSError as cause:
-        raise DataError(f"{path} cannot be read: {cause.strerror or cause}.") from cause
-    except UnicodeDecodeError as cause:
-        raise DataError(f"{path} is not valid UTF-8 ({cause}); save it again as UTF-8.") from cause
-    tokens = [line.strip() for line in lines if line.strip()]
+    tokens = [line.text.strip() for line in read_lines(Path(path)) if line.text.strip()]
     if not tokens:
         raise DataError(f"{path} names no token; write one a line.")
     return tokens

@@ -10,16 +10,14 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spanwise.errors import ConfigError
 from spanwise.text.composition import compose
+from spanwise.text.encoding import Encoding
 from spanwise.text.tags import begins_at
-
-if TYPE_CHECKING:
-    from spanwise.text.tokenizers import Encoding
 
 
 class MorphemeAnalyser:

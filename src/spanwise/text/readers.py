@@ -1,6 +1,7 @@
 """Lines of text files and rows of tables, whatever they are packed in; always streamed, in bounded memory.
 
-Every error names the file, and the line or row where there is one.
+Every reader is a generator over one file that gives a thing with its place (the number of its line or row, from 1),
+and whose errors name the file and that place.
 """
 
 from __future__ import annotations
@@ -123,10 +124,10 @@ def read_lines(path: Path, errors: OnInvalid = "strict") -> Iterator[Line]:
             yield Line(number, _decode(rest, path, number, errors))
 
 
-def read_json_rows(path: Path, field: str, errors: OnInvalid = "strict") -> Iterator[tuple[int, str]]:
-    """The text field of each row of a JSON lines file, with the row's line number. Blank lines are passed over.
+def read_json_lines(path: Path, errors: OnInvalid = "strict") -> Iterator[tuple[int, object]]:
+    """The value on each line of a JSON lines file, with its line number. Blank lines are passed over.
 
-    Raises: DataError as `open_bytes`, and where a row is not an object with a string under `field`.
+    Raises: DataError as `read_lines`, and where a line is not JSON or too long to parse whole.
     """
     with open_bytes(path) as file:
         number = 0
@@ -140,13 +141,21 @@ def read_json_rows(path: Path, field: str, errors: OnInvalid = "strict") -> Iter
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                yield number, json.loads(line)
             except (ValueError, RecursionError) as cause:
                 raise DataError(
                     f"{path} line {number} is not JSON ({cause}). JSON lines hold one object a line, such as "
-                    f'{{"{field}": "..."}}.'
+                    '{"text": "..."}.'
                 ) from cause
-            yield number, _row_text(row, field, f"{path} line {number}", errors)
+
+
+def read_json_rows(path: Path, field: str, errors: OnInvalid = "strict") -> Iterator[tuple[int, str]]:
+    """The text field of each row of a JSON lines file, with the row's line number.
+
+    Raises: DataError as `read_json_lines`, and where a row is not an object with a string under `field`.
+    """
+    for number, row in read_json_lines(path, errors):
+        yield number, _row_text(row, field, f"{path} line {number}", errors)
 
 
 def read_parquet_rows(path: Path, field: str) -> Iterator[tuple[int, str]]:
@@ -184,18 +193,13 @@ def _without_byte_order_mark(raw: bytes, path: Path) -> bytes:
 
 
 def _cutting_point(raw: bytes) -> int:
-    """Where to cut a long line: after a space in its second half, else between two characters."""
+    """Where to cut a long line: after a space in its second half, else before its last character."""
     space = raw.rfind(b" ", len(raw) // 2)
     if space >= 0:
         return space + 1
-    end = len(raw)
-    for back in range(1, 4):  # a character has at most three continuation bytes (10xxxxxx)
-        byte = raw[-back]
-        if byte & 0xC0 == 0xC0:
-            size = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return end if size <= back else end - back
-        if byte & 0x80 == 0:
-            break
+    end = len(raw) - 1
+    while raw[end] & 0xC0 == 0x80 and end > len(raw) - 4:  # a character has at most three continuation bytes
+        end -= 1
     return end
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.text.phrases import phrase_tags
-from spanwise.text.tokenizers import Encoding
+from spanwise.text.encoding import Encoding
+from spanwise.text.tags import phrase_tags
 
 PhraseKind = Literal["entities", "noun-phrases"]
 
@@ -35,7 +35,7 @@ class SpacyTagger:
         self.source = f"spaCy {meta['lang']}_{meta['name']} {meta['version']}"
 
     def tag(self, texts: Sequence[str], encodings: Sequence[Encoding]) -> list[np.ndarray]:
-        """The tags of k sentences, see `phrases.py`. Raises: DataError where the pipeline finds no such phrases."""
+        """The tags of k sentences, see `text/tags.py`. Raises: DataError where the pipeline finds no such phrases."""
         documents = self._language.pipe(texts)
         find = self._entities if self.name == "entities" else self._noun_phrases
         return [

@@ -9,18 +9,17 @@ some 100 bytes a sentence.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spanwise.errors import DataError
 from spanwise.text.corpus import CorpusOptions, split_text
-from spanwise.text.phrases import phrase_tags
-from spanwise.text.tokenizers import Encoding
+from spanwise.text.encoding import Encoding
+from spanwise.text.readers import read_json_lines
+from spanwise.text.tags import phrase_tags
 
 Spans = tuple[tuple[int, int], ...]
 
@@ -51,18 +50,12 @@ class SpanFileTagger:
         self._inner: dict[bytes, Spans] = {}  # of sentences of longer ones
         self._split: dict[bytes, _Split] = {}
         self._met: set[bytes] = set()
-        digest = hashlib.sha256()
-        try:
-            with self.path.open("rb") as file:
-                for number, line in enumerate(file, start=1):
-                    digest.update(line)
-                    if line.strip():
-                        self._read(line, f"{self.path}:{number}")
-        except OSError as cause:
-            raise DataError(f"{self.path} cannot be read: {cause.strerror or cause}.") from cause
+        for number, record in read_json_lines(self.path):
+            self._read(record, f"{self.path} line {number}")
         if not self._spans:
             raise DataError(f"{self.path} holds no sentence; write JSON lines with 'text' and 'spans'.")
-        self.source = f"file {self.path.name} {digest.hexdigest()[:16]}"
+        with self.path.open("rb") as file:
+            self.source = f"file {self.path.name} {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
 
     @property
     def num_unmet(self) -> int:
@@ -80,7 +73,7 @@ class SpanFileTagger:
         return key in self._met or (split is not None and self._met.issuperset(split.sentences))
 
     def tag(self, texts: Sequence[str], encodings: Sequence[Encoding]) -> list[np.ndarray]:
-        """The tags of k sentences, see `phrases.py`."""
+        """The tags of k sentences, see `text/tags.py`."""
         return [self._tag_one(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
 
     def _tag_one(self, text: str, encoding: Encoding) -> np.ndarray:
@@ -91,11 +84,7 @@ class SpanFileTagger:
         shift = len(text) - len(text.lstrip())
         return phrase_tags(text, encoding.offsets, [(start + shift, end + shift) for start, end in spans])
 
-    def _read(self, line: bytes, where: str) -> None:
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as cause:
-            raise DataError(f"{where} is not JSON ({cause}).") from cause
+    def _read(self, record: object, where: str) -> None:
         text, spans = (record.get("text"), record.get("spans")) if isinstance(record, dict) else (None, None)
         if not isinstance(text, str) or not isinstance(spans, list):
             raise DataError(f"{where} has no 'text' with a list of 'spans'; every line needs both.")
@@ -128,7 +117,7 @@ class SpanFileTagger:
         self._split[key] = _Split(tuple(keys), len(ranges) - num_inside)
 
 
-def _range(span: Any, where: str) -> tuple[int, int]:
+def _range(span: object, where: str) -> tuple[int, int]:
     """Read one span: a list that begins with start and end, or a record of both."""
     pair = [span.get("start"), span.get("end")] if isinstance(span, dict) else span
     if not isinstance(pair, list) or len(pair) < 2 or any(type(place) is not int for place in pair[:2]):

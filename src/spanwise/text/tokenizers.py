@@ -3,7 +3,7 @@
 User text never becomes a special id: `encode_special_tokens` is not kept by `tokenizer.json`, so it is set at every
 load. A vocabulary with upper-case pieces is never lower-cased, whatever a folder's `tokenizer_config.json` says.
 
-Letters: V vocabulary, n tokens of one text. Source: spec FAMILY sections 1.2, 7C-7 and 7C-11.
+Letters: V vocabulary, n tokens of one text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import functools
 import json
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import tokenizers
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.text.composition import compose
+from spanwise.text.encoding import Encoding
 from spanwise.text.specials import SPECIAL_ROLES, is_reserved, special_pieces
 from spanwise.text.tokenizer_files import (
     content_sha256,
@@ -30,15 +31,6 @@ from spanwise.text.tokenizer_files import (
     write_tokenizer,
 )
 from spanwise.text.words import ends_word_table, starts_word_table, word_ids
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """One text as n tokens, specials not added."""
-
-    ids: np.ndarray  # [n] int32
-    offsets: np.ndarray  # [n, 2] int32: half-open character ranges of the text as given
-    word_ids: np.ndarray  # [n] int32, from 0
 
 
 class Tokenizer:

@@ -18,7 +18,7 @@ from spanwise.pretraining.masking.word_list import hide, list_words, longest_seq
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, uniform
-from spanwise.text.phrases import BEGINS, GOES_ON
+from spanwise.text.tags import BEGINS, GOES_ON
 
 
 @part("tagged_phrases")
