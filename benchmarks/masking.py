@@ -31,7 +31,7 @@ from spanwise.pretraining.formats import BlockTable, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
 
-NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 100.0
+NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 30.0
 HAS_PEER = importlib.util.find_spec("transformers") is not None
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
