@@ -23,7 +23,7 @@ def test_every_shipped_study_is_sound_and_describes_itself(name):
 def test_every_shipped_study_fits_a_plain_store(name, tiny_store, tmp_path):
     study = changed_study(find_study(name), probes=["masked-tokens"])
     plan = plan_study(study, data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "out", seeds=1)
-    assert set(plan.tokens) == set(study.arms)
+    assert set(plan.budget.tokens) == set(study.arms)
 
 
 def test_a_study_of_phrases_says_which_tags_a_store_lacks(tiny_store, tmp_path):

@@ -33,8 +33,13 @@ def trained(**values):
             lambda: with_arm(tokenizer=replace(toy_recipe().tokenizer, vocab_size=500)),
             "differ in tokenizer \\(vocab_size: 8000 and 500\\)",
         ),
-        (lambda: toy_study(tokens=10, compute=1e9), "two budgets"),
+        (lambda: toy_study(tokens=10, compute=1e9), "2 budgets, tokens and compute"),
+        (lambda: toy_study(tokens=10, seconds=1.0), "2 budgets, tokens and seconds"),
         (lambda: toy_study(tokens=0), "tokens is 0"),
+        (lambda: toy_study(seconds=0.0), "seconds is 0.0"),
+        (lambda: toy_study(seconds="1h"), "seconds is '1h' .*give a number of seconds"),
+        (lambda: toy_study(tokens={"mlm": 10}), "tokens are given for mlm, the arms are mlm, sbo"),
+        (lambda: toy_study(tokens={"mlm": 10, "sbo": 0}), "tokens is .*above 0"),
         (lambda: toy_study(probes=("minimal-pear",)), "no probe 'minimal-pear'.*minimal-pairs"),
         (lambda: toy_study(probes=("chunks", "chunks")), "'chunks' twice"),
         (lambda: toy_study(probes=()), "no probe; name one"),
@@ -48,6 +53,10 @@ def trained(**values):
         (
             lambda: replace(with_arm(length_warmup=LengthWarmup(steps=2, max_length=16)), tokens=None, compute=1e9),
             "arm 'sbo' has a length warm-up",
+        ),
+        (
+            lambda: replace(with_arm(length_warmup=LengthWarmup(steps=2, max_length=16)), tokens=None, seconds=9.0),
+            "length warm-up.*in place of seconds",
         ),
         (lambda: toy_study(question=None), "question is None"),
         (lambda: toy_study(notes="a note"), "notes is 'a note' \\(str\\)"),
@@ -75,6 +84,11 @@ def test_a_change_reaches_every_arm_and_a_number_of_tokens_takes_the_place_of_co
         toy_study(compute=1e9), tokens=70, overrides=["training.learning_rate=0.5"], probes=["chunks", "masked-tokens"]
     )
     assert (study.tokens, study.compute) == (70, None)
+    timed = changed_study(study, seconds=60.0)
+    assert (timed.tokens, timed.compute, timed.seconds) == (None, None, 60.0)
+    assert changed_study(timed, tokens=9).seconds is None
+    with pytest.raises(ConfigError, match="--tokens and --budget"):
+        changed_study(study, tokens=9, seconds=60.0)
     assert {recipe.training.learning_rate for recipe in study.arms.values()} == {0.5}
     assert [probe.name for probe in study.found_probes] == ["chunks", "masked-tokens"]
     assert study.found_probes[1].max_tokens == 600  # the study's own values, where it names the probe

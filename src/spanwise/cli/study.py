@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say
+from spanwise.cli.options.budget import parse_budget
 from spanwise.cli.processes import is_one_of_several, launch_again
 from spanwise.runtime.program import program
 
@@ -24,6 +25,7 @@ def study(
     valid: Path | None = None,
     probe_data: Path | None = None,
     tokens: int | None = None,
+    budget: str | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     probe: list[str] | None = None,
     jobs: int = 1,
@@ -52,6 +54,9 @@ def study(
         Folder with the files of the probes; what is missing is told with how to get it.
     tokens
         That every arm reads, instead of the study's own budget.
+    budget
+        Time that every arm trains for, such as 20min, instead of the study's own budget. At the start each arm is tried
+        alone for some seconds; the tokens that follow from its speed are kept with the study.
     overrides
         Change a value in every arm: path=value. May be repeated.
     probe
@@ -74,7 +79,13 @@ def study(
     from spanwise.studies.tables import differences_table, means_table, unfinished
 
     command = f"{program()} {shlex.join(sys.argv[1:])}"
-    chosen = changed_study(find_study(study), tokens=tokens, overrides=overrides or [], probes=probe or [])
+    chosen = changed_study(
+        find_study(study),
+        tokens=tokens,
+        seconds=None if budget is None else parse_budget(budget),
+        overrides=overrides or [],
+        probes=probe or [],
+    )
     result = run_study(
         chosen,
         data=data,

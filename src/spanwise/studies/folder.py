@@ -69,18 +69,28 @@ class StudyFolder:
         return None if found is None else str(found["error"])
 
 
-def settle(folder: StudyFolder, identity: Mapping[str, Any]) -> None:
-    """Write what the study is, or hold it against what is there.
+def recorded_study(folder: StudyFolder) -> dict[str, Any] | None:
+    """Read what the study of a folder is; None where the folder is new or empty.
 
-    Raises: ConfigError saying what differs, or that the folder holds something else.
+    Raises: ConfigError for a folder with other things.
     """
     there = read_record(folder.path / STUDY_NAME)
-    if there is None:
+    if there is None and folder.path.is_dir():
         others = sorted(p.name for p in folder.path.iterdir() if p.name != LOCK_NAME and not p.name.startswith("."))
         if others:
             raise ConfigError(
                 f"{folder.path} is not empty ({', '.join(others[:3])}) and holds no study; give a new folder."
             )
+    return there
+
+
+def settle(folder: StudyFolder, identity: Mapping[str, Any]) -> None:
+    """Write what the study is, or hold it against what is there.
+
+    Raises: ConfigError saying what differs, or that the folder holds something else.
+    """
+    there = recorded_study(folder)
+    if there is None:
         write_record(folder.path / STUDY_NAME, identity)
         return
     arms, now = list(there.get("arms", {})), list(identity["arms"])

@@ -12,10 +12,11 @@ from spanwise.config import to_record
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.corruption.symbols import Symbols
-from spanwise.pretraining.describe import flops_on_text
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.pretraining.system import check_inputs, outline_model, training_source
+from spanwise.pretraining.system import check_inputs
 from spanwise.runtime.device import choose_device
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.budget import Budget, settle_budget
 from spanwise.studies.folder import StudyFolder
 from spanwise.studies.probes import Material, Probe, find_files
 from spanwise.studies.study import Study, arm_record, check_study, seeded
@@ -41,8 +42,7 @@ class StudyPlan:
     study: Study
     folder: StudyFolder
     seeds: tuple[int, ...]
-    tokens: Mapping[str, int]  # that each arm reads
-    flops: Mapping[str, float]  # that each arm needs for a token
+    budget: Budget
     data: Path
     valid: Path | None
     files: Mapping[str, Mapping[str, Path]]  # of each probe
@@ -77,7 +77,7 @@ class StudyPlan:
 
     def recipe(self, unit: Unit) -> PretrainingRecipe:
         """What the model of a unit is trained by, or would be: a control has the heads of all arms that share it."""
-        recipe = seeded(self.study.arms[unit.of], tokens=self.tokens[unit.of], seed=unit.seed)
+        recipe = seeded(self.study.arms[unit.of], tokens=self.budget.tokens[unit.of], seed=unit.seed)
         if not unit.is_control:
             return recipe
         sharing = [arm for arm, of in self.control_arms.items() if of == unit.of]
@@ -121,9 +121,12 @@ def plan_study(
     valid: str | Path | None = None,
     probe_data: str | Path | None = None,
     device: str | None = None,
+    jobs: int = 1,
+    log: RunLog | None = None,
 ) -> StudyPlan:
-    """Check the study and everything it will need; nothing is trained or written.
+    """Check the study and everything it will need, and settle how many tokens every arm reads; nothing is written.
 
+    `jobs` of more than 1 say that every run has one thread: the rates of a budget of seconds are measured so.
     Raises: ConfigError, DataError.
     """
     check_study(study)
@@ -145,22 +148,21 @@ def plan_study(
             check_inputs(recipe, store)
         except DataError as error:
             raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
-    flops = {arm: _flops_per_token(study, recipe, store) for arm, recipe in study.arms.items()}
-    tokens = {arm: _tokens(study, recipe, flops[arm]) for arm, recipe in study.arms.items()}
+    folder = StudyFolder(Path(out))
+    budget = settle_budget(study, store, folder, threads=1 if jobs > 1 else None, device=device, log=log)
     identity = {
         "format": "spanwise study, version 1",
         "control": study.control,
-        "tokens": tokens,
+        **budget.identity,
         "store": store.sha256,
         "valid": None if held_out is None else held_out.sha256,
         "arms": {arm: arm_record(recipe) for arm, recipe in study.arms.items()},
     }
     return StudyPlan(
         study=study,
-        folder=StudyFolder(Path(out)),
+        folder=folder,
         seeds=tuple(range(seeds)),
-        tokens=tokens,
-        flops=flops,
+        budget=budget,
         data=Path(data),
         valid=None if valid is None else Path(valid),
         files=files,
@@ -168,21 +170,6 @@ def plan_study(
         identity=identity,
         device=device,
     )
-
-
-def _flops_per_token(study: Study, recipe: PretrainingRecipe, store: TokenStore) -> float:
-    if study.tokens is not None:
-        recipe = seeded(recipe, tokens=study.tokens, seed=0)
-    model = outline_model(recipe, store.vocabulary.size)
-    return flops_on_text(recipe, model, training_source(recipe, store).tables)
-
-
-def _tokens(study: Study, recipe: PretrainingRecipe, flops_per_token: float) -> int:
-    if study.compute is not None:
-        return max(1, round(study.compute / flops_per_token))
-    if study.tokens is not None:
-        return study.tokens
-    return int(recipe.training.length[1])  # check_study: in tokens, and the same of all
 
 
 def hash_of(path: Path) -> str:

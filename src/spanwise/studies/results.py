@@ -35,14 +35,13 @@ NOT_FINITE = "its figure is no finite number"
 def collect(plan: StudyPlan, command: str = "") -> dict[str, Any]:
     """Read everything that lies in the folder of a study."""
     study, store = plan.study, TokenStore.open(plan.data)
-    budget = {"kind": "compute", "value": study.compute} if study.compute is not None else {"kind": "tokens"}
     return {
         "study": study.name,
         "question": study.question,
         "notes": [*study.notes, *([NOT_HELD_OUT] if plan.identity["valid"] == store.sha256 else [])],
         "command": command,
         "seeds": list(plan.seeds),
-        "budget": {**budget, "tokens": dict(plan.tokens)},
+        "budget": plan.budget.record,
         "control": study.control,
         "text": {
             "store": str(plan.data),
@@ -83,8 +82,8 @@ def _arm(plan: StudyPlan, arm: str, vocab_size: int) -> dict[str, Any]:
         "recipe": to_record(recipe),
         "differs": [[path, a, b] for path, a, b in arm_difference(first, recipe)],
         "parameters": count_parameters(outline_model(recipe, vocab_size), vocab_size),
-        "tokens": plan.tokens[arm],
-        "flops_per_token": plan.flops[arm],
+        "tokens": plan.budget.tokens[arm],
+        "flops_per_token": plan.budget.flops[arm],
         "runs": {str(seed): _run(plan, arm, seed) for seed in plan.seeds},
     }
 
@@ -104,7 +103,7 @@ def _run(plan: StudyPlan, arm: str, seed: int) -> dict[str, Any]:
             "seconds": last.get("seconds"),
             "loss": last.get("loss"),
         }
-        found |= {"flops": tokens * plan.flops[arm], "tokens_per_second": record.tokens_per_second}
+        found |= {"flops": tokens * plan.budget.flops[arm], "tokens_per_second": record.tokens_per_second}
     name = Unit(of=arm, seed=seed).name
     kept = [read_record(plan.folder.measured(probe.name, name), "seconds") for probe in plan.study.found_probes]
     found["probe_seconds"] = sum(record["seconds"] for record in kept if record)

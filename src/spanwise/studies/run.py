@@ -78,13 +78,23 @@ def run_study(
     """
     if jobs < 1:
         raise ConfigError(f"--jobs {jobs} leaves nobody to work; give 1 or more.")
-    plan = plan_study(study, data=data, out=out, seeds=seeds, valid=valid, probe_data=probe_data, device=device)
+    log = RunLog(None, stream=stream)
+    plan = plan_study(
+        study,
+        data=data,
+        out=out,
+        seeds=seeds,
+        valid=valid,
+        probe_data=probe_data,
+        device=device,
+        jobs=jobs,
+        log=log,
+    )
     if world_of_environment().size > 1:
         if jobs > 1:
             raise ConfigError("--jobs works on several models, several processes share one; give one of the two.")
         if not train_together(plan, stream, resume_command):
             return None
-    log = RunLog(None, stream=stream)
     with folder_lock(plan.folder.path):
         settle_all(plan)
 

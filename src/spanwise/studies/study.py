@@ -29,8 +29,10 @@ _RESERVED = ("control", "measures")  # folders of the study's own begin so
 class Study:
     """What is compared, and by what.
 
-    Exactly one thing is equal for all arms: `tokens` (real tokens that every arm reads), `compute` (training operations
-    of every arm; larger encoders then read less), or with neither the `training.max_tokens` that all recipes share.
+    Exactly one thing is equal for all arms: `tokens` (real tokens that every arm reads; by arm where they are not to
+    be equal), `compute` (training operations of every arm; larger encoders then read less), `seconds` (wall-clock time
+    of training, turned into tokens by the rate of each arm on this machine, which is measured once at the start), or
+    with none of them the `training.max_tokens` that all recipes share.
     `control="random weights"` measures the weights that training began with beside every arm, without what `initial`
     counts in the text: those are random too. The first arm is the one that a reader should take for the ordinary:
     later arms are compared with all before them.
@@ -39,8 +41,9 @@ class Study:
     name: str
     question: str
     arms: Mapping[str, PretrainingRecipe]
-    tokens: int | None = None
+    tokens: int | Mapping[str, int] | None = None
     compute: float | None = None
+    seconds: float | None = None
     probes: tuple[str | Probe, ...] = ("masked-tokens",)
     control: Literal["random weights", "none"] = "random weights"
     notes: tuple[str, ...] = ()  # what a reader of the table should know, a sentence each
@@ -90,9 +93,13 @@ def check_fields(study: Study) -> None:
     for field in ("name", "question"):
         wanted(field, isinstance(getattr(study, field), str), "a text")
     wanted("arms", isinstance(study.arms, Mapping), "recipes by name, as a dict")
-    wanted("tokens", study.tokens is None or type(study.tokens) is int, "a whole number, or None")
-    is_number = type(study.compute) in (int, float) and math.isfinite(study.compute or 0.0)
-    wanted("compute", study.compute is None or is_number, "a number of operations, or None")
+    by_arm = study.tokens.values() if isinstance(study.tokens, Mapping) else [study.tokens]
+    is_count = study.tokens is None or all(type(tokens) is int for tokens in by_arm)
+    wanted("tokens", is_count, "a whole number, one per arm as a dict, or None")
+    for field, unit in (("compute", "operations"), ("seconds", "seconds")):
+        value = getattr(study, field)
+        is_number = type(value) in (int, float) and math.isfinite(value)
+        wanted(field, value is None or is_number, f"a number of {unit}, or None")
     wanted("control", study.control in (CONTROL, "none"), f"'{CONTROL}' or 'none'")
     for field in ("probes", "notes"):
         wanted(field, isinstance(getattr(study, field), tuple | list), "a tuple")
@@ -118,19 +125,25 @@ def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
 
 
 def _check_budget(study: Study) -> None:
-    given = {"tokens": study.tokens, "compute": study.compute}
+    budgets = {"tokens": study.tokens, "compute": study.compute, "seconds": study.seconds}
+    given = {name: value for name, value in budgets.items() if value is not None}
     for name, value in given.items():
-        if value is not None and not value > 0:
+        if not all(number > 0 for number in (value.values() if isinstance(value, Mapping) else [value])):
             raise ConfigError(f"study '{study.name}': {name} is {value}; give a number above 0.")
-    if study.tokens is not None and study.compute is not None:
-        raise ConfigError(f"study '{study.name}' has two budgets, tokens and compute; keep one.")
-    growing = [name for name, recipe in study.arms.items() if recipe.length_warmup.steps]
-    if study.compute is not None and growing:
+    if isinstance(study.tokens, Mapping) and set(study.tokens) != set(study.arms):
         raise ConfigError(
-            f"study '{study.name}': arm '{growing[0]}' has a length warm-up, whose operations depend on how long it "
-            "trains; give the study tokens in place of compute."
+            f"study '{study.name}': tokens are given for {', '.join(study.tokens)}, the arms are "
+            f"{', '.join(study.arms)}; give a number for every arm."
         )
-    if study.tokens is not None or study.compute is not None:
+    if len(given) > 1:
+        raise ConfigError(f"study '{study.name}' has {len(given)} budgets, {' and '.join(given)}; keep one.")
+    growing = [name for name, recipe in study.arms.items() if recipe.length_warmup.steps]
+    if growing and study.tokens is None and given:
+        raise ConfigError(
+            f"study '{study.name}': arm '{growing[0]}' has a length warm-up, whose cost per token depends on how long "
+            f"it trains; give the study tokens in place of {next(iter(given))}."
+        )
+    if given:
         return
     lengths = {
         name: {length: getattr(recipe.training, length) for length in LENGTHS if getattr(recipe.training, length)}
@@ -143,7 +156,7 @@ def _check_budget(study: Study) -> None:
                 f"study '{study.name}': arm '{name}' has {had}, which says nothing about tokens; set the study's "
                 "tokens, which every arm then reads."
             )
-    _refuse_unlike(study, "training.max_tokens", lengths, "set the study's tokens, or its compute")
+    _refuse_unlike(study, "training.max_tokens", lengths, "set the study's tokens, compute or seconds")
 
 
 def _refuse_unlike(study: Study, what: str, values: Mapping[str, Any], why: str) -> None:
@@ -160,9 +173,14 @@ def _refuse_unlike(study: Study, what: str, values: Mapping[str, Any], why: str)
 
 
 def changed_study(
-    study: Study, *, tokens: int | None = None, overrides: Sequence[str] = (), probes: Sequence[str] = ()
+    study: Study,
+    *,
+    tokens: int | None = None,
+    seconds: float | None = None,
+    overrides: Sequence[str] = (),
+    probes: Sequence[str] = (),
 ) -> Study:
-    """The study with another budget of tokens, `path=value` changes made in every arm, or other probes.
+    """Return the study with another budget, `path=value` changes made in every arm, or other probes.
 
     Raises: ConfigError, also for a change of what the study decides itself: seeds and budget.
     """
@@ -172,11 +190,13 @@ def changed_study(
         if path == "training.seed":
             raise ConfigError(f"--set {change}: a study trains every arm from the seeds 0, 1, ...; give --seeds.")
         if path in {f"training.{name}" for name in LENGTHS}:
-            raise ConfigError(f"--set {change}: the length of a study is the same for all arms; give --tokens.")
+            raise ConfigError(f"--set {change}: the study decides the length of its arms; give --tokens or --budget.")
     arms = {name: override(recipe, list(overrides)) for name, recipe in study.arms.items()}
     changed = replace(study, arms=arms)
-    if tokens is not None:
-        changed = replace(changed, tokens=tokens, compute=None)
+    if tokens is not None and seconds is not None:
+        raise ConfigError("--tokens and --budget are two budgets; give one.")
+    if tokens is not None or seconds is not None:
+        changed = replace(changed, tokens=tokens, seconds=seconds, compute=None)
     if probes:
         own = {probe.name: probe for probe in study.found_probes}
         changed = replace(changed, probes=tuple(own.get(name) or find_probe(name) for name in probes))

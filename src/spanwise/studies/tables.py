@@ -150,12 +150,7 @@ def arms_table(record: Mapping[str, Any]) -> TextTable:
 
 def facts(record: Mapping[str, Any]) -> list[str]:
     """Sentences: what was equal for all arms, and on what it ran."""
-    tokens = record["budget"]["tokens"]
-    if record["budget"]["kind"] == "compute":
-        read = ", ".join(f"{arm} {count(number)}" for arm, number in tokens.items())
-        equal = f"Every arm has {operations(record['budget']['value'])} training operations; tokens: {read}."
-    else:
-        equal = f"Every arm reads {count(next(iter(tokens.values())))} tokens."
+    equal = _budget(record["budget"])
     text, machine = record["text"], record["machine"]
     seeds = ", ".join(map(str, record["seeds"]))
     return [
@@ -169,6 +164,23 @@ def facts(record: Mapping[str, Any]) -> list[str]:
         *unfinished(record),
         *record["notes"],
     ]
+
+
+def _budget(budget: Mapping[str, Any]) -> str:
+    """What is equal for all arms, and the tokens of each where they are not equal."""
+    tokens: dict[str, int] = budget["tokens"]
+    by_arm = ", ".join(f"{arm} {count(number)}" for arm, number in tokens.items())
+    if budget["kind"] == "compute":
+        return f"Every arm has {operations(budget['value'])} training operations; tokens: {by_arm}."
+    if budget["kind"] == "seconds":
+        rates = ", ".join(f"{arm} {count(rate)}" for arm, rate in budget["rates"].items())
+        return (
+            f"Every arm trains for {count(budget['value'])} seconds, by tokens per second that were measured once, "
+            f"each arm alone: {rates}; tokens: {by_arm}."
+        )
+    if len(set(tokens.values())) > 1:
+        return f"Tokens that the arms read: {by_arm}."
+    return f"Every arm reads {count(next(iter(tokens.values())))} tokens."
 
 
 def _places(record: Mapping[str, Any]) -> list[str]:

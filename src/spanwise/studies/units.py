@@ -70,7 +70,7 @@ def train(
     """Train an arm from a seed, to its end or until its numbers go bad; of several processes the first keeps both."""
     run = plan.folder.run(unit.of, unit.seed)
     log = RunLog(run.path if world.is_leader else None, stream=stream)
-    log.say(f"{unit.name}: {plan.tokens[unit.of]:,} tokens")
+    log.say(f"{unit.name}: {plan.budget.tokens[unit.of]:,} tokens")
     try:
         pretrain(
             plan.recipe(unit),

@@ -1,8 +1,10 @@
 """`spanwise show study`: the studies there are, or one of them: its arms, what they differ in, its probes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from spanwise.cli.console import print_json, print_pairs, print_table, say
+from spanwise.cli.options.budget import format_seconds
 
 
 def show_study(study: str | None = None, /, *, json: bool = False) -> None:
@@ -52,11 +54,14 @@ def _record(study: Any) -> dict[str, Any]:
         name: "; ".join(f"{path}: {a} → {b}" for path, a, b in arm_difference(first, recipe)) or "(the first)"
         for name, recipe in study.arms.items()
     }
-    budget = (
-        f"{study.compute:.3g} operations an arm"
-        if study.compute
-        else f"{study.tokens or first.training.max_tokens:,} tokens an arm"
-    )
+    if study.compute is not None:
+        budget = f"{study.compute:.3g} operations per arm"
+    elif study.seconds is not None:
+        budget = f"{format_seconds(study.seconds)} of training per arm, in tokens by the rate of each on this machine"
+    elif isinstance(study.tokens, Mapping):
+        budget = "tokens: " + ", ".join(f"{arm} {tokens:,}" for arm, tokens in study.tokens.items())
+    else:
+        budget = f"{study.tokens or first.training.max_tokens:,} tokens per arm"
     probes = [
         {
             "name": probe.name,

@@ -1,0 +1,130 @@
+"""The budget of a study: how many tokens every arm reads, for equal tokens, equal compute or equal wall-clock time.
+
+Seconds are turned into tokens once, before the first step of the study: each arm is trained alone for a moment, in
+rounds, and the fastest round is its rate. Rates and tokens are kept in study.json, so that neither a resumed study nor
+a machine that is disturbed later changes how many tokens an arm reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import ConfigError
+from spanwise.pretraining.describe import flops_on_text
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.system import outline_model, training_source
+from spanwise.reporting.calibrate import calibrate
+from spanwise.runtime.distributed import world_of_environment
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.folder import StudyFolder, recorded_study
+from spanwise.studies.study import Study, seeded
+
+ROUNDS, ROUND_SECONDS = 3, 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What is equal for all arms, and what follows from it for each."""
+
+    kind: Literal["tokens", "compute", "seconds"]
+    value: float | None  # operations or seconds of every arm; None for tokens
+    tokens: Mapping[str, int]  # that each arm reads
+    flops: Mapping[str, float]  # operations that each arm needs per token
+    rates: Mapping[str, float] = field(default_factory=dict)  # tokens per second that were measured, for "seconds"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The part of study.json that must stay equal."""
+        by_time = {"seconds": self.value, "rates": dict(self.rates)} if self.kind == "seconds" else {}
+        return {"tokens": dict(self.tokens), **by_time}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The part of result.json."""
+        value = {} if self.value is None else {"value": self.value}
+        rates = {"rates": dict(self.rates)} if self.rates else {}
+        return {"kind": self.kind, **value, "tokens": dict(self.tokens), **rates}
+
+
+def settle_budget(
+    study: Study,
+    store: TokenStore,
+    folder: StudyFolder,
+    *,
+    threads: int | None = None,
+    device: str | None = None,
+    log: RunLog | None = None,
+) -> Budget:
+    """Return the tokens of every arm; rates of a budget of seconds are measured, or read where they are kept.
+
+    `threads` are those of a run, where it takes another number than its recipe says. Nothing is written.
+    Raises: ConfigError for a folder with something else, and where several processes would measure.
+    """
+    flops = {arm: _flops_per_token(study, arm, store) for arm in study.arms}
+    if study.seconds is not None:
+        rates = _kept_rates(study, folder)
+        if rates is None:
+            rates = _measured_rates(study, store, threads, device, log or RunLog(None, stream=None))
+        tokens = {arm: max(1, round(study.seconds * rate)) for arm, rate in rates.items()}
+        return Budget(kind="seconds", value=study.seconds, tokens=tokens, flops=flops, rates=rates)
+    if study.compute is not None:
+        tokens = {arm: max(1, round(study.compute / per_token)) for arm, per_token in flops.items()}
+        return Budget(kind="compute", value=study.compute, tokens=tokens, flops=flops)
+    tokens = {arm: tokens_of(study, arm) or int(recipe.training.length[1]) for arm, recipe in study.arms.items()}
+    return Budget(kind="tokens", value=None, tokens=tokens, flops=flops)
+
+
+def tokens_of(study: Study, arm: str) -> int | None:
+    """Return the tokens that the study gives an arm, or None where the recipe says them."""
+    return study.tokens[arm] if isinstance(study.tokens, Mapping) else study.tokens
+
+
+def _flops_per_token(study: Study, arm: str, store: TokenStore) -> float:
+    recipe, tokens = study.arms[arm], tokens_of(study, arm)
+    if tokens is not None:
+        recipe = seeded(recipe, tokens=tokens, seed=0)
+    model = outline_model(recipe, store.vocabulary.size)
+    return flops_on_text(recipe, model, training_source(recipe, store).tables)
+
+
+def _kept_rates(study: Study, folder: StudyFolder) -> dict[str, float] | None:
+    """Return the rates that a study in this folder was begun with, or None where there is no study.
+
+    Where the study there is another one, `settle` refuses it; any rate serves until then.
+    """
+    there = recorded_study(folder)
+    if there is None:
+        return None
+    kept: dict[str, float] = there.get("rates", {})
+    return {arm: kept.get(arm, 0.0) for arm in study.arms}
+
+
+def _measured_rates(
+    study: Study, store: TokenStore, threads: int | None, device: str | None, log: RunLog
+) -> dict[str, float]:
+    """Train each arm alone, by turns, and return the rate of its fastest round in real tokens per second."""
+    if world_of_environment().size > 1:
+        raise ConfigError(
+            f"study '{study.name}' gives every arm {study.seconds:g} seconds, whose tokens are measured by one process "
+            "alone; leave --processes out, or give --tokens."
+        )
+    recipes = {arm: _on_threads(recipe, threads) for arm, recipe in study.arms.items()}
+    rates = dict.fromkeys(recipes, 0.0)
+    threads_before = torch.get_num_threads()
+    for _ in range(ROUNDS):
+        for arm, recipe in recipes.items():
+            measured = calibrate(recipe, store, seconds=ROUND_SECONDS, device=device)
+            rates[arm] = max(rates[arm], measured.tokens_per_second)
+            torch.set_num_threads(threads_before)
+    for arm, rate in rates.items():
+        log.say(f"{arm}: {rate:,.0f} tokens per second, alone")
+    return rates
+
+
+def _on_threads(recipe: PretrainingRecipe, threads: int | None) -> PretrainingRecipe:
+    return recipe if threads is None else replace(recipe, training=replace(recipe.training, threads=threads))
