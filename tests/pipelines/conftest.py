@@ -210,3 +210,25 @@ def discriminator_folder(discriminator_oracle, vocabulary_folder, tmp_path_facto
     discriminator_oracle.save_pretrained(folder)
     Tokenizer.load(vocabulary_folder).save(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def coref_folder(vocabulary_folder, tmp_path_factory):
+    """A coreference model with large random weights, which link much."""
+    from spanwise.nn.config import EncoderConfig
+    from spanwise.nn.encoder import Encoder
+    from spanwise.nn.init import initialize
+    from spanwise.tasks.checkpoint import save_task_model
+    from spanwise.tasks.coref.task import Coreference
+    from spanwise.tasks.model import TaskModel
+
+    tokenizer = Tokenizer.load(vocabulary_folder)
+    values = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16, "max_positions": 32}
+    encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, initializer_range=0.5, **values))
+    initialize(encoder, encoder.config, seed=1)
+    task = Coreference(ffn_size=8, feature_size=4, num_antecedents=8)
+    head = task.build_head(encoder.config)
+    initialize(head, encoder.config, seed=3)
+    folder = tmp_path_factory.mktemp("coref")
+    save_task_model(folder, TaskModel(task, encoder, head), tokenizer, other_heads={})
+    return folder

@@ -63,7 +63,7 @@ def test_mentions_are_cut_from_the_text_and_lie_in_order(coref):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.text(st.sampled_from("ab. 한강é中🙂👩‍👧\n\u0301\u202bאבג!\tZ"), max_size=80))
+@given(st.text(st.sampled_from("ab. 한강é中🙂👩‍👧\n\u0301\u202bאבג!\tZ"), max_size=80).filter(str.strip))
 def test_any_text_is_answered_with_spans_of_itself(coref, text):
     found = coref(text)
     for cluster in found["clusters"]:
@@ -73,13 +73,11 @@ def test_any_text_is_answered_with_spans_of_itself(coref, text):
 
 
 def test_lists_and_generators_give_what_each_text_gives_alone(coref):
-    texts = [STORY, "", "a", "🙂", "Kim sees Kim. " * 30]
+    texts = [STORY, "a", "🙂", "Kim sees Kim. " * 30]
     alone = [coref(text) for text in texts]
     assert coref(texts) == alone
     assert list(coref(text for text in texts)) == alone
     assert coref({"text": STORY}) == alone[0] and coref([]) == []
-    empty = {"clusters": [], "resolved": "", "segments": 0, "num_windows": 0, "num_dropped_tokens": 0}
-    assert alone[1] == empty
 
 
 def test_long_text_is_never_cut(coref):
@@ -97,7 +95,7 @@ def test_lone_mentions_are_found_by_models_that_were_taught_to(folders):
         pipeline("coreference", model=folders / "plain", singletons=True)
 
 
-@pytest.mark.parametrize("wrong", [None, 3, b"text", {"words": "x"}, ["fine", 4], "half \ud800 pair"])
+@pytest.mark.parametrize("wrong", [None, "", 3, b"text", {"words": "x"}, ["fine", 4], "half \ud800 pair"])
 def test_what_is_no_text_is_refused(coref, wrong):
     with pytest.raises((DataError, ValueError)):
         coref(wrong)

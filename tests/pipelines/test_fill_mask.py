@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
-from spanwise.pipelines.fill_mask import BlankError, OptionError
+from spanwise.pipelines.given import InputError, OptionError
 from spanwise.text.tokenizers import Tokenizer
 
 TEXTS = ["The [MASK] River is long.", "In [MASK] the bridge and [MASK] Seoul.", "[MASK] [MASK] km"]
@@ -200,7 +200,7 @@ def test_a_text_longer_than_the_model_is_read_around_each_blank(fill):
 
 
 def test_more_blanks_in_a_row_than_the_model_reads_are_refused(fill):
-    with pytest.raises(BlankError, match="text 0 has 500 blanks in a row; this model reads 126 tokens"):
+    with pytest.raises(InputError, match="the text has 500 blanks in a row; this model reads 126 tokens"):
         fill("[MASK]" * 500)
 
 
@@ -247,12 +247,12 @@ def test_the_head_of_an_electra_is_said_to_lie_in_its_generator(
 @pytest.mark.parametrize(
     "inputs, options, error, message",
     [
-        ("no blank here", {}, BlankError, r"text 0 has no \[MASK\], which marks what to fill: 'no blank here'"),
-        (["a [MASK]", 5], {}, BlankError, "text 1 is a int; a string is expected"),
-        (5, {}, BlankError, "a text or a list of texts is expected, got int"),
+        ("no blank here", {}, InputError, r"the text has no \[MASK\], which marks what to fill: 'no blank here'"),
+        (["a [MASK]", 5], {}, InputError, r"input 1: the text is a int \('5'\); a text was expected"),
+        (5, {}, InputError, "the text is a int"),
         ("a [MASK]", {"top_k": 0}, OptionError, "top_k must be at least 1"),
         ("a [MASK]", {"num_beams": 3}, OptionError, "num_beams belongs to joint=True"),
-        ("a [MASK]", {"top_p": 0.9}, OptionError, "fill-mask has no option 'top_p'; it has top_k, targets"),
+        ("a [MASK]", {"top_p": 0.9}, OptionError, "fill-mask has no option 'top_p'; it has .*top_k, targets"),
     ],
 )
 def test_what_cannot_be_filled_is_refused(fill, inputs, options, error, message):
@@ -274,7 +274,7 @@ def test_options_of_the_pipeline_are_checked(masked_lm_folder, options, message)
 
 
 def test_errors_are_ours_and_value_errors():
-    assert issubclass(BlankError, DataError) and issubclass(BlankError, ValueError)
+    assert issubclass(InputError, DataError) and issubclass(InputError, ValueError)
     assert issubclass(OptionError, ConfigError) and issubclass(OptionError, ValueError)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import spanwise
 from spanwise.errors import DataError
-from spanwise.pipelines.several import InputError
+from spanwise.pipelines.given import InputError
 from spanwise.tasks.run import finetune
 
 ITEM = {"context": "The river rose.", "question": "Why?", "choices": ["It rained.", "It was late.", "A dog sang."]}

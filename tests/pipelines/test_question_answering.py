@@ -10,7 +10,6 @@ import torch
 
 import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
-from spanwise.pipelines.question_answering import AnswerOptions
 
 QUESTIONS = ["How long is the Han?", "When did the first bridge open?", "Where do the arms meet?", "Why (한강)?"]
 
@@ -31,7 +30,8 @@ def hf_tokenizer(vocabulary_folder):
 
 def old_pipeline(model, tokenizer, question, context, **options):
     """What transformers 5.2 documents: windows, softmax over passage and [CLS], best products, aligned and merged."""
-    asked = AnswerOptions(**options)
+    defaults = {"top_k": 1, "doc_stride": None, "max_answer_len": 15, "max_seq_len": None}
+    asked = SimpleNamespace(**{**defaults, "handle_impossible_answer": False, "align_to_words": True, **options})
     length = asked.max_seq_len or min(384, model.config.max_position_embeddings)
     overlap = asked.doc_stride if asked.doc_stride is not None else min(length // 2, 128)
     encoded = tokenizer(
@@ -198,8 +198,11 @@ def test_options_given_at_the_start_are_defaults(classic_folder, vocabulary_fold
         (lambda qa: qa(question="Why?"), "nothing to answer"),
         (lambda qa: qa(), "nothing to answer"),
         (lambda qa: qa("Why?"), "with its context"),
-        (lambda qa: qa([3]), "expected a dictionary"),
-        (lambda qa: qa(question=3, context="Han"), "string was expected"),
+        (lambda qa: qa("   ", "Han"), "'question' is empty"),
+        (lambda qa: qa("why " * 100, "Han", on_overflow="error"), "input 0: the question is longer than 64 tokens"),
+        (lambda qa: qa("Why?", "Han", on_overflow="windows"), "one of truncate, error"),
+        (lambda qa: qa([3]), "a question with its context was expected"),
+        (lambda qa: qa(question=3, context="Han"), "a text was expected"),
         (lambda qa: qa(question=["a", "b"], context=["Han"]), "2 questions came with 1 contexts"),
         (lambda qa: qa("Why?", "Han", top_k=0), "top_k must be at least 1"),
         (lambda qa: qa("Why?", "Han", max_answer_len=0), "max_answer_len"),

@@ -13,8 +13,7 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.sequences import Sequences
-from spanwise.pipelines.given import OptionError
-from spanwise.pipelines.several import InputError
+from spanwise.pipelines.given import InputError, OptionError
 from spanwise.text.tokenizers import Tokenizer
 
 SHORT = "The Han flows, and is Xy."

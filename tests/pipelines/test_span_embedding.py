@@ -12,8 +12,7 @@ from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.init import initialize
-from spanwise.pipelines.given import OptionError
-from spanwise.pipelines.several import InputError
+from spanwise.pipelines.given import InputError, OptionError
 from spanwise.text.tokenizers import Tokenizer
 
 TEXT = "The Han flows, and is Xy."

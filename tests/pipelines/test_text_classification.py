@@ -6,7 +6,7 @@ import pytest
 
 import spanwise
 from spanwise.errors import DataError
-from spanwise.pipelines.several import InputError
+from spanwise.pipelines.given import InputError
 from spanwise.tasks.run import finetune, predict
 
 FAST = ["training.max_steps=3", "training.precision=fp32", "task.max_length=16"]

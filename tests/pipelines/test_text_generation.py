@@ -11,8 +11,7 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.decoding.writer import Choosing, Writing
-from spanwise.pipelines.given import OptionError
-from spanwise.pipelines.several import InputError
+from spanwise.pipelines.given import InputError, OptionError
 from spanwise.text.tokenizers import Tokenizer
 
 PROMPTS = ["The old river", "people sold bread and fish", "In winter", "over the market square every morning"]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import spanwise
 from spanwise.errors import DataError
-from spanwise.pipelines.several import InputError
+from spanwise.pipelines.given import InputError
 from spanwise.pipelines.token_classification import split_words
 from spanwise.tasks.run import finetune
 

@@ -11,7 +11,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
 from spanwise.pipelines import windowed
-from spanwise.pipelines.several import InputError, open_checkpoint
+from spanwise.pipelines.given import InputError, open_checkpoint
 from spanwise.pipelines.windowed import WindowReader, trimmed, whole_characters
 from spanwise.text.tokenizers import Tokenizer
 

@@ -6,11 +6,12 @@ Sentences are split by `sentencex`, words by the model's own tokenizer.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import cast
 
-from spanwise.pipelines.given import OptionError
-from spanwise.pipelines.several import answer_all, checked_text, open_task
-from spanwise.runtime.device import Precision
+from spanwise.pipelines.base import CallOptions, Reading, Span, TaskPipeline
+from spanwise.pipelines.given import OptionError, checked_text
+from spanwise.tasks.coref.decode import Predictions
 from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.task import Coreference
 
@@ -30,66 +31,78 @@ DETERMINERS = frozenset({
 POSSESSIVE = frozenset({"my", "your", "his", "its", "our", "their"})  # "her" is not told from the object
 
 
-class CoreferencePipeline:
-    """`coref(text)` -> `{"clusters": [[{"start", "end", "text", "score"}, ...], ...], "resolved", "segments"}`.
+class MentionSpan(Span):
+    """A mention, and the probability of the decision that put it into its cluster."""
 
-    `model` is a folder (or hub id) fine-tuned with `spanwise finetune coref`, `tokenizer` another folder or a
-    `Tokenizer`. `language` chooses the rules of sentence splitting. `singletons=True` adds mentions that nothing goes
-    back to, which models can tell that were trained on data with such (LitBank); None does what the model was taught.
+    score: float
+
+
+class Coreferences(Reading):
+    """The clusters of a text, each with its mentions in order, and the text with names in the place of later
+    mentions. `segments`: into how many parts, encoded one by one, the text was cut."""
+
+    clusters: list[list[MentionSpan]]
+    resolved: str
+    segments: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceOptions(CallOptions):
+    """The options of a call. `language` chooses the rules of sentence splitting. `singletons=True` adds mentions that
+    nothing goes back to, which models can tell that were trained on data with such (LitBank); None does what the model
+    was taught."""
+
+    language: str = "en"
+    singletons: bool | None = None
+
+
+class CoreferencePipeline(TaskPipeline[str, Coreferences, CoreferenceOptions]):
+    """`coref(text)` -> `{"clusters": [[{"start", "end", "text", "score"}, ...], ...], "resolved", "segments",
+    "num_windows", "num_dropped_tokens"}`.
+
+    An input is a text or `{"text": ...}`; nothing of it is left out, whatever its length.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        language: str = "en",
-        singletons: bool | None = None,
-    ) -> None:
-        loaded = open_task("coref", model, tokenizer, device, precision)
-        self.model, self.tokenizer, self.task = loaded.model, loaded.tokenizer, cast(Coreference, loaded.task)
-        if singletons and not self.task.finds_singletons:
+    name, task_name = "coreference", "coref"
+    options_type = CoreferenceOptions
+    overflow_choices = ("windows",)
+    task: Coreference
+
+    def _check(self, options: CoreferenceOptions) -> None:
+        if options.singletons and not self.task.finds_singletons:
             raise OptionError(
                 "this model was not taught to find single mentions, as models fine-tuned on data with such are. "
                 "Fine-tune with --set task.singletons=true."
             )
-        self.precision, self.language, self.singletons = precision, language, singletons
 
-    def __call__(self, texts: Any) -> Any:
-        """Find the clusters of one text (a string, or `{"text": ...}`), of a list of texts, or of a generator of them
-        (then the results come as a generator).
+    def _parse(self, item: object, options: CoreferenceOptions) -> str:
+        return checked_text("the text", item.get("text") if isinstance(item, Mapping) else item)
 
-        A result is a dictionary. `clusters`: each a list of mentions in order, `text[start:end]` being the mention and
-        `score` the chance of the decision that put it there. `resolved`: the text in which every later mention is
-        replaced by its cluster's name. `segments`: into how many parts, encoded one by one, the text was cut; nothing
-        of it is left out, whatever its length (`num_windows` and `num_dropped_tokens`, as every pipeline calls them).
-
-        Raises: InputError (a DataError and ValueError) for something that is no text.
-        """
-        return answer_all(texts, _text_of, self._find)
-
-    def _find(self, texts: list[str]) -> list[dict[str, Any]]:
-        documents = tuple(TextDocument(name=str(k), text=t, language=self.language) for k, t in enumerate(texts))
+    def _answer(self, items: list[str], options: CoreferenceOptions, first: int) -> list[Coreferences]:
+        documents = tuple(TextDocument(name=str(k), text=t, language=options.language) for k, t in enumerate(items))
         data = CoreferenceData(source="the call", documents=documents)
-        features = self.task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
-        outputs = self.model.outputs(features, precision=self.precision)
-        found = self.task.decode(data, features, outputs)
-        results = []
-        for text, clusters, num_segments in zip(texts, found.clusters, found.num_segments, strict=True):
-            kept = [cluster for cluster in clusters if self.singletons is not False or len(cluster) > 1]
-            mentions = [
+        found = cast(Predictions, self._predictions(data, options))
+        answers: list[Coreferences] = []
+        for text, clusters, num_segments in zip(items, found.clusters, found.num_segments, strict=True):
+            mentions: list[list[MentionSpan]] = [
                 [{"start": m.start, "end": m.end, "text": text[m.start : m.end], "score": m.chance} for m in cluster]
-                for cluster in kept
+                for cluster in clusters
+                if options.singletons is not False or len(cluster) > 1
             ]
-            result = {"clusters": mentions, "resolved": resolve(text, mentions), "segments": num_segments}
-            results.append({**result, "num_windows": num_segments, "num_dropped_tokens": 0})
-        return results
+            answers.append(
+                {
+                    "clusters": mentions,
+                    "resolved": resolve(text, mentions),
+                    "segments": num_segments,
+                    "num_windows": num_segments,
+                    "num_dropped_tokens": 0,
+                }
+            )
+        return answers
 
 
-def resolve(text: str, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    """The text in which every mention but a cluster's name is replaced by that name.
+def resolve(text: str, clusters: Sequence[Sequence[Span]]) -> str:
+    """Return the text in which every mention but a cluster's name is replaced by that name.
 
     The name is the first mention that is no English pronoun; a cluster of pronouns alone stays as it is, and so do
     relative pronouns. Of mentions inside one another the outer one is replaced. A possessive pronoun becomes the name
@@ -113,15 +126,7 @@ def resolve(text: str, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def _as_said(name: str, said: str) -> str:
-    """The name with the first letter as in the mention that it takes the place of."""
+    """Return the name with the first letter as in the mention that it takes the place of."""
     if said[:1].isupper() and said != "I":
         return name[:1].upper() + name[1:]
     return name[:1].lower() + name[1:] if name.split()[0].lower() in DETERMINERS else name
-
-
-def _text_of(item: Any) -> str:
-    """An empty text is one without mentions."""
-    text = item.get("text") if isinstance(item, Mapping) else item
-    if isinstance(text, str) and not text.strip():
-        return text
-    return checked_text("text", text)

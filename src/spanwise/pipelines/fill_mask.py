@@ -9,35 +9,41 @@ where `joint` is set.
 
 from __future__ import annotations
 
-import contextlib
-import types
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.errors import CheckpointError, DataError
-from spanwise.interop.checkpoint import warn_of_misfits
-from spanwise.interop.huggingface import read_folder
+from spanwise.errors import CheckpointError
+from spanwise.pipelines.base import CallOptions, Pipeline
 from spanwise.pipelines.blanks import BlankedText, BlankEncoder, window_of
-from spanwise.pipelines.given import OptionError, check_framework, chosen_device, option_values, precision_of, readable
-from spanwise.pipelines.mask_model import HEADS, HeadName, MaskModel, Question
-from spanwise.runtime.device import Precision, choose_device
-from spanwise.tasks.checkpoint import open_tokenizer
-
-HARMLESS = frozenset({"padding", "truncation", "batch_size", "num_workers", "tokenizer_kwargs"})
+from spanwise.pipelines.given import InputError, OptionError, checked_text, open_checkpoint
+from spanwise.pipelines.mask_model import HeadName, MaskModel, Question
+from spanwise.runtime.device import choose_device
+from spanwise.text.tokenizers import Tokenizer
 
 
-class BlankError(DataError, ValueError):
-    """A text without a blank, or one that is no text."""
+class Guess(TypedDict):
+    """A token or phrase for a blank: its probability, its id or ids, its text, the whole text, the blank's place."""
+
+    score: float
+    token: int | list[int]
+    token_str: str
+    sequence: str
+    start: int
+    end: int
+
+
+Guesses = list[Guess] | list[list[Guess]]  # of the one blank of a text, or of each of several
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillOptions:
+class FillOptions(CallOptions):
     """The options of a call.
 
     `top_k` best guesses; `targets` (a word or several) are the only ones considered. `joint` fills the blanks of a run
@@ -59,107 +65,67 @@ class FillOptions:
             raise OptionError("num_beams belongs to joint=True; blanks that are filled alone need none.")
 
 
-_OPTIONS = tuple(FillOptions.__dataclass_fields__)
 Asked = Sequence[tuple[BlankedText, tuple[int, int]]]  # texts, each with one of its runs of blanks
 
 
-class FillMaskPipeline:
+class FillMaskPipeline(Pipeline[BlankedText, Guesses, FillOptions]):
     """`fill("Paris is the [MASK] of France.")` -> `[{"score", "token", "token_str", "sequence", "start", "end"}, ...]`.
 
-    `model` is a folder (or hub id) with a masked-LM head (`head="mlm"`), a span-boundary head ("sbo", which sees the
-    two tokens around a run of blanks alone) or both; objects of transformers are read through their
-    `save_pretrained`. `tokenizer` is another folder or a `Tokenizer`. The options of a call (see `FillOptions`) can be
-    given here as new defaults. `device` is a torch name, or a number as in transformers (-1 is the CPU).
+    `model` has a masked-LM head (`head="mlm"`), a span-boundary head ("sbo", which sees the two tokens around a run of
+    blanks alone) or both. A text with one blank gives a list of at most `top_k` dictionaries, best first: `score` (its
+    probability), `token`, `token_str`, `sequence` (the text with the blank filled), `start` and `end` (half-open
+    characters of the blank). Several blanks give one such list each, every blank filled on its own while the others
+    stay. With `joint=True` there is one list per run of blanks instead; for runs of several blanks `token` is then a
+    list, and `token_str` the phrase. A list of one text counts as one text, as in transformers.
 
     Raises: CheckpointError for a model without the head, a causal one, or one whose tokenizer has no mask token.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        head: HeadName = "mlm",
-        device: str | int | None = None,
-        precision: Precision | None = None,
-        framework: str = "pt",
-        use_fast: bool = True,
-        torch_dtype: Any = None,
-        dtype: Any = None,
-        **options: Any,
-    ) -> None:
-        check_framework(framework)
-        if head not in HEADS:
+    name = "fill-mask"
+    options_type = FillOptions
+    overflow_choices = ("windows",)
+    is_one_for_list_of_one = True
+
+    def __init__(self, model: Any, tokenizer: Any = None, *, head: HeadName = "mlm", **options: Any) -> None:
+        if head not in get_args(HeadName):
             raise OptionError(f"head is 'mlm', 'sbo' or 'both', got {head!r}.")
-        with contextlib.ExitStack() as stack:
-            model, tokenizer = readable("model", model, stack), readable("tokenizer", tokenizer, stack)
-            checkpoint = read_folder(model)
-            warn_of_misfits(checkpoint)
-            self.precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
-            where = choose_device(chosen_device(device), self.precision)
-            self.model = MaskModel(checkpoint, head, where, self.precision)
-            self.tokenizer = open_tokenizer(checkpoint, tokenizer)
-            self.model.num_ids = self.tokenizer.vocab_size
+        self._head = head
+        super().__init__(model, tokenizer, **options)
+
+    def _open(self, model: str | Path, tokenizer: str | Path | Tokenizer | None, device: str | None) -> None:
+        checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
+        self.model = MaskModel(checkpoint, self._head, choose_device(device, self.precision), self.precision)
+        self.model.num_ids = self.tokenizer.vocab_size
         if self.tokenizer.mask_id < 0:
             raise CheckpointError(f"the tokenizer of {checkpoint.folder} has no mask token to mark blanks with.")
         self._encoder = BlankEncoder(self.tokenizer)
-        self._defaults = option_values(options, _OPTIONS, HARMLESS, "fill-mask")
-        FillOptions(**self._defaults)
 
     @property
     def mask_token(self) -> str:
-        """What marks a blank in a text."""
+        """Return the piece that marks a blank in a text."""
         return self._encoder.mask_piece
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
-        """Fill the blanks of a text, a list of texts, or a generator of them (answers then come as a generator).
-
-        A text with one blank gives a list of at most `top_k` dictionaries, best first: `score` (its probability),
-        `token`, `token_str`, `sequence` (the text with the blank filled), `start` and `end` (half-open characters of
-        the blank). Several blanks give one such list each, every blank filled on its own while the others stay. With
-        `joint=True` there is one list a run of blanks instead; for runs of several blanks `token` is then a list, and
-        `token_str` the phrase. A list of one text counts as one text, as in transformers.
-
-        Raises: BlankError (a DataError and ValueError) for a text without blanks; OptionError for an option.
-        """
-        given = option_values(options, _OPTIONS, HARMLESS, "fill-mask")
-        chosen = FillOptions(**{**self._defaults, **given})
-        targets = self._target_ids(chosen.targets)
-        if isinstance(inputs, types.GeneratorType):
-            return self._stream(inputs, chosen, targets)
-        if isinstance(inputs, str):
-            return self._fill([inputs], chosen, targets)[0]
-        if not isinstance(inputs, Iterable):
-            raise BlankError(f"a text or a list of texts is expected, got {type(inputs).__name__}.")
-        results = self._fill(list(inputs), chosen, targets)
-        return results[0] if len(results) == 1 else results
-
-    def _stream(self, texts: Iterator[Any], options: FillOptions, targets: np.ndarray | None) -> Iterator[Any]:
-        for text in texts:
-            yield self._fill([text], options, targets)[0]
-
-    def _fill(self, texts: list[Any], options: FillOptions, targets: np.ndarray | None) -> list[Any]:
-        blanked = [self._blanked(number, text) for number, text in enumerate(texts)]
-        asked = [(text, run) for text in blanked for run in text.runs]
-        answers = self._phrases(asked, options, targets) if options.joint else self._tokens(asked, options, targets)
-        found, place = [], 0
-        for text in blanked:
-            own = [answer for run_answers in answers[place : place + len(text.runs)] for answer in run_answers]
-            place += len(text.runs)
-            found.append(own[0] if len(own) == 1 else own)
-        return found
-
-    def _blanked(self, number: int, text: Any) -> BlankedText:
-        if not isinstance(text, str):
-            raise BlankError(f"text {number} is a {type(text).__name__}; a string is expected.")
+    def _parse(self, item: object, options: FillOptions) -> BlankedText:
+        text = checked_text("the text", item)
         blanked = self._encoder.encode(text)
         if not blanked.runs:
-            raise BlankError(f"text {number} has no {self.mask_token}, which marks what to fill: {text[:60]!r}")
-        capacity = self._capacity
-        start, end = max(blanked.runs, key=lambda run: run[1] - run[0])
-        if end - start > capacity:
-            raise BlankError(f"text {number} has {end - start} blanks in a row; this model reads {capacity} tokens.")
+            raise InputError(f"the text has no {self.mask_token}, which marks what to fill: {text[:60]!r}")
+        longest = max(end - start for start, end in blanked.runs)
+        if longest > self._capacity:
+            raise InputError(f"the text has {longest} blanks in a row; this model reads {self._capacity} tokens.")
         return blanked
+
+    def _answer(self, items: list[BlankedText], options: FillOptions, first: int) -> list[Guesses]:
+        targets = self._target_ids(options.targets)
+        asked = [(text, run) for text in items for run in text.runs]
+        answers = iter(
+            self._phrases(asked, options, targets) if options.joint else self._tokens(asked, options, targets)
+        )
+        found: list[Guesses] = []
+        for text in items:
+            own = [guesses for _ in text.runs for guesses in next(answers)]
+            found.append(own[0] if len(own) == 1 else own)
+        return found
 
     @property
     def _capacity(self) -> int:
@@ -168,7 +134,7 @@ class FillMaskPipeline:
     def _question(
         self, text: BlankedText, run: tuple[int, int], blanks: Sequence[int], filled: Sequence[int] = ()
     ) -> Question:
-        """The text around a run with [CLS] and [SEP]; `filled` are ids of the run's first blanks, `blanks` places."""
+        """Return the text around a run with [CLS] and [SEP]; `filled` are ids of its first blanks, `blanks` places."""
         ids = text.ids.copy()
         ids[run[0] : run[0] + len(filled)] = filled
         first, last = window_of(len(ids), run, self._capacity)
@@ -179,8 +145,8 @@ class FillMaskPipeline:
             run=(run[0] + shift, run[1] + shift),
         )
 
-    def _tokens(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[Any]]:
-        """For each run the answers of each of its blanks."""
+    def _tokens(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[list[Guess]]]:
+        """Return, per run, the guesses for each of its blanks."""
         questions = [self._question(text, run, range(*run)) for text, run in asked]
         answers = []
         for (text, run), logs_kV in zip(asked, self.model.log_probs(questions, precision=self.precision), strict=True):
@@ -188,7 +154,7 @@ class FillMaskPipeline:
             answers.append(
                 [
                     [
-                        self._answer(text, (place, place + 1), [token], score, alone=single)
+                        self._guess(text, (place, place + 1), [token], score, alone=single)
                         for token, score in _best(log_V, options.top_k, targets)
                     ]
                     for place, log_V in zip(range(*run), logs_kV, strict=True)
@@ -196,14 +162,14 @@ class FillMaskPipeline:
             )
         return answers
 
-    def _phrases(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[Any]]:
-        """For each run one list of phrases, found by a beam from left to right."""
+    def _phrases(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[list[Guess]]]:
+        """Return, per run, one list of phrases, found by a beam from left to right."""
         width = options.num_beams or max(5, options.top_k)
         return [[self._beam(text, run, width, options.top_k, targets)] for text, run in asked]
 
     def _beam(
         self, text: BlankedText, run: tuple[int, int], width: int, top_k: int, targets: np.ndarray | None
-    ) -> list[dict[str, Any]]:
+    ) -> list[Guess]:
         beams: list[tuple[list[int], float]] = [([], 0.0)]
         for place in range(*run):
             questions = [self._question(text, run, [place], filled) for filled, _ in beams]
@@ -216,12 +182,12 @@ class FillMaskPipeline:
             ]
             beams = sorted(grown, key=lambda beam: -beam[1])[: max(width, top_k) if place == run[1] - 1 else width]
         alone = len(text.runs) == 1
-        return [self._answer(text, run, ids, float(np.exp(total)), alone=alone) for ids, total in beams[:top_k]]
+        return [self._guess(text, run, ids, float(np.exp(total)), alone=alone) for ids, total in beams[:top_k]]
 
-    def _answer(
+    def _guess(
         self, text: BlankedText, places: tuple[int, int], tokens: list[int], score: float, *, alone: bool
-    ) -> dict[str, Any]:
-        """One dictionary; the special tokens of the sequence are shown where other blanks are left in it."""
+    ) -> Guess:
+        """Return one guess; the special tokens of the sequence are shown where other blanks are left in it."""
         ids = text.ids.copy()
         ids[places[0] : places[1]] = tokens
         whole = np.concatenate([[self.tokenizer.cls_id], ids, [self.tokenizer.sep_id]])
@@ -237,7 +203,7 @@ class FillMaskPipeline:
         }
 
     def _target_ids(self, targets: str | Sequence[str] | None) -> np.ndarray | None:
-        """Ids of the words to consider; of a word in several pieces the first, which is said."""
+        """Return the ids of the words to consider; of a word in several pieces the first, with a warning."""
         if targets is None:
             return None
         found: dict[int, None] = {}
@@ -259,7 +225,7 @@ class FillMaskPipeline:
 
 
 def _best(log_V: Tensor, top_k: int, targets: np.ndarray | None) -> list[tuple[int, float]]:
-    """(id, probability) of the best ids, or of the best targets."""
+    """Return id and probability of the best ids, or of the best targets."""
     ids = None if targets is None else torch.from_numpy(targets)
     considered = log_V if ids is None else log_V[ids]
     values, places = considered.topk(min(top_k, len(considered)))

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.pipelines.base import TaskPipeline
-from spanwise.pipelines.several import InputError, answer_all, checked_text
+from spanwise.pipelines.base import CallOptions, Reading, TaskPipeline
+from spanwise.pipelines.given import InputError, checked_text
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question, checked_question
 
 
-class MultipleChoicePipeline(TaskPipeline):
+class Choice(Reading):
+    """The number of the best choice, counted from 0, its text and its probability, and those of all choices."""
+
+    choice: int
+    answer: str
+    score: float
+    scores: list[float]
+
+
+class MultipleChoicePipeline(TaskPipeline[Question, Choice, CallOptions]):
     """`choose({"context", "question", "choices"})` -> `{"choice", "answer", "score", "scores", "num_windows",
     "num_dropped_tokens"}`.
 
-    `model` is a folder or hub id of a fine-tuned model; `on_overflow="error"` refuses passages that are too long.
+    One of "context" and "question" may be left out; the number of choices is free. `on_overflow="error"` refuses
+    passages that are too long.
     """
 
-    task_name = "multiple-choice"
+    name, task_name = "multiple-choice", "multiple-choice"
+    options_type = CallOptions
     overflow_choices = ("truncate", "error")
 
-    def __call__(self, inputs: Any) -> Any:
-        """Choose for one dictionary, a list of them, or a generator. One of "context" and "question" may be left out;
-        the number of choices is free. "choice" counts from 0.
-
-        Raises: InputError (a DataError and ValueError) naming the input that is none.
-        """
-        return answer_all(inputs, self._parse, self._answer)
-
-    def _parse(self, item: Any) -> Question:
+    def _parse(self, item: object, options: CallOptions) -> Question:
         if not isinstance(item, dict) or "choices" not in item or set(item) - {"context", "question", "choices"}:
             raise InputError(f"{{'context', 'question', 'choices'}} was expected, got {str(item)[:60]!r}.")
         texts = [checked_text(f"{name!r}", item[name]) if item.get(name) else "" for name in ("context", "question")]
@@ -38,11 +40,9 @@ class MultipleChoicePipeline(TaskPipeline):
         except DataError as error:
             raise InputError(str(error)) from error
 
-    def _answer(self, questions: list[Question]) -> list[dict[str, Any]]:
+    def _answer(self, items: list[Question], options: CallOptions, first: int) -> list[Choice]:
         named = tuple(
             dataclasses.replace(question, id=str(number), where=f"input {number}")
-            for number, question in enumerate(questions)
+            for number, question in enumerate(items, first)
         )
-        data = ChoiceData(source="the input", questions=named)
-        predictions = self._predict(data)
-        return [predictions.record(number) for number in range(len(named))]
+        return self._records(ChoiceData(source="the input", questions=named), len(named), options)

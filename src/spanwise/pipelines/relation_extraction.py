@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.pipelines.base import TaskPipeline
-from spanwise.pipelines.several import InputError, answer_all, checked_text
-from spanwise.tasks.relation.pairs import Pair, RelationData, checked_pair
+from spanwise.pipelines.base import CallOptions, Reading, Span, TaskPipeline
+from spanwise.pipelines.given import InputError, checked_text
+from spanwise.tasks.relation.pairs import Mention, Pair, RelationData, checked_pair
 from spanwise.tasks.relation.reader import mention_of
 
 
-class RelationExtractionPipeline(TaskPipeline):
-    """`relate({"text", "subject", "object"})` -> `{"label", "score", "scores", "num_windows", "num_dropped_tokens"}`.
+class Relation(Reading):
+    """A relation with its probability, those of all relations, and the two mentions."""
 
-    `model` is a folder or hub id of a model fine-tuned here (its record says how mentions are marked);
-    `on_overflow="error"` refuses texts that are too long, of which else the words farthest from both mentions go.
+    label: str
+    score: float
+    scores: dict[str, float]
+    subject: Span
+    object: Span
+
+
+class RelationExtractionPipeline(TaskPipeline[Pair, Relation, CallOptions]):
+    """`relate({"text", "subject", "object"})` -> `{"label", "score", "scores", "subject", "object", "num_windows",
+    "num_dropped_tokens"}`.
+
+    A mention is `[start, end]` in characters of the text, half-open, or `{"start", "end", "type"}`; the answer repeats
+    both with their texts. The record of the model says how mentions are marked. `on_overflow="error"` refuses texts
+    that are too long; otherwise their words farthest from both mentions are left out.
     """
 
-    task_name = "relation"
+    name, task_name = "relation-extraction", "relation"
+    options_type = CallOptions
     overflow_choices = ("truncate", "error")
 
-    def __call__(self, inputs: Any) -> Any:
-        """Relate the mentions of one `{"text", "subject", "object"}`, of a list, or of a generator.
-
-        A mention is `[start, end]` in characters of the text, half-open, or `{"start", "end", "type"}`; the answer
-        repeats both with their texts.
-
-        Raises: InputError (a DataError and ValueError) naming the input that is none.
-        """
-        return answer_all(inputs, self._parse, self._answer)
-
-    def _parse(self, item: Any) -> Pair:
+    def _parse(self, item: object, options: CallOptions) -> Pair:
         if not isinstance(item, dict) or {"text", "subject", "object"} - set(item):
             raise InputError(f"{{'text', 'subject', 'object'}} was expected, got {str(item)[:60]!r}.")
         text = checked_text("'text'", item["text"])
@@ -42,17 +44,17 @@ class RelationExtractionPipeline(TaskPipeline):
         except DataError as error:
             raise InputError(str(error)) from error
 
-    def _answer(self, pairs: list[Pair]) -> list[dict[str, Any]]:
+    def _answer(self, items: list[Pair], options: CallOptions, first: int) -> list[Relation]:
         numbered = tuple(
-            dataclasses.replace(pair, id=str(number), where=f"input {number}") for number, pair in enumerate(pairs)
+            dataclasses.replace(pair, id=str(number), where=f"input {number}")
+            for number, pair in enumerate(items, first)
         )
         data = RelationData(source="the input", pairs=numbered, format="spans")
-        predictions = self._predict(data)
-        answers = []
-        for number, pair in enumerate(pairs):
-            mentions = {
-                name: {"start": m.start, "end": m.end, "text": pair.text[m.start : m.end]}
-                for name, m in (("subject", pair.subject), ("object", pair.object))
-            }
-            answers.append({**predictions.record(number), **mentions})
+        answers = self._records(data, len(items), options)
+        for answer, pair in zip(answers, items, strict=True):
+            answer["subject"], answer["object"] = _span(pair.text, pair.subject), _span(pair.text, pair.object)
         return answers
+
+
+def _span(text: str, mention: Mention) -> Span:
+    return {"start": mention.start, "end": mention.end, "text": text[mention.start : mention.end]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,111 +16,105 @@ import torch
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_head
 from spanwise.interop.convert import GENERATOR
-from spanwise.pipelines.given import OptionError, option_values
-from spanwise.pipelines.several import answer_all, chosen_overflow, open_checkpoint
+from spanwise.pipelines.base import CallOptions, Pipeline, Reading, Span
+from spanwise.pipelines.given import OptionError, open_checkpoint
 from spanwise.pipelines.windowed import WindowReader, whole_characters
-from spanwise.runtime.device import Precision
 from spanwise.tasks.windows import max_context_window
+from spanwise.text.tokenizers import Encoding, Tokenizer
+
+
+class JudgedPiece(Span):
+    """A piece of a word, as the vocabulary writes it, and the probability that it was replaced."""
+
+    piece: str
+    score: float
+
+
+class JudgedWord(Span):
+    """A word, the probability of its most suspicious piece, and whether that reaches the threshold."""
+
+    score: float
+    is_replaced: bool
+    pieces: list[JudgedPiece]
+
+
+class Judged(Reading):
+    """The words of a text, in order."""
+
+    words: list[JudgedWord]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectionOptions:
-    """The options of a call: from which chance on a word is called replaced, and what is done with a text longer than
-    the model reads ("windows", "error")."""
+class DetectionOptions(CallOptions):
+    """The options of a call. A word is called replaced from the probability `threshold` on."""
 
     threshold: float = 0.5
-    on_overflow: str = "windows"
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.threshold, int | float) and not isinstance(self.threshold, bool)
         if not is_number or not 0 <= self.threshold <= 1:
             raise OptionError(f"threshold must be a probability from 0 to 1, got {self.threshold!r}.")
-        chosen_overflow(self.on_overflow, "windows", ("windows", "error"))
 
 
-_OPTIONS = tuple(DetectionOptions.__dataclass_fields__)
-
-
-class ReplacedTokensPipeline:
+class ReplacedTokensPipeline(Pipeline[str, Judged, DetectionOptions]):
     """`detect("The chef ate the meal.")` -> `{"words": [{"start", "end", "text", "score", "is_replaced", "pieces"}],
     "num_windows", "num_dropped_tokens"}`.
 
-    `model` is a folder or hub id of ELECTRA's discriminator, `tokenizer` another folder or a `Tokenizer`. The options
-    of a call (see `DetectionOptions`) can be given here as new defaults.
+    `model` is ELECTRA's discriminator. A word is what the tokenizer takes for one; its `score` is the probability of
+    its most suspicious piece. `pieces` has the same of each piece, and the `piece` as the vocabulary writes it. A text
+    of several windows has each piece judged in the window that shows most around it.
 
     Raises: CheckpointError for a model without a head for replaced tokens.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        **options: Any,
-    ) -> None:
-        self._defaults = option_values(options, _OPTIONS, (), "replaced-tokens")
-        DetectionOptions(**self._defaults)
+    name = "replaced-tokens"
+    options_type = DetectionOptions
+
+    def _open(self, model: str | Path, tokenizer: str | Path | Tokenizer | None, device: str | None) -> None:
         checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
         _refuse_others(checkpoint)
-        self.reader = WindowReader(checkpoint, self.tokenizer, device, precision)
+        self.reader = WindowReader(checkpoint, self.tokenizer, device, self.precision)
         head = build_head(checkpoint, "rtd", self.reader.encoder)
         assert head is not None  # asked above
         self.head = head.to(self.reader.encoder.word_embedding.device).eval()
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
-        """Look at a text, a list of texts, or a generator of them (answers then come as a generator).
+    def _parse(self, item: object, options: DetectionOptions) -> str:
+        text = self.reader.checked("the text", item)
+        if options.on_overflow == "error":
+            self.reader.windows(len(self.tokenizer.encode(text).ids), on_overflow="error")
+        return text
 
-        A word is what the tokenizer takes for one; its `score` is the probability of its most suspicious piece, and
-        `text[start:end]` the word. `pieces` has the same of each piece, and the `piece` as the vocabulary writes it.
-        A text of several windows has each piece judged in the window that shows most around it.
-
-        Raises: InputError (a DataError and ValueError) for an input that is no text, or too long under
-        on_overflow="error"; OptionError for an option.
-        """
-        given = option_values(options, _OPTIONS, (), "replaced-tokens")
-        chosen = DetectionOptions(**{**self._defaults, **given})
-
-        def parse(item: Any) -> str:
-            text = self.reader.checked("the text", item)
-            if chosen.on_overflow == "error":
-                self.reader.windows(len(self.tokenizer.encode(text).ids), on_overflow="error")
-            return text
-
-        return answer_all(inputs, parse, lambda texts: self._judge(texts, chosen))
-
-    def _judge(self, texts: list[str], options: DetectionOptions) -> list[dict[str, Any]]:
-        encodings = self.reader.encode(texts)
+    def _answer(self, items: list[str], options: DetectionOptions, first: int) -> list[Judged]:
+        encodings = self.reader.encode(items)
         windows = [self.reader.windows(len(encoding.ids)) for encoding in encodings]
         parts = [
-            encoding.ids[first:last]
+            encoding.ids[begin:end]
             for encoding, ranges in zip(encodings, windows, strict=True)
-            for first, last in ranges
+            for begin, end in ranges
         ]
         with torch.inference_mode():
             chances = (torch.sigmoid(self.head(hidden_nD)).cpu().numpy() for hidden_nD in self.reader.read(parts))
-            found = []
-            for text, encoding, ranges in zip(texts, encodings, windows, strict=True):
+            found: list[Judged] = []
+            for text, encoding, ranges in zip(items, encodings, windows, strict=True):
                 best_n = max_context_window(ranges, len(encoding.ids))
                 chance_n = np.empty(len(encoding.ids), dtype=np.float32)
-                for window, (first, last) in enumerate(ranges):
-                    own = best_n[first:last] == window
-                    chance_n[first:last][own] = next(chances)[own]
+                for window, (begin, end) in enumerate(ranges):
+                    own = best_n[begin:end] == window
+                    chance_n[begin:end][own] = next(chances)[own]
                 words = self._words(text, encoding, chance_n, options.threshold)
                 found.append({"words": words, "num_windows": len(ranges), "num_dropped_tokens": 0})
         return found
 
-    def _words(self, text: str, encoding: Any, chance_n: np.ndarray, threshold: float) -> list[dict[str, Any]]:
+    def _words(self, text: str, encoding: Encoding, chance_n: np.ndarray, threshold: float) -> list[JudgedWord]:
         offsets_n2 = encoding.offsets.tolist()
         names = self.tokenizer.tokens(encoding.ids)
         borders = [0, *(np.flatnonzero(np.diff(encoding.word_ids)) + 1).tolist(), len(names)]
         starts = [offsets_n2[place][0] for place in borders[:-1]] + [len(text)]
-        found = []
+        found: list[JudgedWord] = []
         for number, (first, last) in enumerate(itertools.pairwise(borders)):
             end = whole_characters(text, offsets_n2[last - 1][1], starts[number + 1])
             score = float(chance_n[first:last].max())
-            pieces = [
+            pieces: list[JudgedPiece] = [
                 {"start": a, "end": b, "text": text[a:b], "piece": names[place], "score": float(chance_n[place])}
                 for place, (a, b) in enumerate(offsets_n2[first:last], first)
             ]

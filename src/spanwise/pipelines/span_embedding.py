@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Literal, NotRequired, get_args
 
 import numpy as np
 import torch
@@ -24,13 +25,12 @@ from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.pipelines.given import OptionError, option_values
-from spanwise.pipelines.several import InputError, answer_all, chosen_overflow, open_checkpoint
+from spanwise.pipelines.base import CallOptions, Pipeline, Reading, Span
+from spanwise.pipelines.given import InputError, OptionError, open_checkpoint
 from spanwise.pipelines.windowed import WindowReader
-from spanwise.runtime.device import Precision
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.tasks.windows import token_range
-from spanwise.text.tokenizers import Encoding
+from spanwise.text.tokenizers import Encoding, Tokenizer
 
 Kind = Literal["boundary", "mean", "boundary+width"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -38,24 +38,30 @@ WIDTHS = "spans.width.weight"  # of a coreference head
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingOptions:
-    """The options of a call: what a vector is made of, and what is done with a text longer than the model reads
-    ("windows", "error")."""
+class EmbeddingOptions(CallOptions):
+    """The options of a call. `kind` says what a vector is made of."""
 
     kind: str = "boundary"
-    on_overflow: str = "windows"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise OptionError(f"kind {self.kind!r} is not here; kinds are {', '.join(KINDS)}.{_nearest(self.kind)}")
-        chosen_overflow(self.on_overflow, "windows", ("windows", "error"))
+            near = did_you_mean(self.kind, KINDS) if isinstance(self.kind, str) else ""
+            raise OptionError(f"kind {self.kind!r} is not here; kinds are {', '.join(KINDS)}.{near}")
 
 
-def _nearest(kind: object) -> str:
-    return did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
+class EmbeddedSpan(Span):
+    """The characters that a span was read from, and how many pieces they are."""
+
+    is_snapped: bool
+    num_pieces: int
+    is_width_cut: NotRequired[bool]
 
 
-_OPTIONS = tuple(EmbeddingOptions.__dataclass_fields__)
+class Embedded(Reading):
+    """A float32 row per span, in order, and where each was read."""
+
+    embeddings: np.ndarray
+    spans: list[EmbeddedSpan]
 
 
 @dataclass(frozen=True)
@@ -68,68 +74,43 @@ class _Asked:
     pieces: list[tuple[int, int]]
 
 
-class SpanEmbeddingPipeline:
+class SpanEmbeddingPipeline(Pipeline[_Asked, Embedded, EmbeddingOptions]):
     """`embed({"text": text, "spans": [[0, 3], [10, 14]]})` -> `{"embeddings", "spans", "num_windows",
     "num_dropped_tokens"}`.
 
-    `model` is a folder or hub id of any encoder, `tokenizer` another folder or a `Tokenizer`. The options of a call
-    (see `EmbeddingOptions`) can be given here as new defaults. "boundary+width" needs a model that was fine-tuned for
-    coreference; the others take any.
+    `model` is any encoder; "boundary+width" needs one that was fine-tuned for coreference. A span is `[start, end]` or
+    `{"start", "end"}`, half-open characters of the text. The answer has `embeddings`, a float32 array with a row for
+    each span, in order, and `spans`: where each was read. A span that begins or ends inside a piece is read from whole
+    pieces: `start` and `end` then lie further out and `is_snapped` is true. `num_pieces` is its length; widths beyond
+    those that a coreference model knows count as its greatest (`is_width_cut`). Of a long text each span is read in
+    the window that shows most around it; `num_windows` are those that were read.
 
-    Raises: CheckpointError where that kind is asked for and the model has no embedding of widths.
+    Raises: CheckpointError where "boundary+width" is asked for and the model has no embedding of widths.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        **options: Any,
-    ) -> None:
-        self._defaults = option_values(options, _OPTIONS, (), "span-embedding")
-        chosen = EmbeddingOptions(**self._defaults)
-        checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
-        self._checkpoint = checkpoint
-        self._widths_WP = checkpoint.heads.get("coref", {}).get(WIDTHS)
-        self._check(chosen)
-        self.reader = WindowReader(checkpoint, self.tokenizer, device, precision)
+    name = "span-embedding"
+    options_type = EmbeddingOptions
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
-        """Vectors for `{"text", "spans"}`, for a list of such, or for a generator of them (answers then come as one).
-
-        A span is `[start, end]` or `{"start", "end"}`, half-open characters of the text. The answer has `embeddings`, a
-        float32 array with a row for each span, in order, and `spans`: where each was read. A span that begins or ends
-        inside a piece is read from whole pieces: `start` and `end` then lie further out and `is_snapped` is true.
-        `num_pieces` is its length; widths beyond those that a coreference model knows count as its greatest
-        (`is_width_cut`). Of a long text each span is read in the window that shows most around it; `num_windows` are
-        those that were read.
-
-        Raises: InputError (a DataError and ValueError) naming the input and the span that lies outside its text, is
-        empty, has nothing that the tokenizer keeps, or is longer than the model reads; OptionError for an option.
-        """
-        given = option_values(options, _OPTIONS, (), "span-embedding")
-        chosen = EmbeddingOptions(**{**self._defaults, **given})
-        self._check(chosen)
-        return answer_all(
-            inputs, lambda item: self._parse(item, chosen.on_overflow), lambda items: self._embed(items, chosen.kind)
-        )
+    def _open(self, model: str | Path, tokenizer: str | Path | Tokenizer | None, device: str | None) -> None:
+        self._checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
+        self._widths_WP = self._checkpoint.heads.get("coref", {}).get(WIDTHS)
+        self._check(self._defaults)  # before the encoder is built
+        self.reader = WindowReader(self._checkpoint, self.tokenizer, device, self.precision)
 
     def _check(self, options: EmbeddingOptions) -> None:
         if options.kind == "boundary+width" and self._widths_WP is None:
             raise CheckpointError(_no_widths(self._checkpoint))
 
-    def _parse(self, item: Any, on_overflow: str) -> _Asked:
+    def _parse(self, item: object, options: EmbeddingOptions) -> _Asked:
         if not isinstance(item, Mapping) or set(item) != {"text", "spans"}:
             raise InputError(f"{{'text', 'spans'}} was expected, got {type(item).__name__} {str(item)[:60]!r}.")
         text = self.reader.checked("'text'", item["text"])
         given = item["spans"]
         if isinstance(given, str | Mapping) or not isinstance(given, Sequence | np.ndarray):
             raise InputError(f"'spans' is a {type(given).__name__}; a list of [start, end] was expected.")
-        spans = [_span(number, span, text) for number, span in enumerate(given)]
+        spans = [_checked_span(number, span, text) for number, span in enumerate(given)]
         (encoding,) = self.reader.encode([text])
-        self.reader.windows(len(encoding.ids), on_overflow=on_overflow)
+        self.reader.windows(len(encoding.ids), on_overflow=options.on_overflow)
         pieces = []
         for number, (start, end) in enumerate(spans):
             found = token_range(encoding.offsets, start, end)
@@ -145,19 +126,18 @@ class SpanEmbeddingPipeline:
             pieces.append(found)
         return _Asked(text, encoding, spans, pieces)
 
-    def _embed(self, items: list[_Asked], kind: str) -> list[dict[str, Any]]:
+    def _answer(self, items: list[_Asked], options: EmbeddingOptions, first: int) -> list[Embedded]:
+        kind = options.kind
         plans = [_plan(self.reader, len(item.encoding.ids), item.pieces) for item in items]
-        windows = [
-            item.encoding.ids[first:last] for item, plan in zip(items, plans, strict=True) for first, last in plan
-        ]
+        windows = [item.encoding.ids[begin:end] for item, plan in zip(items, plans, strict=True) for begin, end in plan]
         hidden = self.reader.read(windows)
-        answers = []
+        answers: list[Embedded] = []
         for item, plan in zip(items, plans, strict=True):
             rows = np.zeros((len(item.spans), self._size(kind)), dtype=np.float32)
             for (begin, _), numbers in plan.items():
                 ranges_k2 = torch.tensor([item.pieces[number] for number in numbers]) - begin
                 rows[numbers] = self._vectors(next(hidden), ranges_k2, kind).cpu().numpy()
-            spans = [self._told(item, number, kind) for number in range(len(item.spans))]
+            spans = [self._span(item, number, kind) for number in range(len(item.spans))]
             answers.append({"embeddings": rows, "spans": spans, "num_windows": len(plan), "num_dropped_tokens": 0})
         return answers
 
@@ -168,7 +148,7 @@ class SpanEmbeddingPipeline:
         return 2 * size + (self._widths_WP.shape[1] if kind == "boundary+width" and self._widths_WP is not None else 0)
 
     def _vectors(self, states_nD: Tensor, ranges_k2: Tensor, kind: str) -> Tensor:
-        """A row for each of k half-open ranges of a window's pieces."""
+        """Return a row for each of k half-open ranges of a window's pieces."""
         first_k, last_k = ranges_k2.to(states_nD.device).unbind(1)
         if kind == "mean":
             upto_nD = F.pad(states_nD.double().cumsum(0), (0, 0, 1, 0))  # sums of a prefix
@@ -180,11 +160,11 @@ class SpanEmbeddingPipeline:
             parts.append(self._widths_WP.to(states_nD.device)[(last_k - first_k).clamp(max=widest) - 1])
         return torch.cat(parts, 1)
 
-    def _told(self, item: _Asked, number: int, kind: str) -> dict[str, Any]:
+    def _span(self, item: _Asked, number: int, kind: str) -> EmbeddedSpan:
         (start, end), (first, last) = item.spans[number], item.pieces[number]
         covered = item.encoding.offsets[first:last]
         begin, stop = min(start, int(covered[:, 0].min())), max(end, int(covered[:, 1].max()))
-        told = {
+        span: EmbeddedSpan = {
             "start": begin,
             "end": stop,
             "text": item.text[begin:stop],
@@ -192,12 +172,12 @@ class SpanEmbeddingPipeline:
             "num_pieces": last - first,
         }
         if kind == "boundary+width" and self._widths_WP is not None:
-            told["is_width_cut"] = last - first > len(self._widths_WP)
-        return told
+            span["is_width_cut"] = last - first > len(self._widths_WP)
+        return span
 
 
 def _plan(reader: WindowReader, num_tokens: int, pieces: list[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
-    """Which windows of a text are read, and for which of its spans; a span that no window holds gets its own."""
+    """Return which windows of a text are read, and for which of its spans; a span that no window holds gets its own."""
     windows = reader.windows(num_tokens).tolist()
     plan: dict[tuple[int, int], list[int]] = {}
     for number, (first, last) in enumerate(pieces):
@@ -215,8 +195,8 @@ def _plan(reader: WindowReader, num_tokens: int, pieces: list[tuple[int, int]]) 
     return plan
 
 
-def _span(number: int, span: Any, text: str) -> tuple[int, int]:
-    """Raises: InputError for what is no span of the text."""
+def _checked_span(number: int, span: object, text: str) -> tuple[int, int]:
+    """Return half-open characters. Raises: InputError for what is no span of the text."""
     if isinstance(span, Mapping):
         span = [span.get("start"), span.get("end")]
     values = list(span) if isinstance(span, Sequence | np.ndarray) and not isinstance(span, str) else []

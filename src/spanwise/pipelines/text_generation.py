@@ -6,29 +6,27 @@ drawn texts are a pure function of the seed and of the input's place in the call
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.nn.decoding.writer import CausalModel, Choosing, StopReason, Writing
-from spanwise.pipelines.given import OptionError, chosen_device, option_values, whole_number
-from spanwise.pipelines.several import InputError, answer_all, checked_text, chosen_overflow, open_checkpoint
-from spanwise.runtime.device import Precision, choose_device
+from spanwise.pipelines.base import CallOptions, Pipeline, Reading
+from spanwise.pipelines.given import InputError, OptionError, checked_text, open_checkpoint, whole_number
+from spanwise.runtime.device import choose_device
 from spanwise.runtime.seed import derive_key
 from spanwise.text.tokenizers import Tokenizer
 
-HARMLESS = frozenset({"padding", "truncation", "batch_size", "num_workers", "use_cache", "pad_token_id"})
 TAIL = 8  # tokens of the prompt that are decoded with what follows, so that blanks between the two come out right
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationOptions:
+class GenerationOptions(CallOptions):
     """The options of a call.
 
     At most `max_new_tokens` are written. The most likely token is taken, or with `do_sample` one is drawn from the
@@ -36,7 +34,7 @@ class GenerationOptions:
     decides every draw. A text ends before the first of `stop_strings` in it, or before a token of `stop_tokens`
     (pieces of the vocabulary, words of one piece, or ids); `include_stop` keeps what ended it. `on_overflow` says what
     is done where prompt and new tokens are more than the model has positions: "windows" lets the oldest tokens go and
-    counts them, "error" refuses before anything is written.
+    counts them, "error" refuses before anything is written. `use_cache` and `pad_token_id` of old code change nothing.
     """
 
     max_new_tokens: int = 40
@@ -48,7 +46,8 @@ class GenerationOptions:
     stop_strings: str | Sequence[str] = ()
     stop_tokens: str | int | Sequence[str | int] = ()
     include_stop: bool = False
-    on_overflow: str = "windows"
+    use_cache: bool = True
+    pad_token_id: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_new_tokens", "num_return_sequences"):
@@ -60,7 +59,6 @@ class GenerationOptions:
         is_number = isinstance(self.temperature, int | float) and not isinstance(self.temperature, bool)
         if self.temperature is not None and not (is_number and 0 < self.temperature < math.inf):
             raise OptionError(f"temperature must be above 0, got {self.temperature!r}; the limit 0 is do_sample=False.")
-        chosen_overflow(self.on_overflow, "windows", ("windows", "error"))
         if not self.do_sample:
             for name in ("top_k", "temperature"):
                 if getattr(self, name) is not None:
@@ -75,93 +73,76 @@ class GenerationOptions:
 
     @property
     def stops(self) -> tuple[str, ...]:
+        """Return the strings that end a text."""
         return (self.stop_strings,) if isinstance(self.stop_strings, str) else tuple(self.stop_strings)
 
 
-_OPTIONS = tuple(GenerationOptions.__dataclass_fields__)
+class Written(Reading):
+    """The text as given and what was written, that alone, why it ended, and how many tokens were written and read."""
+
+    text: str
+    generated_text: str
+    stop_reason: StopReason
+    stop: str | None
+    num_tokens: int
+    num_prompt_tokens: int
 
 
-class TextGenerationPipeline:
+Prompt = tuple[str, np.ndarray]  # a text and its ids [n] int64
+
+
+class TextGenerationPipeline(Pipeline[Prompt, Written | list[Written], GenerationOptions]):
     """`generate("The river")` -> `{"text", "generated_text", "stop_reason", "stop", "num_tokens", ...}`.
 
-    `model` is a folder or hub id of a causal model (GPT-1), `tokenizer` another folder or a `Tokenizer`. The options
-    of a call (see `GenerationOptions`) can be given here as new defaults.
+    `model` is a causal model (GPT-1). An answer is a dictionary: `text` (the prompt as given and what was written),
+    `generated_text` (that alone), `stop_reason` ("max_new_tokens", "stop_string", "stop_token", or "end_of_text" where
+    the model wrote its tokenizer's separator), `stop` (which string or token), `num_tokens` (written),
+    `num_prompt_tokens`, `num_windows` and `num_dropped_tokens` (how often the window moved on, and how many of the
+    oldest tokens were no longer in it at the end). With `num_return_sequences` above 1 it is a list of dictionaries.
 
     Raises: CheckpointError for a model that is not causal, or was not trained to guess the next token; OptionError for
     precision="int8", which is for reading.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        device: str | int | None = None,
-        precision: Precision = "fp32",
-        **options: Any,
-    ) -> None:
-        self._defaults = option_values(options, _OPTIONS, HARMLESS, "text-generation")
-        GenerationOptions(**self._defaults)
-        if precision == "int8":
+    name = "text-generation"
+    options_type = GenerationOptions
+
+    def _open(self, model: str | Path, tokenizer: str | Path | Tokenizer | None, device: str | None) -> None:
+        if self.precision == "int8":
             raise OptionError("precision 'int8' is for models that read; a model that writes runs in 'auto' or 'fp32'.")
         checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
         _refuse_others(checkpoint)
-        encoder = build_encoder(checkpoint).to(choose_device(chosen_device(device)))
-        self.model = CausalModel(encoder, self.tokenizer.vocab_size)
-        self.precision = precision
+        self.model = CausalModel(build_encoder(checkpoint).to(choose_device(device)), self.tokenizer.vocab_size)
 
-    def __call__(self, inputs: Any, **options: Any) -> Any:
-        """Write on from a text, from each text of a list, or of a generator (answers then come as a generator).
-
-        An answer is a dictionary: `text` (the prompt as given and what was written), `generated_text` (that alone),
-        `stop_reason` ("max_new_tokens", "stop_string", "stop_token", or "end_of_text" where the model wrote its
-        tokenizer's separator), `stop` (which string or token), `num_tokens` (written), `num_prompt_tokens`,
-        `num_windows` and `num_dropped_tokens` (how often the window moved on, and how many of the oldest tokens were
-        no longer in it at the end). With `num_return_sequences` above 1 it is a list of such dictionaries.
-
-        Raises: InputError (a DataError and ValueError) for an input that is no text, or too long under
-        on_overflow="error"; OptionError for an option.
-        """
-        given = option_values(options, _OPTIONS, HARMLESS, "text-generation")
-        chosen = GenerationOptions(**{**self._defaults, **given})
-        for stop in chosen.stops:
+    def _check(self, options: GenerationOptions) -> None:
+        for stop in options.stops:
             if not self.tokenizer.is_cased and stop != stop.lower():
                 raise OptionError(
                     f"the model writes small letters alone, so {stop!r} never comes; use {stop.lower()!r}."
                 )
-        stop_ids = self._stop_ids(chosen)
-        places = itertools.count()
-        return answer_all(inputs, self._parse(chosen), lambda items: self._write(items, chosen, stop_ids, places))
+        self._stop_ids(options)
 
-    def _parse(self, options: GenerationOptions) -> Any:
-        def parse(item: Any) -> tuple[str, np.ndarray]:
-            text = checked_text("the text", item)
-            ids = self.tokenizer.encode(text).ids.astype(np.int64)
-            if not len(ids):
-                raise InputError("the tokenizer keeps nothing of the text; give at least one word to write on from.")
-            length, room = len(ids) + options.max_new_tokens, self.model.max_positions
-            if options.on_overflow == "error" and length > room:
-                raise InputError(
-                    f"{len(ids):,} tokens and {options.max_new_tokens:,} new ones are more than the {room:,} positions "
-                    "of the model; shorten one of them, or leave on_overflow at 'windows'."
-                )
-            return text, ids
+    def _parse(self, item: object, options: GenerationOptions) -> Prompt:
+        text = checked_text("the text", item)
+        ids = self.tokenizer.encode(text).ids.astype(np.int64)
+        if not len(ids):
+            raise InputError("the tokenizer keeps nothing of the text; give at least one word to write on from.")
+        room = self.model.max_positions
+        if options.on_overflow == "error" and len(ids) + options.max_new_tokens > room:
+            raise InputError(
+                f"{len(ids):,} tokens and {options.max_new_tokens:,} new ones are more than the {room:,} positions "
+                "of the model; shorten one of them, or leave on_overflow at 'windows'."
+            )
+        return text, ids
 
-        return parse
-
-    def _write(
-        self,
-        items: list[tuple[str, np.ndarray]],
-        options: GenerationOptions,
-        stop_ids: dict[int, StopReason],
-        places: itertools.count,
-    ) -> list[Any]:
+    def _answer(self, items: list[Prompt], options: GenerationOptions, first: int) -> list[Written | list[Written]]:
+        stop_ids = self._stop_ids(options)
         writings = [
             [
-                Writing(prompt=ids, key=derive_key(options.seed, "generation", place, sample))
+                Writing(prompt=ids, key=derive_key(options.seed, "generation", number, sample))
                 for sample in range(options.num_return_sequences)
             ]
-            for (_, ids), place in zip(items, places, strict=False)
+            for number, (_, ids) in enumerate(items, first)
         ]
         endings = _Endings(self.tokenizer, stop_ids, options.stops)
         banned = np.array(sorted(self.tokenizer.special_ids - stop_ids.keys()), dtype=np.int64)
@@ -175,28 +156,13 @@ class TextGenerationPipeline:
             precision=self.precision,
         )
         answers = [
-            [self._answer(text, writing, endings, options.include_stop) for writing in samples]
+            [_written(text, writing, endings, options.include_stop) for writing in samples]
             for (text, _), samples in zip(items, writings, strict=True)
         ]
         return [samples[0] if options.num_return_sequences == 1 else samples for samples in answers]
 
-    def _answer(self, text: str, writing: Writing, endings: _Endings, include_stop: bool) -> dict[str, Any]:
-        written, stop = endings.finish(writing, include_stop=include_stop)
-        if text[-1:].isspace() and written[:1] == " ":
-            written = written[1:]  # the prompt has the blank already
-        return {
-            "text": text + written,
-            "generated_text": written,
-            "stop_reason": writing.reason,
-            "stop": stop,
-            "num_tokens": len(writing.new),
-            "num_prompt_tokens": len(writing.prompt),
-            "num_windows": writing.num_windows,
-            "num_dropped_tokens": writing.num_dropped,
-        }
-
     def _stop_ids(self, options: GenerationOptions) -> dict[int, StopReason]:
-        """The tokens that end a text. Raises: OptionError for one that the vocabulary doesn't have."""
+        """Return the tokens that end a text. Raises: OptionError for one that the vocabulary doesn't have."""
         found: dict[int, StopReason] = {}
         if self.tokenizer.sep_id >= 0:
             found[self.tokenizer.sep_id] = "end_of_text"
@@ -205,7 +171,7 @@ class TextGenerationPipeline:
             found[self._token_id(token)] = "stop_token"
         return found
 
-    def _token_id(self, token: Any) -> int:
+    def _token_id(self, token: object) -> int:
         size = self.tokenizer.vocab_size
         if isinstance(token, int | np.integer) and not isinstance(token, bool):
             if 0 <= token < size:
@@ -224,6 +190,22 @@ class TextGenerationPipeline:
         return number
 
 
+def _written(text: str, writing: Writing, endings: _Endings, include_stop: bool) -> Written:
+    written, stop = endings.finish(writing, include_stop=include_stop)
+    if text[-1:].isspace() and written[:1] == " ":
+        written = written[1:]  # the prompt has the blank already
+    return {
+        "text": text + written,
+        "generated_text": written,
+        "stop_reason": writing.reason,
+        "stop": stop,
+        "num_tokens": len(writing.new),
+        "num_prompt_tokens": len(writing.prompt),
+        "num_windows": writing.num_windows,
+        "num_dropped_tokens": writing.num_dropped,
+    }
+
+
 class _Endings:
     """Decides after each token whether a text is at its end, and cuts it there."""
 
@@ -231,15 +213,15 @@ class _Endings:
         self._tokenizer, self._stop_ids, self._strings = tokenizer, stop_ids, strings
 
     def reason(self, writing: Writing) -> StopReason | None:
-        told = self._stop_ids.get(writing.new[-1])
-        if told is not None:
-            return told
+        """Return why the text ends behind its last token; None where it goes on."""
+        if writing.new[-1] in self._stop_ids:
+            return self._stop_ids[writing.new[-1]]
         if self._strings and self._first_stop(self._text(writing, writing.new)) is not None:
             return "stop_string"
         return None
 
     def finish(self, writing: Writing, *, include_stop: bool) -> tuple[str, str | None]:
-        """The text that was written, and what ended it."""
+        """Return the text that was written, and what ended it."""
         if writing.reason in ("stop_token", "end_of_text"):
             is_text = include_stop and writing.new[-1] not in self._tokenizer.special_ids
             kept = writing.new if is_text else writing.new[:-1]
@@ -256,7 +238,7 @@ class _Endings:
         return min((pair for pair in found if pair[0] >= 0), default=None)
 
     def _text(self, writing: Writing, new: list[int]) -> str:
-        """What the new tokens add to the prompt, with the blank between the two where there is one."""
+        """Return what the new tokens add to the prompt, with the blank between the two where there is one."""
         if not new:
             return ""
         before = writing.prompt[-TAIL:].tolist()

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 import unicodedata
-from typing import Any
 
-from spanwise.pipelines.base import TaskPipeline
-from spanwise.pipelines.several import InputError, answer_all, checked_text
+from spanwise.pipelines.base import CallOptions, Reading, Span, TaskPipeline
+from spanwise.pipelines.given import InputError, checked_text
+from spanwise.pipelines.windowed import JOINERS
 from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData
+from spanwise.tasks.tagging.task import Tagging
 
-JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
+
+class TaggedSpan(Span):
+    """A span of a text with its label and that label's probability."""
+
+    label: str
+    score: float
 
 
-class TokenClassificationPipeline(TaskPipeline):
+class Tagged(Reading):
+    """The spans of a text, in order."""
+
+    spans: list[TaggedSpan]
+
+
+class TokenClassificationPipeline(TaskPipeline[Sentence, Tagged, CallOptions]):
     """`tag(text)` -> `{"spans": [{"start", "end", "text", "label", "score"}], "num_windows", "num_dropped_tokens"}`.
 
-    `model` is a folder or hub id of a fine-tuned model. Texts of any length are read in windows;
-    `on_overflow="error"` refuses those that need more than one.
+    An input is a text, which is split into words at blanks and punctuation where the model reads words, or
+    `{"words": [...]}` (words are then parted by blanks). Offsets are characters of the text as given. Texts of any
+    length are read in windows; `on_overflow="error"` refuses those that need more than one.
     """
 
-    task_name = "tagging"
-    overflow_choices = ("windows", "error")
+    name, task_name = "token-classification", "tagging"
+    options_type = CallOptions
+    task: Tagging
 
-    def __call__(self, inputs: Any) -> Any:
-        """Tag a text, `{"words": [...]}` (words are then parted by blanks), a list of either, or a generator.
-
-        Offsets are characters of the text as given: `text[start:end] == span["text"]`. A text is split into words at
-        blanks and punctuation where the model reads words.
-
-        Raises: InputError (a DataError and ValueError) naming the input that is no text.
-        """
-        return answer_all(inputs, self._parse, self._answer)
-
-    def _parse(self, item: Any) -> Sentence:
+    def _parse(self, item: object, options: CallOptions) -> Sentence:
         by_words = self.task.level != "characters"
         if isinstance(item, dict) and set(item) == {"words"}:
             words = item["words"]
@@ -52,17 +56,16 @@ class TokenClassificationPipeline(TaskPipeline):
             units = [(n, n + 1) for n in range(len(text))]
         return Sentence(text, tuple(units), (), "the input")
 
-    def _answer(self, sentences: list[Sentence]) -> list[dict[str, Any]]:
-        named = tuple(dataclasses.replace(s, where=f"input {number}") for number, s in enumerate(sentences))
+    def _answer(self, items: list[Sentence], options: CallOptions, first: int) -> list[Tagged]:
+        named = tuple(dataclasses.replace(s, where=f"input {number}") for number, s in enumerate(items, first))
         kind: Kind = self.task.kind or "entities"
         level: Level = self.task.level or "words"
         data = TaggedData(source="the input", sentences=named, level=level, kind=kind)
-        predictions = self._predict(data)
-        return [predictions.record(number) for number in range(len(named))]
+        return self._records(data, len(named), options)
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
-    """Words as half-open characters: runs of letters, digits and their marks, and each other sign by itself."""
+    """Return words as half-open characters: runs of letters, digits and their marks, and each other sign by itself."""
     found: list[tuple[int, int]] = []
     in_word = False
     for place, sign in enumerate(text):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,8 +17,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.nn.int8.encoder import prepared_for
-from spanwise.pipelines.given import chosen_device
-from spanwise.pipelines.several import InputError, checked_text
+from spanwise.pipelines.given import InputError, checked_text
 from spanwise.runtime.device import Precision, autocast, choose_device, resolve_precision
 from spanwise.tasks.batches import prediction_packs
 from spanwise.tasks.frames import frames_of
@@ -46,10 +44,8 @@ class WindowReader:
     that the device has not.
     """
 
-    def __init__(
-        self, checkpoint: Checkpoint, tokenizer: Tokenizer, device: str | int | None, precision: Precision
-    ) -> None:
-        where = choose_device(chosen_device(device), precision)
+    def __init__(self, checkpoint: Checkpoint, tokenizer: Tokenizer, device: str | None, precision: Precision) -> None:
+        where = choose_device(device, precision)
         resolve_precision(precision, where)
         self.encoder = prepared_for(precision, build_encoder(checkpoint)).to(where).eval()
         self.tokenizer, self.precision = tokenizer, precision
@@ -59,21 +55,21 @@ class WindowReader:
             raise CheckpointError(f"{checkpoint.folder} has {self.encoder.config.max_positions} positions, too few.")
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """Tokens of texts, their characters without the white space that some tokenizers count in."""
+        """Return the tokens of texts, their characters without the white space that some tokenizers count in."""
         found = []
         for text, encoding in zip(texts, self.tokenizer.encode_batch(texts), strict=True):
             found.append(Encoding(encoding.ids, trimmed(text, encoding.offsets), encoding.word_ids))
         return found
 
-    def checked(self, name: str, value: Any) -> str:
-        """Raises: InputError for what is no text, or of which the tokenizer keeps nothing."""
+    def checked(self, name: str, value: object) -> str:
+        """Return a text of which the tokenizer keeps something. Raises: InputError."""
         text = checked_text(name, value)
         if not len(self.tokenizer.encode(text).ids):
             raise InputError(f"the tokenizer keeps nothing of {name}; give a text with at least one word.")
         return text
 
-    def windows(self, num_tokens: int, *, on_overflow: str = "windows") -> np.ndarray:
-        """Token ranges [W, 2] that cover a text, each next one half a window on.
+    def windows(self, num_tokens: int, *, on_overflow: str | None = None) -> np.ndarray:
+        """Return token ranges [W, 2] that cover a text, each next one half a window on.
 
         Raises: InputError for more than one under "error".
         """
@@ -86,7 +82,7 @@ class WindowReader:
 
     @torch.inference_mode()
     def read(self, windows: Sequence[np.ndarray]) -> Iterator[Tensor]:
-        """The hidden states [n, D] float32 of each window's ids [n], in order, on the model's device."""
+        """Yield the hidden states [n, D] float32 of each window's ids [n], in order, on the model's device."""
         if not windows:
             return
         device = self.encoder.word_embedding.device
@@ -104,7 +100,7 @@ class WindowReader:
 
 
 def trimmed(text: str, offsets_n2: np.ndarray) -> np.ndarray:
-    """Half-open characters of tokens without white space at their ends; of white space alone an empty range."""
+    """Return half-open characters of tokens without white space at their ends; of white space alone an empty range."""
     found = offsets_n2.copy()
     for row, (start, end) in enumerate(offsets_n2.tolist()):
         while start < end and text[start].isspace():
@@ -116,7 +112,7 @@ def trimmed(text: str, offsets_n2: np.ndarray) -> np.ndarray:
 
 
 def whole_characters(text: str, end: int, limit: int) -> int:
-    """The end of a piece of text moved behind the marks that belong to its last character, at most to `limit`."""
+    """Return the end of a piece of text, moved behind the marks of its last character, at most to `limit`."""
     while end < limit and (unicodedata.category(text[end])[0] == "M" or text[end] in JOINERS):
         end += 1
     return end
