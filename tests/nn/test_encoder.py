@@ -88,6 +88,14 @@ def test_training_drops_out_and_repeats_with_the_seed():
     assert not torch.equal(first, encoder(ids, types, sequences))
 
 
+def test_attention_dropout_acts_while_training_alone():
+    encoder = toy_encoder(attention_dropout=0.5, hidden_dropout=0.0)
+    ids, types = make_ids(6)
+    sequences = Sequences.from_lengths([6])
+    assert not torch.equal(encoder.train()(ids, types, sequences), encoder(ids, types, sequences))
+    assert torch.equal(encoder.eval()(ids, types, sequences), encoder(ids, types, sequences))
+
+
 def test_every_parameter_but_padded_rows_gets_a_gradient_also_with_attention_dropout():
     for attention_dropout in (0.0, 0.2):
         encoder = toy_encoder(attention_dropout=attention_dropout).train()

@@ -14,16 +14,29 @@ Source: Vaswani et al. 2017, section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.nn.sequences import Sequences
 
 LENGTH_MULTIPLE = 16
+Context = Callable[[Tensor], Tensor]
+"""What the tokens of a layer see: queries, keys and values [T, 3D] -> what each token takes from the others [T, D]."""
+
+
+def packed_contexts(config: EncoderConfig, sequences: Sequences, training: bool) -> list[Context]:
+    """Return the context of every layer where all tokens of the pack are computed at once."""
+    dropout = config.attention_dropout if training else 0.0
+
+    def attention(qkv: Tensor) -> Tensor:
+        return attend(qkv, sequences, config.num_heads, dropout, causal=config.causal)
+
+    return [attention] * config.num_layers
 
 
 def attend(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0.0, *, causal: bool = False) -> Tensor:

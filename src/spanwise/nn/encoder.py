@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import DataError
+from spanwise.nn.attention import packed_contexts
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import Embeddings
-from spanwise.nn.layer import EncoderLayer
+from spanwise.nn.layer import make_layers
 from spanwise.nn.residual import SomeRows
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.row_counts import num_filler_rows, with_filler, with_filler_places
@@ -42,12 +43,13 @@ class Encoder(nn.Module):
     run it. `embeddings` given here are another encoder's, of the same tables: those are shared (ELECTRA's generator).
     """
 
+    fills_rows = True  # whether rows of filler spare kernels of products (runtime/row_counts.py)
+
     def __init__(self, config: EncoderConfig, embeddings: Embeddings | None = None) -> None:
         super().__init__()
         self.config = config
         self.embeddings = Embeddings(config, embeddings)
-        first = EncoderLayer(config)
-        self.layers = nn.ModuleList([first, *(EncoderLayer(config, first) for _ in range(1, config.num_layers))])
+        self.layers = nn.ModuleList(make_layers(config))
         self.pooler = Pooler(config.hidden_size) if config.pooler else None
 
     @property
@@ -79,16 +81,16 @@ class Encoder(nn.Module):
         """
         self.check_lengths(sequences)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
-        num_filler = num_filler_rows(hidden_TD)
+        num_filler = num_filler_rows(hidden_TD) if self.fills_rows else 0
         if num_filler:
             hidden_TD, sequences = with_filler(hidden_TD), sequences.with_filler(num_filler)
+        places = with_filler_places(rows) if rows is not None and self.fills_rows else rows
+        some = None if places is None else SomeRows(places, len(hidden_TD))
+        contexts = packed_contexts(self.config, sequences, self.training)
+        last = len(self.layers) - 1
+        for number, (layer, context) in enumerate(zip(self.layers, contexts, strict=True)):
+            hidden_TD = layer(hidden_TD, context, some if number == last else None)
         if rows is None:
-            for layer in self.layers:
-                hidden_TD = layer(hidden_TD, sequences)
             return hidden_TD[: len(input_ids)]
-        *lower, last = self.layers
-        for layer in lower:
-            hidden_TD = layer(hidden_TD, sequences)
-        some = SomeRows(with_filler_places(rows), len(hidden_TD))
-        wanted_RD = last(hidden_TD, sequences, some)[: len(rows)]
+        wanted_RD = hidden_TD[: len(rows)]
         return wanted_RD.new_zeros(len(input_ids), wanted_RD.shape[1]).index_copy(0, rows, wanted_RD)

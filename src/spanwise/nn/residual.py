@@ -2,11 +2,12 @@
 
 Letters: T tokens in the pack, D hidden size.
 Source: Vaswani et al. 2017, section 5.4; BERT keeps it. LayerNorm stays in float32 because its eps of 1e-12 is zero
-in half precision (FAMILY trap 7B-9: a constant row must not become not-a-number).
+in half precision, where a constant row would become not-a-number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -36,9 +37,10 @@ class SomeRows:
 
 
 class ResidualNorm(nn.Module):
-    """LayerNorm(residual + dropout(x)): x [T, D] in any float type, residual [T, D] float32 -> [T, D] float32.
+    """LayerNorm(hidden + dropout(product(x))): x [T, D] in any float type, hidden [T, D] float32 -> [T, D] float32.
 
-    Where x and residual hold `some` rows of a pack alone, those come back.
+    `product` is the last step of a sub-layer, row by row. Where x and hidden hold `some` rows of a pack alone, those
+    come back.
     """
 
     def __init__(self, hidden_size: int, eps: float, dropout: float) -> None:
@@ -46,13 +48,15 @@ class ResidualNorm(nn.Module):
         self.norm = LayerNorm(hidden_size, eps=eps)
         self.dropout = dropout
 
-    def forward(self, x: Tensor, residual: Tensor, some: SomeRows | None = None) -> Tensor:
-        norm = self.norm
+    def forward(
+        self, product: Callable[[Tensor], Tensor], x: Tensor, hidden: Tensor, some: SomeRows | None = None
+    ) -> Tensor:
+        norm, added = self.norm, product(x)
         if not self.training or self.dropout == 0.0:
-            return norm(residual + x)
-        if x.device.type == "cpu" and residual.dtype == norm.weight.dtype == torch.float32:
-            rows, num_tokens = (None, len(x)) if some is None else (some.rows, some.num_tokens)
-            out = DropoutAddNorm.apply(x, residual, norm.weight, norm.bias, norm.eps, self.dropout, rows, num_tokens)
+            return norm(hidden + added)
+        if added.device.type == "cpu" and hidden.dtype == norm.weight.dtype == torch.float32:
+            rows, num_tokens = (None, len(added)) if some is None else (some.rows, some.num_tokens)
+            out = DropoutAddNorm.apply(added, hidden, norm.weight, norm.bias, norm.eps, self.dropout, rows, num_tokens)
             assert isinstance(out, Tensor)
             return out
-        return norm(residual + F.dropout(x, self.dropout))
+        return norm(hidden + F.dropout(added, self.dropout))

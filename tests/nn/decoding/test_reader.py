@@ -69,7 +69,7 @@ def test_the_cache_has_the_type_that_the_layers_compute_in():
         reader = CausalReader(encoder, 4, 20)
         found = reader.fill(range(4), TEXTS)
         assert found.dtype == torch.float32 and reader.step(np.array([1, 2, 3, 4])).dtype == torch.float32
-    assert reader._caches[0][0].dtype == torch.bfloat16
+    assert reader._caches[0].keys.dtype == torch.bfloat16
     torch.testing.assert_close(found[1], at_once(encoder, TEXTS[1]), atol=0.1, rtol=0.1)
 
 

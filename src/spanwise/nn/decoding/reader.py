@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
-from spanwise.nn.attention import attend
+from spanwise.nn.attention import packed_contexts
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.layer import EncoderLayer, gelu
+from spanwise.nn.layer import EncoderLayer, FeedForward, SelfAttention, with_products
 from spanwise.nn.sequences import Sequences
 
 FILL_TOKENS = 4096  # of one forward over whole texts
@@ -46,7 +46,8 @@ class CausalReader:
         self.num_slots = min(num_slots, encoder.config.max_positions)
         self.lengths_B = np.zeros(num_rows, dtype=np.int64)
         self._layers = [cast(EncoderLayer, layer) for layer in encoder.layers]
-        self._caches: list[tuple[Tensor, Tensor]] = []  # keys and values [B, H, C, K] of each layer
+        self._step_layers = with_products(self._layers, _few_row_parts)
+        self._caches: list[_Cache] = []
 
     def fill(self, rows: Sequence[int], texts: Sequence[np.ndarray]) -> Tensor:
         """Read a text into each of `rows`, whatever they held. Returns the last hidden states [rows, D] float32."""
@@ -68,19 +69,10 @@ class CausalReader:
             positions=places_B,
         )
         hidden_BD = self.encoder.embeddings(ids_B, torch.zeros_like(ids_B), sequences)
-        longest = int(self.lengths_B.max()) + 1
-        unread_BC = torch.arange(longest, device=device) > places_B[:, None]
+        unread_BC = torch.arange(int(self.lengths_B.max()) + 1, device=device) > places_B[:, None]
         rows_B = torch.arange(len(ids), device=device)
-        for layer, (keys, values) in zip(self._layers, self._caches, strict=True):
-            attention = layer.attention
-            q_BHK, k_BHK, v_BHK = self._parted(_linear(attention.qkv, hidden_BD)).unbind(1)
-            keys[rows_B, :, places_B] = k_BHK
-            values[rows_B, :, places_B] = v_BHK
-            mixed_BD = _look_back(q_BHK, keys[:, :, :longest], values[:, :, :longest], unread_BC)
-            hidden_BD = attention.residual(_linear(attention.output, mixed_BD), hidden_BD)
-            network = layer.feed_forward
-            inner_BI = gelu(_linear(network.up, hidden_BD), network.activation)
-            hidden_BD = network.residual(_linear(network.down, inner_BI), hidden_BD)
+        for layer, cache in zip(self._step_layers, self._caches, strict=True):
+            hidden_BD = layer(hidden_BD, lambda qkv, cache=cache: cache.step(qkv, rows_B, places_B, unread_BC))
         self.lengths_B = self.lengths_B + 1
         return hidden_BD.float()
 
@@ -88,10 +80,8 @@ class CausalReader:
         """Forget all rows but these; they are numbered anew, in this order."""
         chosen = torch.from_numpy(np.asarray(rows, dtype=np.int64))
         self.lengths_B = self.lengths_B[rows]
-        self._caches = [
-            (keys.index_select(0, chosen.to(keys.device)), values.index_select(0, chosen.to(values.device)))
-            for keys, values in self._caches
-        ]
+        for cache in self._caches:
+            cache.keep(chosen)
 
     def _fill(self, rows: Sequence[int], texts: Sequence[np.ndarray]) -> Tensor:
         device = self.encoder.word_embedding.device
@@ -99,30 +89,50 @@ class CausalReader:
         ids_T = torch.from_numpy(np.concatenate(texts).astype(np.int64)).to(device)
         row_T = torch.from_numpy(np.repeat(np.asarray(rows), sequences.lengths)).to(device)
         hidden_TD = self.encoder.embeddings(ids_T, torch.zeros_like(ids_T), sequences)
-        for number, layer in enumerate(self._layers):
-            attention = layer.attention
-            qkv = attention.qkv(hidden_TD)
-            _, k_THK, v_THK = self._parted(qkv).unbind(1)
-            keys, values = self._cache(number, k_THK)
-            keys[row_T, :, sequences.positions] = k_THK
-            values[row_T, :, sequences.positions] = v_THK
-            mixed_TD = attend(qkv, sequences, self.encoder.config.num_heads, causal=True)
-            hidden_TD = layer.feed_forward(attention.residual(attention.output(mixed_TD), hidden_TD))
+        if not self._caches:
+            shape = (len(self.lengths_B), self.encoder.config.num_heads, self.num_slots)
+            self._caches = [_Cache(shape) for _ in self._layers]
+        contexts = packed_contexts(self.encoder.config, sequences, training=False)
+        for layer, context, cache in zip(self._layers, contexts, self._caches, strict=True):
+            hidden_TD = layer(
+                hidden_TD, lambda qkv, c=context, cache=cache: c(cache.write(qkv, row_T, sequences.positions))
+            )
         self.lengths_B = self.lengths_B.copy()
         self.lengths_B[list(rows)] = sequences.lengths
         return hidden_TD.index_select(0, sequences.cu_seqlens[1:] - 1).float()
 
-    def _parted(self, qkv: Tensor) -> Tensor:
-        """[n, 3D] -> [n, 3, H, K]."""
-        heads = self.encoder.config.num_heads
-        return qkv.view(len(qkv), 3, heads, self.encoder.config.hidden_size // heads)
 
-    def _cache(self, number: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of layer `number`, made when it is first read, in the type that it computes in."""
-        if number == len(self._caches):
-            shape = (len(self.lengths_B), like.shape[1], self.num_slots, like.shape[2])
-            self._caches.append((like.new_zeros(shape), like.new_zeros(shape)))
-        return self._caches[number]
+class _Cache:
+    """Keys and values [B, H, C, K] of one layer, made when it is first read, in the type that it computes in."""
+
+    def __init__(self, shape: tuple[int, int, int]) -> None:
+        self.shape = shape
+        self.keys = self.values = torch.empty(0)
+
+    def write(self, qkv: Tensor, rows: Tensor, places: Tensor) -> Tensor:
+        """Keep the keys and values of tokens [n, 3D], each at its row and place. Returns `qkv`."""
+        B, H, C = self.shape
+        _, k_nHK, v_nHK = qkv.view(len(qkv), 3, H, -1).unbind(1)
+        if not len(self.keys):
+            self.keys, self.values = (k_nHK.new_zeros(B, H, C, k_nHK.shape[2]) for _ in range(2))
+        self.keys[rows, :, places], self.values[rows, :, places] = k_nHK, v_nHK
+        return qkv
+
+    def step(self, qkv: Tensor, rows_B: Tensor, places_B: Tensor, unread_BC: Tensor) -> Tensor:
+        """What each row's new token takes from all it has read, itself included: [B, 3D] -> [B, D]."""
+        self.write(qkv, rows_B, places_B)
+        longest, H = unread_BC.shape[1], self.shape[1]
+        q_BHK = qkv.view(len(qkv), 3, H, -1)[:, 0]
+        scores_BHC = torch.matmul(self.keys[:, :, :longest], q_BHK.unsqueeze(-1)).squeeze(-1) * q_BHK.shape[2] ** -0.5
+        scores_BHC = scores_BHC.masked_fill(unread_BC[:, None], float("-inf"))
+        mixed_BHK = torch.matmul(torch.softmax(scores_BHC, -1).unsqueeze(2), self.values[:, :, :longest]).squeeze(2)
+        return mixed_BHK.reshape(len(qkv), -1)
+
+    def keep(self, chosen: Tensor) -> None:
+        """Forget all rows but these, numbered anew in this order."""
+        chosen = chosen.to(self.keys.device)
+        self.keys, self.values = self.keys.index_select(0, chosen), self.values.index_select(0, chosen)
+        self.shape = (len(chosen), *self.shape[1:])
 
 
 def few_rows(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -138,15 +148,17 @@ def few_rows(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
     return product.t().contiguous()
 
 
-def _linear(module: nn.Module, rows: Tensor) -> Tensor:
-    """A product of a layer, for few rows; one that is no plain linear layer computes as it does."""
-    return few_rows(rows, module.weight, module.bias) if type(module) is nn.Linear else module(rows)
+class _FewRows(nn.Module):
+    """A linear layer for few rows, with the weights of another."""
+
+    def __init__(self, plain: nn.Linear) -> None:
+        super().__init__()
+        self.plain = plain
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return few_rows(rows, self.plain.weight, self.plain.bias)
 
 
-def _look_back(q_BHK: Tensor, k_BHCK: Tensor, v_BHCK: Tensor, unread_BC: Tensor) -> Tensor:
-    """What each row's new token takes from all it has read, itself included: [B, D]."""
-    B, H, K = q_BHK.shape
-    scores_BHC = torch.matmul(k_BHCK, q_BHK.unsqueeze(-1)).squeeze(-1) * K**-0.5
-    scores_BHC = scores_BHC.masked_fill(unread_BC[:, None], float("-inf"))
-    mixed_BHK = torch.matmul(torch.softmax(scores_BHC, -1).unsqueeze(2), v_BHCK).squeeze(2)
-    return mixed_BHK.reshape(B, H * K)
+def _few_row_parts(part: SelfAttention | FeedForward, name: str) -> dict[str, nn.Module]:
+    """Return the products of a sub-layer for few rows; one that is no plain linear layer computes as it does."""
+    return {key: _FewRows(product) for key, product in part.named_children() if type(product) is nn.Linear}

@@ -9,21 +9,10 @@ from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.int8.layer import Int8FeedForward, Int8SelfAttention
-from spanwise.nn.layer import EncoderLayer
+from spanwise.nn.int8.layer import byte_parts
+from spanwise.nn.layer import EncoderLayer, with_products
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.device import Precision
-
-
-class Int8Layer(nn.Module):
-    """`EncoderLayer` of two quantised sub-layers, which other layers may share."""
-
-    def __init__(self, attention: Int8SelfAttention, feed_forward: Int8FeedForward) -> None:
-        super().__init__()
-        self.attention, self.feed_forward = attention, feed_forward
-
-    def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
-        return self.feed_forward(self.attention(hidden, sequences))
 
 
 class Int8Encoder(Encoder):
@@ -32,31 +21,21 @@ class Int8Encoder(Encoder):
     Embeddings (a projection among them) and the pooler stay as they are, and so does attention.
     """
 
+    fills_rows = False  # products of bytes have rows of filler of their own
+
     def __init__(self, plain: Encoder) -> None:
         nn.Module.__init__(self)
         self.config, self.embeddings, self.pooler = plain.config, plain.embeddings, plain.pooler
-        attentions: dict[int, Int8SelfAttention] = {}
-        feed_forwards: dict[int, Int8FeedForward] = {}
-        layers = []
-        for index, layer in enumerate(cast("list[EncoderLayer]", plain.layers)):
-            attention, feed_forward = id(layer.attention), id(layer.feed_forward)
-            if attention not in attentions:  # shared sub-layers stay shared
-                attentions[attention] = Int8SelfAttention(layer.attention, f"layers.{index}.attention")
-            if feed_forward not in feed_forwards:
-                feed_forwards[feed_forward] = Int8FeedForward(layer.feed_forward, f"layers.{index}.feed_forward")
-            layers.append(Int8Layer(attentions[attention], feed_forwards[feed_forward]))
+        layers = with_products(cast("list[EncoderLayer]", plain.layers), byte_parts)
         self.layers = nn.ModuleList(layers)
+        self.eval()
 
     @torch.no_grad()
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences, rows: Tensor | None = None
     ) -> Tensor:
-        """As `Encoder.forward`, but for all tokens, whichever `rows` are wanted."""
-        self.check_lengths(sequences)
-        hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
-        for layer in self.layers:
-            hidden_TD = layer(hidden_TD, sequences)
-        return hidden_TD
+        """As `Encoder.forward`, without gradients."""
+        return super().forward(input_ids, token_type_ids, sequences, rows)
 
 
 def prepared_for(precision: Precision, encoder: Encoder) -> Encoder:
