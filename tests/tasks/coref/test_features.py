@@ -81,3 +81,21 @@ def test_no_candidate_crosses_a_sentence(features):
     for row in range(len(features)):
         document, sentences = features.tensors(row), features.documents[row].sentence_T
         assert (sentences[document.start_N] == sentences[document.end_N - 1]).all()
+
+
+def test_no_more_spans_are_kept_than_the_share_of_the_pieces_and_the_cap_allow(features):
+    for row in range(len(features)):
+        num_pieces = len(features.documents[row])
+        share = dataclasses.replace(features, spans_per_piece=0.5, max_spans=10_000)
+        assert share.tensors(row).num_spans == num_pieces // 2 > 5
+        capped = dataclasses.replace(share, max_spans=5)
+        assert capped.tensors(row).num_spans == 5
+        assert capped.assemble([row]).counts == {TARGET: 5}
+        assert dataclasses.replace(share, spans_per_piece=1e-9).tensors(row).num_spans == 1  # never none
+
+
+def test_the_options_of_the_task_reach_the_cap(stories, tokenizer, small_task, small_encoder):
+    data = read_coreference(stories, purpose="train")
+    task = dataclasses.replace(small_task, max_spans=3, spans_per_piece=0.9)
+    found = task.featurize(data, tokenizer, small_encoder.config, training=False)
+    assert {document.num_spans for document in map(found.tensors, range(len(found)))} == {3}

@@ -6,24 +6,15 @@ Source: Lee et al. 2017, section 4 (marginal log-likelihood); Xu and Choi 2020 (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.nn.coreference.antecedents import Antecedents
+from spanwise.nn.losses.loss_sum import LossSum
 
 
-@dataclass(frozen=True)
-class CoreferenceLoss:
-    """A loss summed over spans (fp32 scalar) and how many of them are decided right (detached)."""
-
-    sum: Tensor
-    num_correct: Tensor
-
-
-def antecedent_loss(antecedents: Antecedents, cluster_k: Tensor) -> CoreferenceLoss:
+def antecedent_loss(antecedents: Antecedents, cluster_k: Tensor) -> LossSum:
     """-log of the share that right antecedents have of all; "none" is right where none of them is there.
 
     cluster_k: the gold cluster of each span, from 1; 0 for a span that is no mention.
@@ -35,11 +26,11 @@ def antecedent_loss(antecedents: Antecedents, cluster_k: Tensor) -> CoreferenceL
     right_k = scores_ka.masked_fill(~right_ka, -torch.inf).logsumexp(dim=1)
     with torch.no_grad():
         num_correct = right_ka.gather(1, scores_ka.argmax(dim=1, keepdim=True)).sum()
-    return CoreferenceLoss(sum=(scores_ka.logsumexp(dim=1) - right_k).sum(), num_correct=num_correct)
+    return LossSum(sum=(scores_ka.logsumexp(dim=1) - right_k).sum(), num_correct=num_correct)
 
 
-def mention_loss(mention_k: Tensor, cluster_k: Tensor) -> CoreferenceLoss:
+def mention_loss(mention_k: Tensor, cluster_k: Tensor) -> LossSum:
     """Cross-entropy of "is a mention" over the kept spans, so that a mention without antecedent can be told."""
     is_mention_k = cluster_k > 0
     loss = F.binary_cross_entropy_with_logits(mention_k.float(), is_mention_k.float(), reduction="sum")
-    return CoreferenceLoss(sum=loss, num_correct=((mention_k.detach() > 0) == is_mention_k).sum())
+    return LossSum(sum=loss, num_correct=((mention_k.detach() > 0) == is_mention_k).sum())

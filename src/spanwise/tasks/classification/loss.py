@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.sequence_rows import ExampleBorders
 
@@ -32,14 +33,6 @@ class ClassTargets:
     num_orders: int = 1
 
 
-@dataclass(frozen=True)
-class ClassLoss:
-    """The loss summed over the examples (fp32 scalar) and, of one label, how many are right (detached)."""
-
-    sum: Tensor
-    num_correct: Tensor | None = None
-
-
 def window_scores(head: Any, hidden_TD: Tensor, sequences: Sequences, targets: ClassTargets) -> Tensor:
     """Scores [S, K] of each window; of pairs in both orders, of the sum of the two rows that the head reads."""
     if targets.num_orders == 1:
@@ -48,15 +41,15 @@ def window_scores(head: Any, hidden_TD: Tensor, sequences: Sequences, targets: C
     return head.score(rows_SD[0::2] + rows_SD[1::2])
 
 
-def class_loss(scores_SK: Tensor, targets: ClassTargets, kind: Kind) -> ClassLoss:
+def class_loss(scores_SK: Tensor, targets: ClassTargets, kind: Kind) -> LossSum:
     """Cross-entropy, squared error, or the mean over labels of binary cross-entropy, of each example's mean scores."""
     scores_WK = targets.examples.mean(scores_SK.float())
     assert targets.gold is not None  # training reads labelled files alone
     if kind == "regression":
-        return ClassLoss(sum=(scores_WK[:, 0] - targets.gold).square().sum())
+        return LossSum(sum=(scores_WK[:, 0] - targets.gold).square().sum())
     if kind == "multi_label":
         losses_WK = F.binary_cross_entropy_with_logits(scores_WK, targets.gold, reduction="none")
-        return ClassLoss(sum=losses_WK.mean(dim=1).sum())
+        return LossSum(sum=losses_WK.mean(dim=1).sum())
     with torch.no_grad():
         num_correct = (scores_WK.argmax(dim=1) == targets.gold).sum()
-    return ClassLoss(sum=F.cross_entropy(scores_WK, targets.gold, reduction="sum"), num_correct=num_correct)
+    return LossSum(sum=F.cross_entropy(scores_WK, targets.gold, reduction="sum"), num_correct=num_correct)

@@ -22,7 +22,8 @@ from spanwise.data.batch import Batch, to_device
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
-from spanwise.nn.coreference.loss import CoreferenceLoss, antecedent_loss, mention_loss
+from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.runtime.memory import return_freed_memory
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
@@ -196,19 +197,19 @@ class Coreference:
         )
         return CoreferenceHead(config, sizes, dropout=self.dropout)
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, CoreferenceLoss]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         """The antecedent loss, and with a weight the mention loss, summed over the spans that are kept."""
         assert isinstance(head, CoreferenceHead)
         head.set_dropout(self.dropout)
         targets: CoreferenceTargets = batch.targets[TARGET]
-        found: list[tuple[CoreferenceLoss, CoreferenceLoss]] = []
+        found: list[tuple[LossSum, LossSum]] = []
         for rows, document, gold_M3 in zip(targets.rows, targets.documents, targets.gold, strict=True):
             linked = head(hidden_TD[rows], document, num_antecedents=self.num_antecedents, depth=self.depth)
             cluster_k = gold_clusters(linked.start_k, linked.end_k, gold_M3)
             found.append((antecedent_loss(linked.antecedents, cluster_k), mention_loss(linked.mention_k, cluster_k)))
-        losses = {TARGET: _total([antecedent for antecedent, _ in found], 1.0)}
+        losses = {TARGET: LossSum.total([antecedent for antecedent, _ in found])}
         if self.mention_loss_weight:
-            losses[MENTIONS] = _total([mention for _, mention in found], self.mention_loss_weight)
+            losses[MENTIONS] = LossSum.total([mention for _, mention in found], self.mention_loss_weight)
         return losses
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[Links]:
@@ -298,10 +299,3 @@ def gold_clusters(start_k: Tensor, end_k: Tensor, gold_M3: Tensor) -> Tensor:
     place_k = torch.searchsorted(gold_M, span_k).clamp(max=len(gold_M) - 1)
     is_gold = (gold_M[place_k] == span_k) & ~beyond
     return torch.where(is_gold, gold_M3[place_k, 2], torch.zeros_like(start_k))
-
-
-def _total(losses: list[CoreferenceLoss], weight: float) -> CoreferenceLoss:
-    return CoreferenceLoss(
-        sum=torch.stack([loss.sum for loss in losses]).sum() * weight,
-        num_correct=torch.stack([loss.num_correct for loss in losses]).sum(),
-    )

@@ -6,7 +6,7 @@ With several gold answers the loss is that of all of them together: minus the lo
 Letters: T tokens in the pack, S windows, G gold answers (one or more a window), M tokens of the pack where an answer
 may begin or end, E ends of all gold starts, D hidden size.
 Source: Devlin et al. 2018 (BERT), section 4.2; Clark and Gardner 2018, section 2.3 (several answers); Liu et al. 2019
-(RoBERTa) and Clark et al. 2020 (ELECTRA) for classifiers and joint spans; FAMILY sections 5.1, 6.2, 6.4 and trap 7C-13.
+(RoBERTa) and Clark et al. 2020 (ELECTRA) for classifiers and joint spans.
 Differs: ELECTRA's code lets an answer end at the last [SEP] too.
 """
 
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.nn.losses.pointer import Pointed, log_softmax, loss_of_any, point, spread
 from spanwise.nn.qa_head import QuestionAnsweringHead
 from spanwise.nn.sequences import Sequences
 
@@ -36,55 +38,42 @@ class SpanTargets:
     passage_S2: Tensor | None = None
     impossible_S: Tensor | None = None
 
-
-@dataclass(frozen=True)
-class SpanLoss:
-    """The loss summed over the windows (fp32 scalar) and how many windows have both ends right (detached)."""
-
-    sum: Tensor
-    num_correct: Tensor
+    def gold_borders(self, num_windows: int) -> Tensor:
+        """Return where the answers of each window begin, [S+1]."""
+        if self.borders_S is not None:
+            return self.borders_S
+        return torch.arange(num_windows + 1, device=self.first_G.device)
 
 
-def span_loss(logits_T2: Tensor, targets: SpanTargets, sequences: Sequences) -> SpanLoss:
-    """Mean of the start and the end cross-entropy, each over all positions of its own window; summed over windows."""
-    logits_T2 = logits_T2.float()
-    offsets = sequences.cu_seqlens.long()
-    lengths_S = offsets.diff()
-    num_tokens = logits_T2.shape[0]
-    highest_S2 = torch.segment_reduce(logits_T2.detach(), "max", offsets=offsets, axis=0, unsafe=True)
-    highest_T2 = highest_S2.repeat_interleave(lengths_S, dim=0, output_size=num_tokens)
-    # A segmented sum, not index_add: the same order of additions in every run, on the GPU too.
-    total_S2 = torch.segment_reduce((logits_T2 - highest_T2).exp(), "sum", offsets=offsets, axis=0, unsafe=True)
-    log_total_S2 = total_S2.log() + highest_S2
-    gold_G2 = torch.stack([logits_T2[targets.first_G, 0], logits_T2[targets.last_G, 1]], dim=1)
-    if targets.borders_S is None:
-        with torch.no_grad():
-            num_correct = (gold_G2 >= highest_S2).all(dim=1).sum()
-        return SpanLoss(sum=(log_total_S2 - gold_G2).sum() * 0.5, num_correct=num_correct)
-    log_p_G = (gold_G2 - spread(log_total_S2, targets.borders_S)).sum(dim=1)
-    with torch.no_grad():
-        on_top_G = (gold_G2 >= spread(highest_S2, targets.borders_S)).all(dim=1)
-        num_correct = torch.segment_reduce(on_top_G.float(), "max", offsets=targets.borders_S, unsafe=True).sum()
-    return SpanLoss(sum=-log_sum_exp(log_p_G, targets.borders_S).sum() * 0.5, num_correct=num_correct.long())
+def span_loss(logits: Tensor, targets: SpanTargets, sequences: Sequences) -> LossSum:
+    """Return the mean of the start and the end cross-entropy, each over all positions of a window; summed over windows.
+
+    A start and an end are two pointers over the tokens of the window: `logits` [T, 2].
+    """
+    logits_T2 = logits.float()
+    borders = sequences.cu_seqlens.long()
+    gold_borders = targets.gold_borders(len(borders) - 1)
+    window_G = spread(torch.arange(len(gold_borders) - 1, device=borders.device), gold_borders)
+    start = point(logits_T2[:, 0], borders, targets.first_G, window_G)
+    end = point(logits_T2[:, 1], borders, targets.last_G, window_G)
+    return _loss_of_spans(start, end, gold_borders)
 
 
-def spread(rows_S: Tensor, borders_S: Tensor) -> Tensor:
-    """The row of each window, once for every one of its answers: [S, ...] to [G, ...]."""
-    return rows_S.repeat_interleave(borders_S.diff(), dim=0)
-
-
-def log_sum_exp(values_G: Tensor, borders_S: Tensor) -> Tensor:
-    """Log of the sum of the exponentials of each window's answers: [G] to [S]."""
-    highest_S = torch.segment_reduce(values_G.detach(), "max", offsets=borders_S, unsafe=True)
-    shares_G = (values_G - spread(highest_S, borders_S)).exp()
-    return torch.segment_reduce(shares_G, "sum", offsets=borders_S, unsafe=True).log() + highest_S
+def _loss_of_spans(start: Pointed, end: Pointed, gold_borders: Tensor) -> LossSum:
+    """Return half of minus the log of the probability of the gold spans [G], those of a window together."""
+    both = Pointed(start.log_p + end.log_p, start.on_top & end.on_top)
+    loss = loss_of_any(both, gold_borders)
+    return LossSum(sum=loss.sum * 0.5, num_correct=loss.num_correct)
 
 
 def head_loss(
     head: QuestionAnsweringHead, hidden_TD: Tensor, targets: SpanTargets, sequences: Sequences, answerable_weight: float
-) -> SpanLoss:
-    """The loss of a head of any form: that of its spans and, where it has a classifier, `answerable_weight` times the
-    cross-entropy of "this question has no answer"."""
+) -> LossSum:
+    """Return the loss of a head of any form.
+
+    It is that of its spans and, where it has a classifier, `answerable_weight` times the cross-entropy of "this
+    question has no answer".
+    """
     shown = None
     if head.is_joint:
         shown = ShownRows.of(hidden_TD, targets, sequences)
@@ -98,7 +87,7 @@ def head_loss(
     mean_SD = None if shown is None else shown.mean(start_log_p_M)
     odds_S = head.answerable(first_SD, mean_SD)
     error = torch.nn.functional.binary_cross_entropy_with_logits(odds_S, targets.impossible_S, reduction="sum")
-    return SpanLoss(sum=loss.sum + answerable_weight * error, num_correct=loss.num_correct)
+    return LossSum(sum=loss.sum + answerable_weight * error, num_correct=loss.num_correct)
 
 
 @dataclass(frozen=True)
@@ -119,51 +108,36 @@ class ShownRows:
         first_S = sequences.cu_seqlens[:-1].long()[: len(targets.passage_S2)]
         lengths_S = targets.passage_S2[:, 1] - targets.passage_S2[:, 0] + 1
         borders_S = torch.cat([lengths_S.new_zeros(1), lengths_S.cumsum(0)])
-        number_M = torch.arange(int(borders_S[-1]), device=hidden_TD.device) - spread_by(borders_S[:-1], lengths_S)
-        rows_M = spread_by(targets.passage_S2[:, 0], lengths_S) + number_M - 1
-        rows_M = torch.where(number_M == 0, spread_by(first_S, lengths_S), rows_M)
+        number_M = torch.arange(int(borders_S[-1]), device=hidden_TD.device) - spread(borders_S[:-1], borders_S)
+        rows_M = spread(targets.passage_S2[:, 0], borders_S) + number_M - 1
+        rows_M = torch.where(number_M == 0, spread(first_S, borders_S), rows_M)
         place_T = torch.zeros(len(hidden_TD), dtype=torch.long, device=hidden_TD.device)
         place_T[rows_M] = torch.arange(len(rows_M), device=hidden_TD.device)
         return cls(hidden_MD=hidden_TD.index_select(0, rows_M), borders_S=borders_S, place_T=place_T)
 
-    def log_softmax(self, scores_M: Tensor) -> Tensor:
-        """Over the rows of each window."""
-        return scores_M - spread(log_sum_exp(scores_M, self.borders_S), self.borders_S)
-
     def mean(self, log_p_M: Tensor) -> Tensor:
-        """The mean vector of each window under these probabilities, [S, D]."""
+        """Return the mean vector [S, D] of each window under these log-probabilities [M]."""
         weighted_MD = log_p_M.exp().to(self.hidden_MD.dtype)[:, None] * self.hidden_MD
         return torch.segment_reduce(weighted_MD, "sum", offsets=self.borders_S, axis=0, unsafe=True)
 
 
-def spread_by(values_S: Tensor, counts_S: Tensor) -> Tensor:
-    """Each value so many times."""
-    return values_S.repeat_interleave(counts_S)
+def _joint_loss(head: QuestionAnsweringHead, shown: ShownRows, targets: SpanTargets) -> tuple[LossSum, Tensor]:
+    """Return half of minus the log of the gold spans' probability, and the log-probabilities [M] of the starts.
 
-
-def _joint_loss(head: QuestionAnsweringHead, shown: ShownRows, targets: SpanTargets) -> tuple[SpanLoss, Tensor]:
-    """Half of minus the log of the gold spans' probability: that of the start, and of the end given that start."""
-    start_log_p_M = shown.log_softmax(head.start_scores(shown.hidden_MD))
+    A span's probability is that of its start times that of its end given this start.
+    """
+    starts_M = head.start_scores(shown.hidden_MD)
     first_G, last_G = shown.place_T[targets.first_G], shown.place_T[targets.last_G]
-    num_gold = len(first_G)
     device = first_G.device
     num_windows = len(shown.borders_S) - 1
-    gold_borders_S = targets.borders_S
-    if gold_borders_S is None:
-        gold_borders_S = torch.arange(num_windows + 1, device=device)
+    gold_borders = targets.gold_borders(num_windows)
     # Every gold start has ends of its own: the rows of its window, once for each of the window's answers.
-    window_G = spread(torch.arange(num_windows, device=device), gold_borders_S)
+    window_G = spread(torch.arange(num_windows, device=device), gold_borders)
     lengths_G = shown.borders_S.diff()[window_G]
     borders_G = torch.cat([lengths_G.new_zeros(1), lengths_G.cumsum(0)])
-    gold_E = spread_by(torch.arange(num_gold, device=device), lengths_G)
+    gold_E = spread(torch.arange(len(first_G), device=device), borders_G)
     row_E = torch.arange(len(gold_E), device=device) - borders_G[gold_E] + shown.borders_S[window_G[gold_E]]
-    scores_E = head.end_scores(shown.hidden_MD[first_G], shown.hidden_MD[row_E], gold_E)
-    end_log_p_E = scores_E - spread(log_sum_exp(scores_E, borders_G), borders_G)
-    at_last_G = borders_G[:-1] + last_G - shown.borders_S[window_G]
-    log_p_G = start_log_p_M[first_G] + end_log_p_E[at_last_G]
-    with torch.no_grad():
-        best_start_S = torch.segment_reduce(start_log_p_M, "max", offsets=shown.borders_S, unsafe=True)
-        best_end_G = torch.segment_reduce(end_log_p_E, "max", offsets=borders_G, unsafe=True)
-        on_top_G = (start_log_p_M[first_G] >= best_start_S[window_G]) & (end_log_p_E[at_last_G] >= best_end_G)
-        num_correct = torch.segment_reduce(on_top_G.float(), "max", offsets=gold_borders_S, unsafe=True).sum().long()
-    return SpanLoss(sum=-log_sum_exp(log_p_G, gold_borders_S).sum() * 0.5, num_correct=num_correct), start_log_p_M
+    ends_E = head.end_scores(shown.hidden_MD[first_G], shown.hidden_MD[row_E], gold_E)
+    start = point(starts_M, shown.borders_S, first_G, window_G)
+    end = point(ends_E, borders_G, borders_G[:-1] + last_G - shown.borders_S[window_G])
+    return _loss_of_spans(start, end, gold_borders), log_softmax(starts_M, shown.borders_S)

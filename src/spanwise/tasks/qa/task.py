@@ -18,6 +18,7 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.qa_head import QuestionAnsweringHead
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
@@ -25,7 +26,7 @@ from spanwise.tasks.qa.data import OnError, Purpose, SquadData
 from spanwise.tasks.qa.decode import Predictions, decode
 from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows
 from spanwise.tasks.qa.files import metric_record, official_table, score_files
-from spanwise.tasks.qa.loss import SpanLoss, head_loss
+from spanwise.tasks.qa.loss import head_loss
 from spanwise.tasks.qa.metrics import MetricName, metric_for
 from spanwise.tasks.qa.outputs import WindowScores, window_scores
 from spanwise.tasks.qa.ranking import SpanAnswer
@@ -156,7 +157,7 @@ class QuestionAnswering:
         has_classifier = self.answerability == "classifier"
         return QuestionAnsweringHead(config, joint=self.spans == "joint", answerable=has_classifier)
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, SpanLoss]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         assert isinstance(head, QuestionAnsweringHead)
         targets = batch.targets[TARGET]
         return {TARGET: head_loss(head, hidden_TD, targets, batch.sequences, self.answerable_weight)}

@@ -20,9 +20,10 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import FileScores, ScoreTable, check_known
 from spanwise.tasks.classification.features import TARGET, LabelledRows
-from spanwise.tasks.classification.loss import ClassLoss, class_loss
+from spanwise.tasks.classification.loss import class_loss
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.free_pieces import free_pieces
@@ -167,7 +168,7 @@ class RelationExtraction:
             "the map of markers is in spanwise.json, and other code has to lay out its input in the same way."
         ]
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, ClassLoss]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         return {TARGET: class_loss(head(hidden_TD, batch.sequences), batch.targets[TARGET], "single_label")}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:

@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.nn.losses.loss_sum import LossSum
+
 
 @dataclass(frozen=True)
 class TagTargets:
@@ -22,18 +24,10 @@ class TagTargets:
     gold: Tensor | None
 
 
-@dataclass(frozen=True)
-class TagLoss:
-    """The loss summed over the units (fp32 scalar), and how many are right (detached)."""
-
-    sum: Tensor
-    num_correct: Tensor
-
-
-def tag_loss(scores_TK: Tensor, targets: TagTargets) -> TagLoss:
+def tag_loss(scores_TK: Tensor, targets: TagTargets) -> LossSum:
     """Cross-entropy of the N units; no unit is legal (sum 0)."""
     assert targets.gold is not None  # training reads labelled files alone
     scores_NK = scores_TK.float().index_select(0, targets.rows)
     with torch.no_grad():
         num_correct = (scores_NK.argmax(dim=1) == targets.gold).sum()
-    return TagLoss(sum=F.cross_entropy(scores_NK, targets.gold, reduction="sum"), num_correct=num_correct)
+    return LossSum(sum=F.cross_entropy(scores_NK, targets.gold, reduction="sum"), num_correct=num_correct)

@@ -20,9 +20,10 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.tagging.features import TARGET, TaggedRows, encode_sentences
-from spanwise.tasks.tagging.loss import TagLoss, tag_loss
+from spanwise.tasks.tagging.loss import tag_loss
 from spanwise.tasks.tagging.predictions import TagPredictions, decide, read_tags
 from spanwise.tasks.tagging.reader import Kind, Level, Purpose, TaggedData, kind_of, read_tagged
 from spanwise.tasks.tagging.score import entity_scores, unit_scores
@@ -155,7 +156,7 @@ class Tagging:
         unit = "at the first piece of each word" if self.level == "words" else "at every piece of the text"
         return [f"Task: tells {told} {', '.join(names)}, {unit}. Long texts are read in windows; nothing is dropped."]
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, TagLoss]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         return {TARGET: tag_loss(head(hidden_TD), batch.targets[TARGET])}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:

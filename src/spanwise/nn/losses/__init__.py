@@ -1,0 +1,1 @@
+"""Losses that heads share, and the sum that every head gives."""

@@ -1,0 +1,169 @@
+"""Pointers over the tokens of a sequence: each chooses one position among the candidates of its own.
+
+The start of an answer and its end are two pointers over the tokens of a window; a choice among the endings of a
+question is a pointer over them; a span that was hidden and stands elsewhere in the text is found by two pointers of its
+own, and a sequence may have any number. The candidates of all pointers lie end to end in one flat array of scores, and
+the softmax runs over each pointer's share of it: nothing is padded to a rectangle.
+
+On a CPU both passes are compiled loops (nn/fused/pointer.py), elsewhere segmented sums: the same order of additions in
+every run, which `index_add` has not.
+
+Letters: P pointers, N candidates of all of them, G gold positions, T tokens in the pack, S sequences, D vector size.
+Source: Vinyals et al. 2015 (Pointer Networks), section 2.3; Clark and Gardner 2018, section 2.3 (several gold
+positions); Ram et al. 2021 (Splinter), section 4.2 (a start and an end per hidden span, by bilinear forms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spanwise.nn.fused.pointer import point_rows, scaled_chances, serves
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.nn.sequences import Sequences
+
+
+@dataclass(frozen=True)
+class Pointed:
+    """The log-probability of each gold position [G] float32, and whether it is on top of its pointer's (detached)."""
+
+    log_p: Tensor
+    on_top: Tensor
+
+
+def point(scores: Tensor, borders: Tensor, gold: Tensor, owners: Tensor | None = None) -> Pointed:
+    """Return the log-probabilities of gold positions, each a softmax over the candidates of its pointer.
+
+    Args:
+        scores: [N], the candidates of pointer after pointer; minus infinity where a pointer may not point.
+        borders: [P+1] int64, where the candidates of each pointer begin; every pointer has one candidate at least.
+        gold: [G] int64, places in `scores`.
+        owners: [G] int64, not falling, the pointer of each gold position; None: one gold position per pointer.
+    """
+    scores = scores.float()
+    if owners is None:
+        owners = torch.arange(len(gold), device=gold.device)
+    log_p_G, on_top_G = _Point.apply(scores, borders, gold, owners)
+    return Pointed(log_p_G, on_top_G)
+
+
+def pointer_loss(scores: Tensor, borders: Tensor, gold: Tensor, gold_borders: Tensor | None = None) -> LossSum:
+    """Return minus the log of the probability of the gold positions, summed over the P pointers.
+
+    Several gold positions of a pointer count together (their probabilities are added), so that the model may choose
+    which of them it finds; `gold_borders` [P+1] says where those of each pointer begin. A pointer is right where a gold
+    position is on top. The other arguments are those of `point`.
+    """
+    if gold_borders is None:
+        found = point(scores, borders, gold)
+        return LossSum(sum=-found.log_p.sum(), num_correct=found.on_top.sum())
+    numbers_P = torch.arange(len(gold_borders) - 1, device=gold.device)
+    return loss_of_any(point(scores, borders, gold, spread(numbers_P, gold_borders)), gold_borders)
+
+
+def loss_of_any(found: Pointed, gold_borders: Tensor) -> LossSum:
+    """Return the loss where any gold position of a pointer is right: `gold_borders` [P+1] cuts them."""
+    right_P = torch.segment_reduce(found.on_top.float(), "max", offsets=gold_borders, unsafe=True)
+    return LossSum(sum=-log_sum_exp(found.log_p, gold_borders).sum(), num_correct=right_P.sum().long())
+
+
+def spread(rows: Tensor, borders: Tensor) -> Tensor:
+    """Repeat the row of each pointer for every one of its entries: [P, ...] to [N, ...]."""
+    return rows.repeat_interleave(borders.diff(), dim=0)
+
+
+def log_sum_exp(values: Tensor, borders: Tensor) -> Tensor:
+    """Return the log of the sum of exponentials over the entries of each pointer: [N] to [P]."""
+    highest_P = torch.segment_reduce(values.detach(), "max", offsets=borders, unsafe=True)
+    shares_N = (values - spread(highest_P, borders)).exp()
+    return torch.segment_reduce(shares_N, "sum", offsets=borders, unsafe=True).log() + highest_P
+
+
+def log_softmax(scores: Tensor, borders: Tensor) -> Tensor:
+    """Return the log-probabilities of all candidates: [N] to [N]."""
+    return scores - spread(log_sum_exp(scores, borders), borders)
+
+
+@dataclass(frozen=True)
+class ManyPointers:
+    """Any number of pointers per sequence, each over all tokens of its sequence, in the order of the sequences.
+
+    `counts` says how many pointers each sequence has, `lengths` its tokens; `borders` [P+1] cuts the candidates, and
+    `shift` [P] added to a row of the pack gives its place among them.
+    """
+
+    counts: tuple[int, ...]
+    lengths: tuple[int, ...]
+    borders: Tensor
+    shift: Tensor
+
+    @classmethod
+    def of(cls, counts: Sequence[int], sequences: Sequences) -> ManyPointers:
+        """Lay out `counts[s]` pointers over sequence s, for as many sequences as are counted."""
+        lengths_S = np.array(sequences.lengths[: len(counts)], dtype=np.int64)
+        lengths_P = np.repeat(lengths_S, counts)
+        borders = np.concatenate([[0], np.cumsum(lengths_P)])
+        starts_P = np.repeat(np.cumsum(lengths_S) - lengths_S, counts)
+        device = sequences.cu_seqlens.device
+        return cls(
+            counts=tuple(int(count) for count in counts),
+            lengths=tuple(lengths_S.tolist()),
+            borders=torch.from_numpy(borders).to(device),
+            shift=torch.from_numpy(borders[:-1] - starts_P).to(device),
+        )
+
+    def scores(self, queries: Tensor, tokens: Tensor, allowed: Tensor | None = None) -> Tensor:
+        """Return the product of each pointer's query [P, D] with the tokens [T, D] of its sequence: [N] float32.
+
+        A bilinear form is a linear map of the queries before. `allowed` [T] bool: where it is False no pointer points.
+        """
+        num_tokens = sum(self.lengths)
+        parts = zip(
+            queries.split(self.counts),
+            tokens[:num_tokens].split(self.lengths),
+            [None] * len(self.lengths) if allowed is None else allowed[:num_tokens].split(self.lengths),
+            strict=True,
+        )
+        found = []
+        for queries_KD, tokens_LD, allowed_L in parts:
+            scores_KL = torch.mm(queries_KD, tokens_LD.t()).float()
+            if allowed_L is not None:
+                scores_KL = scores_KL.masked_fill(~allowed_L, float("-inf"))
+            found.append(scores_KL.flatten())
+        return torch.cat(found)
+
+    def point(self, queries: Tensor, tokens: Tensor, gold_rows: Tensor, allowed: Tensor | None = None) -> Pointed:
+        """Return how each pointer stands to its one gold row of the pack, [P] int64; see `scores` and `point`."""
+        return point(self.scores(queries, tokens, allowed), self.borders, gold_rows + self.shift)
+
+
+class _Point(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, scores, borders, gold, owners):
+        scores = scores.contiguous()
+        if serves(scores):
+            best_P, total_P = point_rows(scores, borders)
+        else:
+            best_P = torch.segment_reduce(scores, "max", offsets=borders, unsafe=True)
+            below_N = (scores - spread(best_P, borders)).exp()
+            total_P = torch.segment_reduce(below_N, "sum", offsets=borders, unsafe=True)
+        below_G = scores[gold] - best_P[owners]
+        on_top_G = below_G >= 0
+        ctx.save_for_backward(scores, borders, gold, owners, best_P, total_P)
+        ctx.mark_non_differentiable(on_top_G)
+        return below_G - total_P.log()[owners], on_top_G
+
+    @staticmethod
+    def backward(ctx, grad_G, _):
+        scores, borders, gold, owners, best_P, total_P = ctx.saved_tensors
+        gold_borders = torch.searchsorted(owners, torch.arange(len(borders), device=owners.device))
+        factor_P = -torch.segment_reduce(grad_G, "sum", offsets=gold_borders, unsafe=True, initial=0) / total_P
+        if serves(scores):
+            grad_N = scaled_chances(scores, borders, best_P, factor_P)
+        else:
+            grad_N = (scores - spread(best_P, borders)).exp() * spread(factor_P, borders)
+        return grad_N.index_put((gold,), grad_G, accumulate=True), None, None, None
