@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from spanwise.pretraining.packs import Pack, Spans
@@ -46,3 +48,19 @@ def hidden_of(pack: Pack, spans: Spans) -> np.ndarray:
     np.add.at(steps_T, spans.start, 1)
     np.add.at(steps_T, spans.end, -1)
     return np.cumsum(steps_T)[:-1] > 0
+
+
+def with_ids(pack: Pack, ids: list[int] | np.ndarray) -> Pack:
+    """Return the pack with these ids."""
+    return replace(pack, input_ids=np.asarray(ids, dtype=np.int64))
+
+
+def texts_of(lines: list[str]) -> tuple[Pack, dict[str, int]]:
+    """A pack of texts, a token a word and a number a word; `a+b` is one word of two tokens."""
+    numbers: dict[str, int] = {"[UNK]": UNK}
+    kinds, ids = [], []
+    for line in lines:
+        words = [word.split("+") for word in line.split()]
+        kinds.append([0, *(1 if i == 0 else 2 for word in words for i in range(len(word))), 0])
+        ids += [2, *(numbers.setdefault(piece, 10 + len(numbers)) for word in words for piece in word), 2]
+    return with_ids(pack_of(kinds), ids), numbers

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spanwise.pretraining.masking.merge import gaps
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 HIDDEN = -1  # a neighbour that is hidden, special or missing
@@ -42,7 +43,7 @@ def describe_hidden(masked: Iterable[tuple[Pack, Spans, Hidden]]) -> HiddenToken
     columns: dict[str, list[np.ndarray]] = {name: [] for name in HiddenTokens.__dataclass_fields__}
     num_sequences = 0
     for pack, spans, hidden in masked:
-        start_N, end_N = spans.start[hidden.span], spans.end[hidden.span]
+        start_N, end_N = (edge_M[hidden.span] for edge_M in gaps(spans))
         columns["original_ids"].append(hidden.original_ids)
         columns["sequence"].append(num_sequences + spans.sequence[hidden.span])
         columns["position"].append(hidden.position - start_N)

@@ -23,6 +23,7 @@ from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.hidden_tokens import HiddenTokens, describe_hidden
+from spanwise.pretraining.masking.merge import gaps
 from spanwise.pretraining.model import PretrainingModel
 
 CHUNK_ROWS = 512  # rows of V logits held at once
@@ -112,7 +113,7 @@ def head_rows(
             if isinstance(head, MaskedLMHead):
                 yield one, name, head.transform(hidden_TD[position]), np.ones(len(position), dtype=bool)
                 continue
-            start_N, end_N = one.spans.start[one.hidden.span], one.spans.end[one.hidden.span]
+            start_N, end_N = (edge_M[one.hidden.span] for edge_M in gaps(one.spans))
             index_N = one.hidden.position - start_N
             asked_N = index_N < head.num_positions
             left, right, index = (

@@ -1,6 +1,6 @@
 """Host-side shapes shared by formats, masking, objectives and collation: plain arrays, no tensors.
 
-Letters: T tokens in the pack, S sequences, M spans, N hidden tokens.
+Letters: T tokens in the pack, S sequences, M spans, N hidden tokens, G groups.
 """
 
 from __future__ import annotations
@@ -27,14 +27,20 @@ class Pack:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """M hidden stretches in pack coordinates: sorted, disjoint, merged where they touched, half-open, never crossing a
-    special token or a sequence border."""
+    """M hidden stretches in pack coordinates: sorted, disjoint, half-open, never crossing a special token or a sequence
+    border, and merged where they touched.
+
+    Spans may belong together, such as the occurrences of words that recur: those of one group have one number. A span
+    of a group is never merged with another, so only spans of groups may touch.
+    """
 
     sequence: np.ndarray  # [M] int64, which of the S sequences
     start: np.ndarray  # [M] int64
     end: np.ndarray  # [M] int64
     num_drawn: int  # spans drawn before merging
     num_cut: int = 0  # spans cut to keep a capacity
+    group: np.ndarray | None = None  # [M] int64: number of the span's group, -1 without one; None: no span has one
+    kept: np.ndarray | None = None  # [G, 2] int64: the occurrence of each group that stays visible; -1: none
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from numba import extending
 __all__ = ["intrinsic", "njit", "private_cache_folder", "writable"]
 
 intrinsic: Any = extending.intrinsic
-"""For code that is written in LLVM's own instructions; see runtime/bit_operations."""
+"""For code that is written in LLVM's own instructions; see runtime/float_operations."""
 
 
 def writable(folder: Path) -> bool:

@@ -14,7 +14,6 @@ from functools import cache
 
 import numpy as np
 
-from spanwise.runtime.bit_operations import multiply_high
 from spanwise.runtime.compiled import njit
 
 __all__ = ["below", "child_key", "derive_key", "keys_for", "mix", "seed_device", "uniform", "uniforms"]
@@ -28,7 +27,8 @@ _CHILD_U64 = np.uint64(_CHILD)
 _MULTIPLIER_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLIER_2 = np.uint64(0x94D049BB133111EB)
 _ONE = np.uint64(1)
-_SHIFT_11, _SHIFT_27, _SHIFT_30, _SHIFT_31 = (np.uint64(n) for n in (11, 27, 30, 31))
+_SHIFT_11, _SHIFT_27, _SHIFT_30, _SHIFT_31, _SHIFT_32 = (np.uint64(n) for n in (11, 27, 30, 31, 32))
+_LOW_32 = np.uint64(0xFFFF_FFFF)
 _UNIT = 2.0**-53
 
 
@@ -43,8 +43,12 @@ def mix(key, counter):
 
 @njit
 def high_product(a, b):
-    """Return the upper 64 of the 128 bits of a product of two uint64."""
-    return multiply_high(np.uint64(a), np.uint64(b))
+    """Return the upper 64 of the 128 bits of a product of two uint64, by halves of 32 bits."""
+    a, b = np.uint64(a), np.uint64(b)
+    a_low, a_high, b_low, b_high = a & _LOW_32, a >> _SHIFT_32, b & _LOW_32, b >> _SHIFT_32
+    inner = a_high * b_low + ((a_low * b_low) >> _SHIFT_32)
+    outer = a_low * b_high + (inner & _LOW_32)
+    return a_high * b_high + (inner >> _SHIFT_32) + (outer >> _SHIFT_32)
 
 
 @njit

@@ -25,6 +25,7 @@ from spanwise.pretraining.masking import (
     WholeWords,
 )
 from spanwise.pretraining.masking.base import bound
+from spanwise.pretraining.masking.merge import merged
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.seed import keys_for
 from spanwise.text.words import word_starts
@@ -66,7 +67,7 @@ def test_masks_are_those_of_our_own_packs(collate, rows_of, masking, side):
         starts_word=maskable & (vocabulary.starts_word[ids] | follows_special),
         block_ids=collator._keys(collator._read(rows), np.ones(len(ids), dtype=bool), None)[2],
     )
-    spans = bound(masking, vocabulary).select(pack, keys_for(7, "masking", 3, pack.block_ids))
+    spans = merged(bound(masking, vocabulary).select(pack, keys_for(7, "masking", 3, pack.block_ids)))
     replaced = collator.replacement.apply(pack, spans, keys_for(7, "replacement", 3, pack.block_ids), vocabulary)
     real = batch["attention_mask"].numpy().astype(bool)
     assert batch["input_ids"].numpy()[real].tolist() == replaced.tolist()

@@ -1,4 +1,4 @@
-"""Spans are the unbroken runs of hidden tokens, never across a sequence border."""
+"""Spans are the unbroken runs of equal marks, never across a sequence border; groups survive whatever joins spans."""
 
 from __future__ import annotations
 
@@ -7,28 +7,82 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_packs import packs_of
 
-from spanwise.pretraining.masking.merge import hidden_tokens, no_token_hidden, runs
+from spanwise.pretraining.masking.merge import gaps, hidden_tokens, join_spans, merged, move, runs, spans_of
+from spanwise.pretraining.masking.word_list import no_marks
 from spanwise.pretraining.packs import Spans
+
+SEQUENCES = st.lists(st.lists(st.integers(0, 4), max_size=30), min_size=1, max_size=5)
+
+
+def marks_of(sequences):
+    borders = np.cumsum([0] + [len(sequence) for sequence in sequences])
+    marks_T = no_marks(borders[-1])
+    marks_T[:] = [mark for sequence in sequences for mark in sequence]
+    return marks_T, borders
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.lists(st.booleans(), max_size=30), min_size=1, max_size=5))
+@given(SEQUENCES)
 def test_runs_are_what_a_plain_scan_finds(sequences):
-    borders = np.cumsum([0] + [len(sequence) for sequence in sequences])
-    flat = [token for sequence in sequences for token in sequence]
-    hidden_T = no_token_hidden(len(flat))
-    hidden_T[: len(flat)] = flat
+    marks_T, borders = marks_of(sequences)
     expected = []
     for s, sequence in enumerate(sequences):
-        for i, hidden in enumerate(sequence):
-            if hidden and (i == 0 or not sequence[i - 1]):
-                expected.append([s, int(borders[s]) + i, int(borders[s]) + i])
-            if hidden:
+        for i, mark in enumerate(sequence):
+            if mark and (i == 0 or sequence[i - 1] != mark):
+                expected.append([s, int(borders[s]) + i, int(borders[s]) + i, mark])
+            if mark:
                 expected[-1][2] += 1
 
-    found = runs(hidden_T, borders, sum(flat))
+    found = runs(marks_T, borders)
 
     assert [list(row) for row in zip(*(column.tolist() for column in found), strict=True)] == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEQUENCES)
+def test_spans_of_groups_stay_apart_and_what_touches_is_one_gap(sequences):
+    """Marks 2 and 4 are of group 0, mark 3 of group 1."""
+    marks_T, borders = marks_of(sequences)
+    spans = spans_of(marks_T, borders, num_drawn=0, group_O=np.array([0, 1, 0]), kept=np.zeros((2, 2), dtype=np.int64))
+    plain = spans_of(np.minimum(marks_T, 1), borders, num_drawn=0)
+
+    assert spans.group.tolist() == [{1: -1, 2: 0, 3: 1, 4: 0}[int(marks_T[t])] for t in spans.start]
+    first_M, last_M = gaps(spans)
+    inside = np.searchsorted(plain.start, spans.start, side="right") - 1
+    assert first_M.tolist() == plain.start[inside].tolist() and last_M.tolist() == plain.end[inside].tolist()
+    assert plain.group is None and gaps(plain)[0] is plain.start
+    whole = merged(spans)
+    for name in ("sequence", "start", "end"):
+        assert getattr(whole, name).tolist() == getattr(plain, name).tolist()
+    assert whole.group is None and whole.kept is None
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEQUENCES, st.data())
+def test_parts_of_a_pack_join_to_the_whole_with_their_groups(sequences, data):
+    """Each sequence has groups of its own; two parts that own every sequence between them give the spans of all."""
+    marks_T, borders = marks_of(sequences)
+    in_first = data.draw(st.lists(st.booleans(), min_size=len(sequences), max_size=len(sequences)))
+    parts = []
+    for chosen in (True, False):
+        rows = np.array([s for s, one in enumerate(in_first) if one is chosen], dtype=np.int64)
+        own, own_borders = marks_of([[4 * k + 1 + m if m else 0 for m in sequences[s]] for k, s in enumerate(rows)])
+        group_O = np.arange(4 * len(rows))
+        kept = np.repeat(own_borders[group_O // 4], 2).reshape(-1, 2)  # the first token of its sequence
+        spans = spans_of(own, own_borders, num_drawn=len(rows), group_O=group_O, kept=kept)
+        shift = borders[:-1][rows] - own_borders[:-1]
+        parts.append(move(spans, rows, shift))
+
+    spans = join_spans(parts)
+
+    plain = runs(marks_T, borders)
+    assert spans.start.tolist() == plain[1].tolist() and spans.end.tolist() == plain[2].tolist()
+    assert spans.sequence.tolist() == plain[0].tolist() and spans.num_drawn == len(sequences)
+    same = {}
+    for s, mark, group in zip(spans.sequence.tolist(), plain[3].tolist(), spans.group.tolist(), strict=True):
+        assert same.setdefault((s, mark), group) == group
+        assert spans.kept[group].tolist() == [borders[s], borders[s]]
+    assert len(set(same.values())) == len(same)
 
 
 def test_hidden_tokens_carry_their_span_and_the_original_id():

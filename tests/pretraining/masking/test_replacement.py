@@ -11,6 +11,7 @@ from toy_packs import hidden_of, packs_of
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import GeometricSpans, Replacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
+from spanwise.pretraining.packs import Spans
 from spanwise.runtime.seed import keys_for
 
 MASK = 4
@@ -139,3 +140,21 @@ def test_a_unigram_without_counts_is_an_error_that_names_the_cure(vocabulary):
     with pytest.raises(ConfigError, match="random_law='uniform'"):
         Replacement().random_ids(uncounted)
     assert len(Replacement(random_law="uniform").random_ids(uncounted).value) == 195
+
+
+def test_spans_of_groups_that_touch_are_replaced_alike(vocabulary):
+    """They are one gap, whose replacement is drawn once."""
+    pack = packs_of(400, 12)
+    first = pack.borders[:-1]
+    keys = keys_for(0, "replacement", 0, pack.block_ids)
+    whole = Spans(sequence=np.arange(400), start=first + 2, end=first + 7, num_drawn=400)
+    parts = Spans(
+        sequence=np.repeat(np.arange(400), 2),
+        start=np.stack([first + 2, first + 4], 1).ravel(),
+        end=np.stack([first + 4, first + 7], 1).ravel(),
+        num_drawn=800,
+        group=np.tile([0, -1], 400),
+    )
+    replacement = Replacement(mask=0.5, random=0.2, keep=0.3)
+    expected, found = (replacement.apply(pack, spans, keys, vocabulary) for spans in (whole, parts))
+    np.testing.assert_array_equal(found, expected)

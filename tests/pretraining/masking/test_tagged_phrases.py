@@ -11,6 +11,7 @@ from toy_packs import hidden_of, pack_of, packs_of
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import TaggedPhrases, WholeWords
 from spanwise.pretraining.masking.tagged_phrases import list_phrases
+from spanwise.pretraining.masking.word_list import word_starts
 from spanwise.runtime.seed import keys_for
 
 
@@ -39,7 +40,8 @@ def phrases_of(pack) -> list[tuple[int, int]]:
     for first, last in zip(pack.borders[:-1], pack.borders[1:], strict=True):
         start, end = np.zeros(600, dtype=np.int64), np.zeros(600, dtype=np.int64)
         tags = pack.side["entities"]
-        count = list_phrases(first, last, pack.maskable, pack.starts_word, tags, start, end)
+        words = word_starts(pack.borders, pack.maskable, pack.starts_word)
+        count = list_phrases(first, last, pack.maskable, words, tags, start, end)
         found += list(zip(start[:count].tolist(), end[:count].tolist(), strict=True))
     return found
 

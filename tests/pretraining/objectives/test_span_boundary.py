@@ -168,3 +168,19 @@ def test_base_shape_has_the_published_number_of_parameters():
 def test_values_that_cannot_work_are_refused(values):
     with pytest.raises(ConfigError, match=next(iter(values))):
         SpanBoundary(**values)
+
+
+def test_borders_of_touching_spans_of_groups_are_those_of_the_whole_gap():
+    """Between two spans that touch lies no visible token: all tokens of the gap are guessed from its two borders."""
+    pack = packs_of(1, 12)
+    whole = Spans(sequence=np.array([0, 0]), start=np.array([3, 9]), end=np.array([7, 10]), num_drawn=2)
+    parts = Spans(
+        sequence=np.zeros(3, dtype=np.int64),
+        start=np.array([3, 5, 9]),
+        end=np.array([5, 7, 10]),
+        num_drawn=3,
+        group=np.array([0, -1, 0]),
+    )
+    expected, found = (SpanBoundary().targets(pack, one, hidden_tokens(pack, one)) for one in (whole, parts))
+    for name in ("left", "right", "position_index", "ids", "positions"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

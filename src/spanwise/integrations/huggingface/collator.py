@@ -26,6 +26,7 @@ from spanwise.integrations.huggingface.rows import TOKEN_KEYS, Rows, read_rows
 from spanwise.integrations.huggingface.tokenizer_tables import vocabulary_of
 from spanwise.pretraining.masking import GeometricSpans, NoReplacement, Replacement
 from spanwise.pretraining.masking.base import MaskingScheme, bound
+from spanwise.pretraining.masking.merge import merged
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import derive_key, keys_for
 
@@ -174,7 +175,7 @@ class SpanMaskingCollator:
             starts_word=starts_word_T,
             block_ids=names_B,
         )
-        spans = self.masking.select(pack, select_keys_B)
+        spans = merged(self.masking.select(pack, select_keys_B))
         columns["labels"], columns["span_mask"] = arrays.labels_and_marks(
             rows.input_ids, spans.start, spans.end, IGNORED
         )

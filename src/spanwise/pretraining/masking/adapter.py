@@ -25,7 +25,8 @@ import pydantic
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import no_token_hidden, runs
+from spanwise.pretraining.masking.merge import spans_of
+from spanwise.pretraining.masking.word_list import LONE, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import below, uniform
 
@@ -110,7 +111,7 @@ class FunctionMasking:
         budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
         room = checked_capacity(capacity, budgets_S)
         reserved = int(budgets_S.sum())
-        hidden_T = no_token_hidden(len(pack.input_ids))
+        marks_T = no_marks(len(pack.input_ids))
         num_drawn, num_cut = 0, 0
         for s, budget in enumerate(budgets_S.tolist()):
             first, last = int(pack.borders[s]), int(pack.borders[s + 1])
@@ -124,13 +125,12 @@ class FunctionMasking:
             for pair in self._call(sequence, budget, Draws(int(keys[s]))):
                 start, end = self._checked(pair, sequence)
                 num_drawn += 1
-                fresh = first + start + np.flatnonzero(hidden_T[first + start : first + end] == 0)
+                fresh = first + start + np.flatnonzero(marks_T[first + start : first + end] == 0)
                 allowed = max(0, room - reserved)
                 num_cut += len(fresh) > allowed
-                hidden_T[fresh[:allowed]] = 1
+                marks_T[fresh[:allowed]] = LONE
                 room -= min(len(fresh), allowed)
-        sequence_M, start_M, end_M = runs(hidden_T, pack.borders, int(hidden_T.sum()))
-        return Spans(sequence=sequence_M, start=start_M, end=end_M, num_drawn=num_drawn, num_cut=num_cut)
+        return spans_of(marks_T, pack.borders, num_drawn=num_drawn, num_cut=num_cut)
 
     def _checked(self, pair: Any, sequence: Sequence) -> tuple[int, int]:
         try:

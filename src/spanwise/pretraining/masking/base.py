@@ -1,17 +1,20 @@
-"""What every masking scheme gives, and the budget that all of them keep.
+"""The interface of masking schemes, and the budget that all of them keep.
 
-Letters: S sequences in the pack, n maskable tokens of one sequence.
+Letters: T tokens in the pack, S sequences, n maskable tokens of one sequence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
+from spanwise.pretraining.masking.merge import spans_of
+from spanwise.pretraining.masking.word_list import word_starts
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 
@@ -55,7 +58,7 @@ def checked_ratio(ratio: float) -> Fraction:
 def budgets(ratio: float, num_maskable: np.ndarray) -> np.ndarray:
     """Return how many tokens each sequence must hide: ceil(ratio * n), int64 like num_maskable [S].
 
-    Source: SpanBERT's code, spec FAMILY section 1.3 (n = 510 at 0.15 gives 77; n = 1 gives 1, n = 0 gives 0).
+    Source: SpanBERT's released code (n = 510 at 0.15 gives 77; n = 1 gives 1, n = 0 gives 0).
     """
     share = checked_ratio(ratio)
     return -(-np.asarray(num_maskable, dtype=np.int64) * share.numerator // share.denominator)
@@ -84,3 +87,27 @@ def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:
     if capacity < (total := int(budgets_S.sum())):
         raise ConfigError(f"a pack of {total} targets does not fit max_targets={capacity}; raise max_targets.")
     return capacity
+
+
+def mask_by(
+    loop: Callable[..., Any],
+    pack: Pack,
+    keys: np.ndarray,
+    ratio: float,
+    capacity: int | None,
+    *options: object,
+) -> Spans:
+    """Return the spans that a compiled loop marks in a pack.
+
+    The loop is called as `loop(borders [S+1], maskable [T], words [T], keys [S], budgets [S], capacity, *options)` and
+    returns (marks int32 [T], spans drawn, spans cut); a fourth and a fifth value are what `spans_of` knows of groups.
+    Raises: ConfigError where the budgets do not fit the capacity.
+    """
+    share = checked_ratio(ratio)
+    budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
+    words_T = word_starts(pack.borders, pack.maskable, pack.starts_word)
+    marks_T, num_drawn, num_cut, *groups = loop(
+        pack.borders, pack.maskable, words_T, keys, budgets_S, checked_capacity(capacity, budgets_S), *options
+    )
+    known = dict(zip(("group_O", "kept"), groups, strict=False))
+    return spans_of(marks_T, pack.borders, num_drawn=num_drawn, num_cut=num_cut, **known)

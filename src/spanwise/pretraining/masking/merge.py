@@ -1,33 +1,144 @@
-"""From "this token is hidden" to spans, and back.
+"""From marks at tokens to spans, and back.
 
-Spans that touch or overlap are one span: between two touching spans lies no visible token, so the boundary of each
-would itself be hidden. Merged spans are therefore exactly the unbroken runs of hidden tokens of a sequence.
+Spans that touch are one span, as between them lies no visible token, so the boundary of each would itself be hidden.
+Spans of a group stay what they are; where they touch others, `gaps` says how far the hidden stretch reaches.
 
-Source: SpanBERT's code, spec FAMILY section 1.3 step 6. Letters: T tokens, S sequences, M spans, N hidden tokens.
+Source: SpanBERT's released code, where overlapping and touching spans are merged before boundaries are taken.
+Letters: T tokens, S sequences, M spans, N hidden tokens, G groups, O marks of grouped spans.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from spanwise.pretraining.masking.bits import bits_of, border_bits, runs_of
+from spanwise.pretraining.masking.word_list import LONE
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 
 
-@njit
-def no_token_hidden(num_tokens):
-    """Return zeros for T tokens, uint8: a token is hidden where a scheme puts a one."""
-    return np.zeros(num_tokens, dtype=np.uint8)
+def spans_of(
+    marks_T: np.ndarray,
+    borders: np.ndarray,
+    *,
+    num_drawn: int,
+    num_cut: int = 0,
+    group_O: np.ndarray | None = None,
+    kept: np.ndarray | None = None,
+) -> Spans:
+    """Return the runs of equal marks above zero as spans; a run ends where its sequence ends.
 
-
-@njit
-def runs(hidden_T, borders, max_spans):
-    """Return (sequence [M], start [M], end [M]) of the runs of hidden tokens; runs end where a sequence ends.
-
-    `hidden_T` has a one, uint8 or bool, at each hidden token; `max_spans` is at least M.
+    Tokens that are marked `LONE` belong to spans without a group, those marked `LONE + 1 + o` to group `group_O[o]`.
+    `kept` int64 [G, 2] says where the occurrence of each group lies that stays visible.
     """
-    return runs_of(bits_of(hidden_T), border_bits(borders), borders, max_spans)
+    sequence, start, end, mark = runs(marks_T, borders)
+    group = None
+    if group_O is not None and len(group_O):
+        group = np.concatenate([np.array([-1]), group_O])[mark - LONE]
+    return Spans(
+        sequence=sequence,
+        start=start,
+        end=end,
+        num_drawn=num_drawn,
+        num_cut=num_cut,
+        group=group,
+        kept=None if group is None else kept,
+    )
+
+
+@njit
+def runs(marks_T, borders):
+    """Return (sequence [M], start [M], end [M], mark [M]) of the runs of equal marks above zero, int64 each."""
+    num_spans = 0
+    for s in range(len(borders) - 1):
+        before = np.int64(0)
+        for mark in marks_T[borders[s] : borders[s + 1]]:
+            num_spans += (mark != 0) & (mark != before)
+            before = np.int64(mark)
+    sequence, start, end, marks = np.empty((4, num_spans), dtype=np.int64)
+    m = -1
+    for s in range(len(borders) - 1):
+        before = np.int64(0)
+        for t in range(borders[s], borders[s + 1]):
+            mark = np.int64(marks_T[t])
+            if mark:
+                if mark != before:
+                    m += 1
+                    sequence[m], start[m], marks[m] = s, t, mark
+                end[m] = t + 1
+            before = mark
+    return sequence, start, end, marks
+
+
+def gaps(spans: Spans) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the hidden stretch of each span begins and ends, int64 [M] each.
+
+    It reaches beyond the span where others touch it, which only spans of groups allow.
+    """
+    if spans.group is None:
+        return spans.start, spans.end
+    return _gaps(spans.sequence, spans.start, spans.end)
+
+
+def merged(spans: Spans) -> Spans:
+    """Return the spans without groups: those that touch are one."""
+    first_M, last_M = gaps(spans)
+    found, index = np.unique(first_M, return_index=True)
+    return replace(spans, sequence=spans.sequence[index], start=found, end=last_M[index], group=None, kept=None)
+
+
+@njit
+def _gaps(sequence_M, start_M, end_M):
+    first_M, last_M = start_M.copy(), end_M.copy()
+    for m in range(1, len(start_M)):
+        if sequence_M[m] == sequence_M[m - 1] and start_M[m] == end_M[m - 1]:
+            first_M[m] = first_M[m - 1]
+    for m in range(len(start_M) - 2, -1, -1):
+        if first_M[m + 1] == first_M[m]:
+            last_M[m] = last_M[m + 1]
+    return first_M, last_M
+
+
+def move(spans: Spans, sequences: np.ndarray, shift: np.ndarray) -> Spans:
+    """Return the spans with sequence s as number `sequences[s]` and its tokens `shift[s]` places further, int64 [S]."""
+    shift_M = shift[spans.sequence]
+    kept = spans.kept
+    if kept is not None and spans.group is not None:
+        is_grouped_M = spans.group >= 0
+        shift_G = np.zeros(len(kept), dtype=np.int64)
+        shift_G[spans.group[is_grouped_M]] = shift_M[is_grouped_M]
+        kept = kept + shift_G[:, None]
+    sequence = sequences[spans.sequence]
+    return replace(spans, sequence=sequence, start=spans.start + shift_M, end=spans.end + shift_M, kept=kept)
+
+
+def join_spans(parts: Sequence[Spans]) -> Spans:
+    """Return spans of different sequences of one pack as one, sorted by where they start; groups are numbered anew."""
+    start = np.concatenate([spans.start for spans in parts])
+    order = np.argsort(start, kind="stable")
+    groups, kept, num_groups = [], [], 0
+    for spans in parts:
+        own = np.full(len(spans.start), -1) if spans.group is None else spans.group
+        groups.append(np.where(own < 0, -1, own + num_groups))
+        kept.append(np.full((int(own.max(initial=-1)) + 1, 2), -1) if spans.kept is None else spans.kept)
+        num_groups += len(kept[-1])
+    return Spans(
+        sequence=np.concatenate([spans.sequence for spans in parts])[order],
+        start=start[order],
+        end=np.concatenate([spans.end for spans in parts])[order],
+        num_drawn=sum(spans.num_drawn for spans in parts),
+        num_cut=sum(spans.num_cut for spans in parts),
+        group=np.concatenate(groups)[order] if num_groups else None,
+        kept=np.concatenate(kept) if num_groups else None,
+    )
+
+
+def hidden_tokens(pack: Pack, spans: Spans) -> Hidden:
+    """Return the N hidden tokens in order of position, with what stood there before any replacement."""
+    position, span, sequence, original = _hidden(spans.sequence, spans.start, spans.end, pack.input_ids)
+    return Hidden(position=position, span=span, sequence=sequence, original_ids=original)
 
 
 @njit
@@ -44,9 +155,3 @@ def _hidden(sequence_M, start_M, end_M, input_ids_T):
             position_N[i], span_N[i], sequence_N[i], original_N[i] = t, m, s, input_ids_T[t]
             i += 1
     return columns
-
-
-def hidden_tokens(pack: Pack, spans: Spans) -> Hidden:
-    """Return the N hidden tokens in order of position, with what stood there before any replacement."""
-    position, span, sequence, original = _hidden(spans.sequence, spans.start, spans.end, pack.input_ids)
-    return Hidden(position=position, span=span, sequence=sequence, original_ids=original)

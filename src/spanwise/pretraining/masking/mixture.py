@@ -20,6 +20,7 @@ from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import bound, budgets
+from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import child_key, uniform
@@ -113,8 +114,9 @@ class BoundMaskingMixture:
             )
             if room is not None:
                 room -= int((spans.end - spans.start).sum())
-            found.append(in_pack(spans, pack, rows))
-        return joined(found)
+            lengths_R = np.diff(pack.borders)[rows]
+            found.append(move(spans, rows, pack.borders[rows] - np.cumsum(lengths_R) + lengths_R))
+        return join_spans(found)
 
 
 @njit
@@ -146,24 +148,4 @@ def of_sequences(pack: Pack, rows: np.ndarray) -> Pack:
         block_ids=pack.block_ids[rows],
         pair_labels=None if pack.pair_labels is None else pack.pair_labels[rows],
         side={name: array[tokens] for name, array in pack.side.items()},
-    )
-
-
-def in_pack(spans: Spans, pack: Pack, rows: np.ndarray) -> Spans:
-    """Spans of `of_sequences(pack, rows)` in the coordinates of the pack."""
-    lengths = np.diff(pack.borders)[rows]
-    shift_M = (pack.borders[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]))[spans.sequence]
-    return replace(spans, sequence=rows[spans.sequence], start=spans.start + shift_M, end=spans.end + shift_M)
-
-
-def joined(found: list[Spans]) -> Spans:
-    """Spans of different sequences as one, sorted by where they start."""
-    start = np.concatenate([spans.start for spans in found])
-    order = np.argsort(start, kind="stable")
-    return Spans(
-        sequence=np.concatenate([spans.sequence for spans in found])[order],
-        start=start[order],
-        end=np.concatenate([spans.end for spans in found])[order],
-        num_drawn=sum(spans.num_drawn for spans in found),
-        num_cut=sum(spans.num_cut for spans in found),
     )

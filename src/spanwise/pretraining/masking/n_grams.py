@@ -14,9 +14,8 @@ import numpy as np
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import no_token_hidden, runs
-from spanwise.pretraining.masking.word_list import hide, list_words, longest_sequence
+from spanwise.pretraining.masking.base import checked_ratio, mask_by
+from spanwise.pretraining.masking.word_list import LONE, hide, list_words, longest_sequence, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, mix
@@ -56,26 +55,13 @@ class NGrams:
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        share = checked_ratio(self.ratio)
-        budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
-        sequence, start, end, num_drawn, num_cut = _select(
-            pack.borders,
-            pack.maskable,
-            pack.starts_word,
-            keys,
-            budgets_S,
-            self._table.columns,
-            self.end == "budget",
-            checked_capacity(capacity, budgets_S),
-        )
-        return Spans(sequence=sequence, start=start, end=end, num_drawn=num_drawn, num_cut=num_cut)
+        return mask_by(_mark, pack, keys, self.ratio, capacity, self._table.columns, self.end == "budget")
 
 
 @njit
-def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, law, strict, capacity):
-    reserved = budgets_S.sum()
-    hidden_T = no_token_hidden(borders[-1])
-    room = capacity
+def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, law, strict):
+    marks_T = no_marks(len(maskable_T))
+    room, reserved = capacity, budgets_S.sum()
     num_drawn, num_cut = 0, 0
     longest = longest_sequence(borders)
     start_W, end_W = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
@@ -84,7 +70,7 @@ def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, law, strict, 
         budget, key = budgets_S[s], keys_S[s]
         reserved -= budget
         limit = budget if strict else room - reserved
-        num_words = list_words(borders[s], borders[s + 1], maskable_T, starts_word_T, start_W, end_W)
+        num_words = list_words(borders[s], borders[s + 1], maskable_T, words_T, start_W, end_W)
         order_W[:num_words] = np.arange(num_words)
         num_hidden, num_visited, num_left_out = 0, 0, 0
         while num_hidden < budget and num_visited < num_words:
@@ -96,25 +82,26 @@ def _select(borders, maskable_T, starts_word_T, keys_S, budgets_S, law, strict, 
             past = _fitting(word, min(past, num_words), start_W, end_W, budget - num_hidden)
             meets_hidden = False
             for other in range(word, past):
-                meets_hidden |= hidden_T[start_W[other]] == 1
+                meets_hidden |= marks_T[start_W[other]] != 0
             if meets_hidden:
                 order_W[num_left_out] = word
                 num_left_out += 1
                 continue
             num_drawn += 1
-            num_hidden, cut = hide(start_W[word], end_W[past - 1], num_hidden, limit, hidden_T)
+            begin, end = start_W[word], end_W[past - 1]
+            num_hidden, cut = hide(begin, end, words_T, budget, limit, num_hidden, marks_T, LONE)
             num_cut += cut and not strict
         for i in range(num_left_out):  # none in running text at 15 %
             word = order_W[i]
             if num_hidden >= budget:
                 break
-            if not hidden_T[start_W[word]]:
+            if not marks_T[start_W[word]]:
                 num_drawn += 1
-                num_hidden, cut = hide(start_W[word], end_W[word], num_hidden, limit, hidden_T)
+                begin, end = start_W[word], end_W[word]
+                num_hidden, cut = hide(begin, end, words_T, budget, limit, num_hidden, marks_T, LONE)
                 num_cut += cut and not strict
         room -= num_hidden
-    sequence, start, end = runs(hidden_T, borders, capacity - room)
-    return sequence, start, end, num_drawn, num_cut
+    return marks_T, num_drawn, num_cut
 
 
 @njit

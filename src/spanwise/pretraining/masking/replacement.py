@@ -15,7 +15,7 @@ from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.merge import hidden_tokens
+from spanwise.pretraining.masking.merge import gaps, hidden_tokens
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import mix, uniform
@@ -80,7 +80,7 @@ class Replacement:
         tokens = (hidden.position, hidden.sequence, hidden.original_ids)
         if self.unit == "token":
             return _replace_tokens(pack.input_ids, pack.borders, *tokens, keys, *shares, table.columns)
-        spans_M = (spans.sequence, spans.start)
+        spans_M = (spans.sequence, gaps(spans)[0])  # what touches is one gap and is replaced alike
         return _replace_spans(
             pack.input_ids, pack.borders, *spans_M, *tokens, hidden.span, keys, *shares, table.columns
         )

@@ -1,7 +1,7 @@
 """Masking of named entities or noun phrases: half such phrases, half random whole words.
 
-Source: Joshi et al. 2020 (SpanBERT), section 5.1 ("Named Entities", "Noun Phrases"); spec FAMILY section 4 and trap
-7B-18. Letters: T tokens in the pack, S sequences, W words and P phrases of one sequence.
+Source: Joshi et al. 2020 (SpanBERT), section 5.1 ("Named Entities", "Noun Phrases").
+Letters: T tokens in the pack, S sequences, W words and P phrases of one sequence.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import numpy as np
 
 from spanwise.config import part
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
-from spanwise.pretraining.masking.merge import no_token_hidden, runs
-from spanwise.pretraining.masking.word_list import hide, list_words, longest_sequence
+from spanwise.pretraining.masking.base import checked_ratio, mask_by
+from spanwise.pretraining.masking.word_list import LONE, NO_BUDGET, hide, list_words, longest_sequence, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, uniform
@@ -64,27 +63,14 @@ class TaggedPhrases:
                 f"masking TaggedPhrases reads the tags '{self.tags}', which plain text does not have; take a store "
                 f"made with `spanwise prepare --tag {self.tags}`."
             )
-        share = checked_ratio(self.ratio)
-        budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
-        sequence, start, end, num_drawn, num_cut = _select(
-            pack.borders,
-            pack.maskable,
-            pack.starts_word,
-            tags_T,
-            keys,
-            budgets_S,
-            self.phrase_share,
-            self.end == "budget",
-            checked_capacity(capacity, budgets_S),
-        )
-        return Spans(sequence=sequence, start=start, end=end, num_drawn=num_drawn, num_cut=num_cut)
+        options = (tags_T, self.phrase_share, self.end == "budget")
+        return mask_by(_mark, pack, keys, self.ratio, capacity, *options)
 
 
 @njit
-def _select(borders, maskable_T, starts_word_T, tags_T, keys_S, budgets_S, phrase_share, strict, capacity):
-    reserved = budgets_S.sum()
-    hidden_T = no_token_hidden(borders[-1])
-    room = capacity
+def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, tags_T, phrase_share, strict):
+    marks_T = no_marks(len(maskable_T))
+    room, reserved = capacity, budgets_S.sum()
     num_drawn, num_cut = 0, 0
     longest = longest_sequence(borders)
     words = np.empty((2, longest), dtype=np.int64)  # starts and ends
@@ -93,8 +79,8 @@ def _select(borders, maskable_T, starts_word_T, tags_T, keys_S, budgets_S, phras
         first, last, budget, key = borders[s], borders[s + 1], budgets_S[s], keys_S[s]
         reserved -= budget
         limit = budget if strict else room - reserved
-        words_left = list_words(first, last, maskable_T, starts_word_T, words[0], words[1])
-        phrases_left = list_phrases(first, last, maskable_T, starts_word_T, tags_T, phrases[0], phrases[1])
+        words_left = list_words(first, last, maskable_T, words_T, words[0], words[1])
+        phrases_left = list_phrases(first, last, maskable_T, words_T, tags_T, phrases[0], phrases[1])
         num_hidden, counter = 0, 0
         while num_hidden < budget:
             # a draw owns two counters, its kind and its place; what was drawn makes room for the last of its list
@@ -106,16 +92,15 @@ def _select(borders, maskable_T, starts_word_T, tags_T, keys_S, budgets_S, phras
                 words_left -= 1
             counter += 2
             before = num_hidden
-            num_hidden, cut = hide(start, end, num_hidden, limit, hidden_T)
+            num_hidden, cut = hide(start, end, words_T, NO_BUDGET, limit, num_hidden, marks_T, LONE)
             num_drawn += num_hidden > before
             num_cut += cut and not strict
         room -= num_hidden
-    sequence_M, start_M, end_M = runs(hidden_T, borders, capacity - room)
-    return sequence_M, start_M, end_M, num_drawn, num_cut
+    return marks_T, num_drawn, num_cut
 
 
 @njit
-def list_phrases(first, last, maskable_T, starts_word_T, tags_T, start_P, end_P):
+def list_phrases(first, last, maskable_T, words_T, tags_T, start_P, end_P):
     """Write the tagged phrases of the tokens [first, last) to start_P and end_P, half-open; return how many there are.
 
     A phrase begins at a BEGINS, or where a sequence begins inside one; it is widened to whole words.
@@ -127,13 +112,13 @@ def list_phrases(first, last, maskable_T, starts_word_T, tags_T, start_P, end_P)
             t += 1
             continue
         start = t
-        while start > first and maskable_T[start - 1] and not starts_word_T[start]:
+        while start > first and not words_T[start]:
             start -= 1
         t += 1
         while t < last and maskable_T[t] and tags_T[t] == GOES_ON:
             t += 1
         end = t
-        while end < last and maskable_T[end] and not starts_word_T[end]:
+        while end < last and maskable_T[end] and not words_T[end]:
             end += 1
         start_P[num_phrases], end_P[num_phrases] = start, end
         num_phrases += 1

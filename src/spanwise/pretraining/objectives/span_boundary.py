@@ -18,6 +18,7 @@ from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
+from spanwise.pretraining.masking.merge import gaps
 from spanwise.pretraining.objectives.base import checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -99,8 +100,7 @@ class SpanBoundary:
             pack.borders,
             pack.maskable,
             spans.sequence,
-            spans.start,
-            spans.end,
+            *gaps(spans),  # where spans of groups touch, the borders of all are those of the whole gap
             hidden.position,
             hidden.span,
             self.num_positions,
