@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.nn.toy import toy_encoder
 
+from spanwise.interop.heads import make_head
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.init import initialize
 from spanwise.nn.lm_head import MaskedLMHead
@@ -30,6 +31,13 @@ def make_heads(encoder, *names):
             if name in ("mlm", "sbo"):
                 head.bias[encoder.config.vocab_size :] = 0.0
     return heads
+
+
+def fresh_head(checkpoint, name, encoder, seed, size=()):
+    """A head of ours in the form of the checkpoint's family, with fresh weights."""
+    head = make_head(name, encoder, size, checkpoint.form_of(name))
+    initialize(head, encoder.config, seed, prefix=name)
+    return head
 
 
 @pytest.fixture

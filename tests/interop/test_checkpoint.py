@@ -1,9 +1,10 @@
 import pytest
 import torch
+from tests.interop.conftest import fresh_head
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, fresh_head, real_tensors
+from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, real_tensors
 from spanwise.interop.huggingface import read_folder, write_folder
 
 

@@ -1,9 +1,15 @@
+import dataclasses
+import json
+
 import pytest
 import torch
-from tests.nn.toy import toy_config
+from tests.nn.toy import toy_config, toy_encoder
 
-from spanwise.interop.family import KINDS, refuse_unless
-from spanwise.interop.heads import TITLES
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.architectures import choose_architecture, named_architecture
+from spanwise.interop.family import KINDS
+from spanwise.interop.heads import KINDS as HEAD_KINDS
+from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import BY_CLASS, FAMILIES
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -13,9 +19,9 @@ def test_every_head_of_every_class_has_names_a_title_and_a_form_where_it_reads_s
     for family in FAMILIES:
         key_map = family.key_map(toy_config(), {})
         for architecture in family.architectures.values():
-            assert set(architecture.heads) <= key_map.heads.keys() & TITLES.keys()
+            assert set(architecture.heads) <= key_map.heads.keys() & HEAD_KINDS.keys()
             assert architecture.kind in KINDS
-        assert {"classification", "multiple_choice"} == family.forms.keys()
+        assert {name for name, kind in HEAD_KINDS.items() if kind.has_form} == family.forms.keys()
 
 
 def test_no_class_belongs_to_two_families_and_each_family_has_one_bare_class():
@@ -25,10 +31,31 @@ def test_no_class_belongs_to_two_families_and_each_family_has_one_bare_class():
         assert [a.kind for a in family.architectures.values()].count("encoder") == 1
 
 
-def test_the_first_value_that_differs_is_named():
-    config = toy_config(causal=True, position_offset=2)
-    assert refuse_unless(config, embedding_norm=True, causal=False, position_offset=0) == "causal = True"
-    assert refuse_unless(config, causal=True) is None
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family.is_stock], ids=lambda f: f.model_type)
+def test_a_field_that_no_family_declares_is_neither_written_nor_read(family, tmp_path):
+    """As a later version might have it: an encoder option that no table here has heard of."""
+    made_up = dataclasses.make_dataclass(
+        "MadeUp", [("pre_made_up", bool, dataclasses.field(default=False))], bases=(EncoderConfig,), frozen=True
+    )
+    fitting = {**vars(toy_config()), **family.constants}
+    if family.model_type == "roberta":
+        fitting["position_offset"] = 2
+    if family.model_type == "openai-gpt":
+        fitting["intermediate_size"] = 4 * fitting["hidden_size"]
+    assert family.refusal(made_up(**fitting), None) is None
+    assert family.refusal(made_up(**fitting, pre_made_up=True), None) == "pre_made_up = True"
+    with pytest.raises(ConfigError, match=f"{family.label} has no pre_made_up = True"):
+        named_architecture(next(iter(family.architectures)), made_up(**fitting, pre_made_up=True), {}, None)
+    choice = choose_architecture(made_up(**fitting, pre_made_up=True), {}, None)
+    assert choice.name == "SpanwiseEncoder" and f"{family.label} has no pre_made_up = True" in choice.reason
+
+
+def test_a_record_can_not_give_a_class_what_it_does_not_compute(tmp_path):
+    write_folder(tmp_path / "bert", toy_encoder(), {})
+    path = tmp_path / "bert" / "spanwise.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "encoder": {"embedding_norm": False}}))
+    with pytest.raises(CheckpointError, match=r"spanwise.json says embedding_norm = False, which BERT has not"):
+        read_folder(tmp_path / "bert")
 
 
 BASE = {"hidden_size": 768, "num_layers": 12, "num_heads": 12, "intermediate_size": 3072}

@@ -1,3 +1,4 @@
+import pytest
 import torch
 from safetensors.torch import load_file
 from tests.interop.conftest import make_heads
@@ -5,15 +6,18 @@ from tests.interop.oracle import load_theirs, open_ours
 from tests.nn.toy import toy_encoder
 from transformers import BertForMaskedLM
 
-from spanwise.interop.heads import TITLES, make_head
+from spanwise.errors import ConfigError
+from spanwise.interop.checkpoint import LoadReport, build_head
+from spanwise.interop.heads import KINDS, make_head
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.record import descriptions_of_heads
 from spanwise.nn.init import initialize
 
 
 def every_head(encoder):
     """`qa` with its classifier, which lies in folders as `answerable`."""
     sizes = {"sbo": (6, 10), "classification": (3,), "tagging": (5,), "coref": (6, 4, 5, 2, 3, 1), "qa": (0, 1)}
-    heads = {name: make_head(name, encoder, sizes.get(name, ())) for name in TITLES if name != "answerable"}
+    heads = {name: make_head(name, encoder, sizes.get(name, ())) for name in KINDS if name != "answerable"}
     for name, head in heads.items():
         initialize(head, encoder.config, seed=5, prefix=name)
     return heads
@@ -66,3 +70,19 @@ def test_classifiers_of_a_folder_that_names_no_class_are_reported_and_not_guesse
     (tmp_path / "ours" / "config.json").write_text(config.replace("BertForTokenClassification", "MyOwnClass"))
     checkpoint = read_folder(tmp_path / "ours")
     assert checkpoint.heads == {} and set(checkpoint.report.unexpected) == {"classifier.weight", "classifier.bias"}
+
+
+def test_a_head_of_a_users_own_survives_reading_writing_and_being_read_again(tmp_path, folder):
+    encoder = toy_encoder()
+    heads = {**make_heads(encoder, "mlm", "sbo"), "length": torch.nn.Linear(32, 7), "bare": torch.nn.Identity()}
+    write_folder(tmp_path / "first", encoder, heads)
+    assert "length of" not in (card := (tmp_path / "first" / "README.md").read_text()) and "length" in card
+    first = read_folder(tmp_path / "first")
+    assert first.heads["length"].keys() == {"weight", "bias"} and first.heads["bare"] == {}
+    assert first.report == LoadReport()
+    write_folder(tmp_path / "second", encoder, first.heads, extra=descriptions_of_heads(first.record))
+    second = read_folder(tmp_path / "second")
+    assert torch.equal(second.heads["length"]["weight"], heads["length"].weight)
+    assert second.record["own_heads"] == first.record["own_heads"]
+    with pytest.raises(ConfigError, match=r"there is no head 'length'.*A head of your own is built by its objective"):
+        build_head(second, "length", encoder)

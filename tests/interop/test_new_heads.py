@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import transformers
+from tests.interop.conftest import fresh_head
 from tests.interop.oracle import (
     NUM_LABELS,
     ORACLES,
@@ -17,7 +18,7 @@ from tests.interop.oracle import (
     their_scores,
 )
 
-from spanwise.interop.checkpoint import build_encoder, build_head, fresh_head
+from spanwise.interop.checkpoint import build_encoder, build_head
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import BY_MODEL_TYPE
 

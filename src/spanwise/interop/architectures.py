@@ -64,7 +64,7 @@ def choose_architecture(
         )
     best: tuple[tuple[int, ...], Choice] | None = None
     for place, family in enumerate(FAMILIES):
-        if family_refusal(family, config, pad_id) is not None:
+        if family.refusal(config, pad_id) is not None:
             continue
         key_map = family.key_map(config, family.write_settings(config, pad_id))
         for depth, (name, architecture) in enumerate(family.architectures.items()):
@@ -88,7 +88,7 @@ def choose_architecture(
     assert best is not None  # the family of our own names holds everything
     choice = best[1]
     if not choice.family.is_stock:
-        refusals = {family.label: family_refusal(family, config, pad_id) for family in FAMILIES if family.is_stock}
+        refusals = {family.label: family.refusal(config, pad_id) for family in FAMILIES if family.is_stock}
         reason = ", ".join(f"{label} has no {refused}" for label, refused in refusals.items())
         return Choice(family=choice.family, name=choice.name, reason=reason)
     return choice
@@ -103,7 +103,7 @@ def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, Giv
     family = BY_CLASS.get(name)
     if family is None:
         raise ConfigError(f"Unknown architecture {name!r}; known: {', '.join(BY_CLASS)}.{did_you_mean(name, BY_CLASS)}")
-    reason = family_refusal(family, config, pad_id)
+    reason = family.refusal(config, pad_id)
     if reason is not None:
         raise ConfigError(
             f"{name} does not compute this encoder: {family.label} has no {reason}. Name no class to have one chosen."
@@ -114,13 +114,6 @@ def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, Giv
         given = sorted(heads) + (["pooler"] if config.pooler else [])
         raise ConfigError(f"{name} needs {', '.join(absent)}; given: {', '.join(given) or 'none'}.")
     return Choice(family=family, name=name)
-
-
-def family_refusal(family: Family, config: EncoderConfig, pad_id: int | None) -> str | None:
-    """A value of this encoder that no class of the family computes; None where it computes all."""
-    if config.activation not in family.activations.values():
-        return f"activation = {config.activation}"
-    return family.refusal(config, pad_id)
 
 
 def _lacking(

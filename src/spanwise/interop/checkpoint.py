@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.heads import Size, form_of, make_head, size_of
+from spanwise.interop.heads import form_of, is_labelled, make_head, size_of
 from spanwise.interop.record import recorded_forms
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
@@ -57,6 +57,10 @@ class Checkpoint:
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
     record: dict[str, Any] = field(default_factory=dict)  # spanwise.json, empty for folders of others
 
+    def is_labelled(self, head: str) -> bool:
+        """Whether fine-tuning on a labelled task made a head."""
+        return is_labelled(head, self.record)
+
     def form_of(self, head: str) -> SequenceForm:
         """How a "classification" or "multiple_choice" head reads sequences here: as recorded, else as in the family.
 
@@ -97,9 +101,9 @@ def build_head(checkpoint: Checkpoint, name: Literal["sbo"], encoder: Encoder) -
 @overload
 def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module | None: ...
 def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module | None:
-    """The head `name` (interop/heads.py lists them) with its weights, for `encoder`; None where there is none.
+    """Build the head `name` (interop/heads.py lists them) with its weights, for `encoder`; None where there is none.
 
-    Raises: ConfigError where the head reads a pooler and `encoder` has none.
+    Raises: ConfigError where the head reads a pooler and `encoder` has none, and for a head that is not ours.
     """
     tensors = checkpoint.heads.get(name)
     if tensors is None:
@@ -109,26 +113,20 @@ def build_head(checkpoint: Checkpoint, name: str, encoder: Encoder) -> nn.Module
     return head
 
 
-def fresh_head(checkpoint: Checkpoint, name: str, encoder: Encoder, seed: int, size: Size = ()) -> nn.Module:
-    """A head `name` in the form of the checkpoint's family, with fresh weights; `size` as in `make_head`."""
-    head = make_head(name, encoder, size, checkpoint.form_of(name))
-    initialize(head, encoder.config, seed, prefix=name)
-    return head
-
-
-def fill(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
+def fill(module: nn.Module, tensors: Mapping[str, Tensor], what: str, owner: nn.Module | None = None) -> None:
     """Copy tensors into the parameters of the same names; vocabulary rows are padded with zeros.
 
+    Parameters that `module` shares with `owner` (a head with its encoder) are the owner's, and stay as they are.
     Raises:
         CheckpointError: a parameter has no tensor, or another shape; the message begins with `what`.
     """
-    padded = _vocabulary_tensor(module)
+    padded = _vocabulary_tensors(module)
     with torch.no_grad():
-        for name, parameter in module.named_parameters():
+        for name, parameter in _own_parameters(module, owner):
             tensor = tensors.get(name)
             if tensor is None:
                 raise CheckpointError(f"{what} has no tensor {name!r}.")
-            num_rows = tensor.shape[0] if name == padded and tensor.ndim else parameter.shape[0]
+            num_rows = tensor.shape[0] if name in padded and tensor.ndim else parameter.shape[0]
             if tensor.shape != (num_rows, *parameter.shape[1:]) or num_rows > parameter.shape[0]:
                 raise CheckpointError(
                     f"{what}: tensor {name!r} has shape {list(tensor.shape)}, but {list(parameter.shape)} is needed."
@@ -137,18 +135,29 @@ def fill(module: nn.Module, tensors: Mapping[str, Tensor], what: str) -> None:
             parameter[num_rows:] = 0.0
 
 
-def real_tensors(module: nn.Module, vocab_size: int) -> dict[str, Tensor]:
-    """A module's tensors as files hold them: detached, float32, on the CPU, without padded vocabulary rows."""
-    padded = _vocabulary_tensor(module)
+def real_tensors(module: nn.Module, vocab_size: int, owner: nn.Module | None = None) -> dict[str, Tensor]:
+    """Return a module's tensors as files hold them: detached, float32, on the CPU, without padded vocabulary rows.
+
+    Parameters that `module` shares with `owner` are left out: they are saved with the owner.
+    """
+    padded = _vocabulary_tensors(module)
     tensors = {}
-    for name, parameter in module.named_parameters():
-        rows = parameter.detach()[:vocab_size] if name == padded else parameter.detach()
+    for name, parameter in _own_parameters(module, owner):
+        rows = parameter.detach()[:vocab_size] if name in padded else parameter.detach()
         tensors[name] = rows.to("cpu", torch.float32).contiguous()
     return tensors
 
 
-def _vocabulary_tensor(module: nn.Module) -> str | None:
-    """The one tensor of a module whose rows are vocabulary ids."""
-    if isinstance(module, Encoder):
-        return "embeddings.word.weight"
-    return "bias" if isinstance(module, TiedDecoder) else None
+def _own_parameters(module: nn.Module, owner: nn.Module | None) -> list[tuple[str, nn.Parameter]]:
+    owned = set() if owner is None else set(owner.parameters())
+    return [(name, parameter) for name, parameter in module.named_parameters() if parameter not in owned]
+
+
+def _vocabulary_tensors(module: nn.Module) -> set[str]:
+    """The tensors of a module whose rows are vocabulary ids."""
+    found = set()
+    for name, part in module.named_modules():
+        if isinstance(part, Encoder | TiedDecoder):
+            tensor = "embeddings.word.weight" if isinstance(part, Encoder) else "bias"
+            found.add(f"{name}.{tensor}" if name else tensor)
+    return found

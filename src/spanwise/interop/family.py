@@ -6,11 +6,13 @@ and which heads each of them holds. Nothing outside `tables/` knows a family's n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from spanwise.interop.key_map import KeyMap
+from torch import Tensor
+
+from spanwise.interop.key_map import KeyMap, Line
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.sequence_head import SequenceForm
 
@@ -33,31 +35,102 @@ class Architecture:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EncoderLines:
+    """The tensors of one encoder, without its pooler, under the names of a family."""
+
+    lines: tuple[Line, ...]
+    repeats: Mapping[str, str] = field(default_factory=dict)  # what files hold again because our layers share it
+    fillers: Mapping[str, Tensor] = field(default_factory=dict)  # what files hold and our encoder does without
+    buffers: frozenset[str] = frozenset()  # counted up, not learned
+
+
+@dataclass(frozen=True, kw_only=True)
 class Family:
-    """One `model_type` of Hugging Face."""
+    """One `model_type` of Hugging Face.
+
+    A family computes the fields of `EncoderConfig` that `settings` and `computes` name. Every other field must have the
+    value in `constants`, or else the default of `EncoderConfig`: a folder that asks for another is refused, and an
+    encoder that has another is never written as one of its classes.
+    """
 
     model_type: str
     label: str  # as people write it
     settings: Mapping[str, str]  # our field -> their key, for values that mean the same
     defaults: Mapping[str, Any]  # our values where their key is absent; those not named here are required
     constants: Mapping[str, Any] = field(default_factory=dict)  # our values that the family has no choice of
+    computes: frozenset[str] = frozenset({"activation", "pooler", "causal", "sharing"})  # more of our fields
     activation_key: str = "hidden_act"
     activations: Mapping[str, Activation]  # their name -> ours; the first name of each is the one written
     only: Mapping[str, Any] = field(default_factory=dict)  # their settings of which one value is supported
     read_settings: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda settings: {}
     write_settings: Callable[[EncoderConfig, int | None], dict[str, Any]] = lambda config, pad_id: {}
-    refusal: Callable[[EncoderConfig, int | None], str | None]  # what of an encoder no class here computes
-    key_map: Callable[[EncoderConfig, Mapping[str, Any]], KeyMap]  # of an encoder, and the content of config.json
+    misfit: Callable[[EncoderConfig, int | None], str | None] = lambda config, pad_id: None  # values that don't go
+    # together here, in words; `refusal` asks for each field alone
+    encoder: Callable[[EncoderConfig, Mapping[str, Any]], EncoderLines]  # for an encoder and the content of config.json
+    pooler: tuple[Line, ...] = ()
+    heads: Mapping[str, tuple[Line, ...]]
+    copies: Mapping[str, str] = field(default_factory=dict)  # tied tensors that some files carry -> what they repeat
+    root: str  # prefix that a bare encoder class leaves out
+    bare: tuple[str, ...]  # how names begin that have lost this prefix
     architectures: Mapping[str, Architecture]  # by class name, the most special first
     forms: Mapping[str, SequenceForm]  # of the heads that read whole sequences
     has_sharing: bool = False  # whether its files hold shared layers once
     is_stock: bool = True  # whether Hugging Face has its classes
     names_borders: bool = False  # whether config.json has ids of the first and last token whose defaults may be wrong
 
+    def key_map(self, config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
+        """Return the names of all tensors of this encoder; `settings` is the content of config.json."""
+        encoder = self.encoder(config, settings)
+        return KeyMap(
+            encoder=encoder.lines,
+            pooler=self.pooler,
+            heads=self.heads,
+            copies=self.copies,
+            buffers=encoder.buffers,
+            root=self.root,
+            bare=self.bare,
+            repeats=encoder.repeats,
+            fillers=encoder.fillers,
+        )
 
-def refuse_unless(config: EncoderConfig, **values: Any) -> str | None:
-    """The first of our values that is not what a family computes, in words; None where all agree."""
-    for name, only in values.items():
-        if getattr(config, name) != only:
-            return f"{name} = {getattr(config, name)}"
-    return None
+    def refusal(self, config: EncoderConfig, pad_id: int | None) -> str | None:
+        """Return a value of this encoder that no class of the family computes, in words; None where it computes all."""
+        computed = {*self.settings, *self.computes}
+        for option in fields(config):
+            value = getattr(config, option.name)
+            if option.name == "embedding_size" and not config.is_factorised:
+                value = None
+            if option.name not in computed and value != self.constants.get(option.name, option.default):
+                return f"{option.name} = {value}"
+        if "activation" in computed and config.activation not in self.activations.values():
+            return f"activation = {config.activation}"
+        return self.misfit(config, pad_id)
+
+
+def usual_classes(
+    prefix: str, *, pooled: Collection[str] = ("classification", "multiple_choice"), only_gelu: bool = False
+) -> dict[str, Architecture]:
+    """Return the classes that most families have: four tasks, masked language model and bare encoder.
+
+    `pooled` are the tasks whose class has a pooler; `only_gelu` is of the masked language model.
+    """
+
+    def task(head: str, auto: str, pipeline: str | None = None) -> Architecture:
+        return Architecture(
+            kind="task", heads=(head,), pooler=head in pooled, auto=f"AutoModelFor{auto}", pipeline=pipeline
+        )
+
+    return {
+        f"{prefix}ForQuestionAnswering": task("qa", "QuestionAnswering", "question-answering"),
+        f"{prefix}ForSequenceClassification": task("classification", "SequenceClassification", "text-classification"),
+        f"{prefix}ForTokenClassification": task("tagging", "TokenClassification", "token-classification"),
+        f"{prefix}ForMultipleChoice": task("multiple_choice", "MultipleChoice"),
+        f"{prefix}ForMaskedLM": Architecture(
+            kind="language_model",
+            heads=("mlm",),
+            auto="AutoModelForMaskedLM",
+            pipeline="fill-mask",
+            only_gelu=only_gelu,
+        ),
+        f"{prefix}Model": Architecture(kind="encoder", auto="AutoModel"),
+    }

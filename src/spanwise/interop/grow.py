@@ -88,7 +88,7 @@ def grow_positions(
 
 def _is_tied_bias(part: str, tensor: Tensor, size: int) -> bool:
     """Whether a head's tensor has a number for each token; the bias of a pair classifier has two."""
-    return part == "bias" and tensor.shape == (size,)
+    return part.rpartition(".")[2] == "bias" and tensor.shape == (size,)
 
 
 def _with_rows(tensor: Tensor, old_ids: Sequence[np.ndarray], fresh: Tensor) -> Tensor:

@@ -7,14 +7,17 @@ says which head is meant.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
 
+from spanwise.errors import ConfigError
 from spanwise.interop.family import Architecture
-from spanwise.interop.heads import TITLES
+from spanwise.interop.heads import KINDS
 from spanwise.interop.key_map import KeyMap
+from spanwise.interop.tables import FAMILIES
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, StoredTensors
 
 POOLER = "pooler"
@@ -57,14 +60,44 @@ def arrange(
     return Arranged(main=key_map.without_root(main) if bare else main, aside=aside, places=places)
 
 
-def own_names(stored: StoredTensors) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
-    """Heads that heads.safetensors has under our own names (`classification.out.weight`), and all other tensors."""
+def own_names(
+    stored: StoredTensors, recorded: Collection[str] = ()
+) -> tuple[dict[str, dict[str, Tensor]], dict[str, Tensor]]:
+    """Split heads that heads.safetensors has under our own names (`classification.out.weight`) from all other tensors.
+
+    `recorded` are the heads that spanwise.json lists; those of a user's own are known by it alone.
+    """
     own: dict[str, dict[str, Tensor]] = {}
     others: dict[str, Tensor] = {}
+    names = {*KINDS, *recorded, POOLER}
     for name, tensor in stored.tensors.items():
         head, _, rest = name.partition(".")
-        if stored.files[name].name != HEADS or head not in (*TITLES, POOLER):
+        if stored.files[name].name != HEADS or head not in names:
             others[name] = tensor
         else:
             own.setdefault(head, {})[name if head == POOLER else rest] = tensor
     return own, others
+
+
+def check_own_names(names: Iterable[str]) -> None:
+    """Refuse a head of a user's own whose tensors could not be told from others in heads.safetensors.
+
+    Raises: ConfigError.
+    """
+    for name in names:
+        if name in KINDS:
+            continue
+        if not name.isidentifier():
+            raise ConfigError(f"a head can't be called {name!r} in files; use letters, digits and _ alone.")
+        if name in _taken_names():
+            raise ConfigError(f"a head can't be called {name!r}: files of other models begin their tensors' names so.")
+
+
+@functools.cache
+def _taken_names() -> frozenset[str]:
+    """How the names of tensors begin in the families' files, in lower case."""
+    theirs = (
+        theirs for family in FAMILIES for lines in family.heads.values() for line in lines for theirs in line.theirs
+    )
+    roots = {family.root.rstrip(".") for family in FAMILIES}
+    return frozenset({name.partition(".")[0] for name in theirs} | roots | {POOLER})

@@ -1,118 +1,144 @@
-"""Every head by its name in folders: which module it is, and how its size is read off its tensors."""
+"""The heads of this package by their names in folders, and what is known of a head that somebody else defines.
+
+A head of ours describes itself in the module of `nn/` that defines it. A head of a user's own objective or task lies in
+heads.safetensors under its own name; `spanwise.json` says which class it is of, under `own_heads`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from torch import Tensor, nn
 
+from spanwise.config.records import class_name
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family
+from spanwise.interop.record import OWN_HEADS
+from spanwise.nn import lm_head, pair_head, qa_head, replaced_token_head, sequence_head, spans, token_head
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
+from spanwise.nn.coreference import head as coreference_head
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
-from spanwise.nn.qa_head import Answerability, QuestionAnsweringHead
-from spanwise.nn.replaced_token_head import ReplacedTokenHead
-from spanwise.nn.sequence_head import SequenceForm, SequenceHead
-from spanwise.nn.spans import SpanBoundaryHead
-from spanwise.nn.token_head import TokenClassificationHead
+from spanwise.nn.head_kind import HeadKind, Size
+from spanwise.nn.sequence_head import SequenceForm
+from spanwise.runtime.outline import outline
+from spanwise.runtime.suggest import did_you_mean
 
-Size = tuple[int, ...]  # what a head's shape depends on beside the encoder: labels, or positions and their size
-TITLES = {
-    "mlm": "masked language model",
-    "clm": "causal language model",
-    "sbo": "span boundary objective",
-    "nsp": "next sentence",
-    "sop": "sentence order",
-    "rtd": "replaced token detection",
-    "qa": "extractive question answering",
-    "answerable": "answerability of questions",
-    "classification": "sequence classification",
-    "tagging": "token classification",
-    "multiple_choice": "multiple choice",
-    "coref": "coreference",
-}
-FINE_TUNED = ("qa", "classification", "tagging", "multiple_choice", "coref")  # heads of labelled tasks
-READ_SEQUENCES = ("classification", "multiple_choice")  # heads that have a form
-SIZED_BY = {"sbo": "positions.weight", "classification": "out.weight", "tagging": "out.weight"}
-_PLAIN: dict[str, Callable[[Encoder], nn.Module]] = {
-    "mlm": lambda encoder: MaskedLMHead(encoder.config, encoder.word_embedding),
-    "clm": lambda encoder: TiedDecoder(encoder.word_embedding, bias=False),
-    "nsp": lambda encoder: nn.Linear(encoder.config.hidden_size, 2),
-    "sop": lambda encoder: nn.Linear(encoder.config.hidden_size, 2),
-    "rtd": lambda encoder: ReplacedTokenHead(encoder.config),
-}
+_DEFINED_IN: tuple[tuple[HeadKind, ...], ...] = (
+    lm_head.HEAD_KINDS,
+    spans.HEAD_KINDS,
+    pair_head.HEAD_KINDS,
+    replaced_token_head.HEAD_KINDS,
+    qa_head.HEAD_KINDS,
+    sequence_head.HEAD_KINDS,
+    token_head.HEAD_KINDS,
+    coreference_head.HEAD_KINDS,
+)
+KINDS: dict[str, HeadKind] = {kind.name: kind for kinds in _DEFINED_IN for kind in kinds}
 
 
 def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm = "pooled") -> nn.Module:
-    """A head with weights yet to be set.
+    """Build a head of ours, its weights yet to be set; `size` and `form` are as its `HeadKind` takes them.
 
-    size: labels of "classification" and "tagging"; positions and position size of "sbo"; `HeadSizes` of "coref" as a
-    tuple; of "qa" whether it is joint and has a classifier, of "answerable" whether it reads the start (0 or 1, and ()
-    for no); () elsewhere.
-    form: of "classification" and "multiple_choice".
-
-    Raises:
-        ConfigError: an unknown name, or the form "pooled" on an encoder without pooler.
+    Raises: ConfigError for a head that is not ours, and for the form "pooled" on an encoder without a pooler.
     """
-    if name in _PLAIN:
-        return _PLAIN[name](encoder)
-    if name == "sbo":
-        return SpanBoundaryHead(encoder.config, encoder.word_embedding, *size)
-    if name == "coref":
-        return CoreferenceHead(encoder.config, HeadSizes.from_tuple(size))
-    if name == "qa":
-        joint, answerable = size or (0, 0)
-        return QuestionAnsweringHead(encoder.config, joint=bool(joint), answerable=bool(answerable))
-    if name == "answerable":
-        return Answerability(encoder.config, reads_start=size == (1,))
-    if name == "tagging":
-        return TokenClassificationHead(encoder.config, size[0])
-    if name in READ_SEQUENCES:
-        return SequenceHead(encoder.config, size[0] if size else 1, form, encoder.pooler)
-    raise ConfigError(f"there is no head {name!r}; heads are {', '.join(TITLES)}.")
+    if name not in KINDS:
+        raise ConfigError(
+            f"there is no head {name!r}; heads are {', '.join(KINDS)}.{did_you_mean(name, KINDS)} A head of your own "
+            "is built by its objective or task; interop.checkpoint.fill gives it its tensors."
+        )
+    return KINDS[name].build(encoder, size, form)
 
 
 def size_of(name: str, tensors: Mapping[str, Tensor]) -> Size:
-    """The `size` that `make_head` needs for a head with these tensors."""
-    if name == "coref":
-        return HeadSizes.of_tensors(tensors).as_tuple()
-    if name == "qa":
-        size = int("start.weight" in tensors), int("answerable.out.weight" in tensors)
-        return size if any(size) else ()
-    if name == "answerable":
-        return (1,) if "dense.weight" in tensors else ()
-    table = tensors.get(SIZED_BY.get(name, ""))
-    if table is None or table.ndim != 2:
-        return (15, 200) if name == "sbo" else (1,) if name in SIZED_BY else ()
-    return tuple(table.shape) if name == "sbo" else (table.shape[0],)
+    """Return the `size` that `make_head` needs for a head with these tensors."""
+    return KINDS[name].size_of(tensors) if name in KINDS else ()
 
 
 def form_of(family: Family, name: str, config: EncoderConfig) -> SequenceForm:
-    """How a head that reads whole sequences does so in a family. Where attention is causal, only the last token has
-    seen them."""
+    """Return how a head that reads whole sequences does so in a family: the last token where attention is causal, since
+    no other has seen them."""
     form = family.forms.get(name, "pooled")
     return "last" if config.causal and not form.startswith("last") else form
 
 
-# Heads that lie in a folder in two: the class of Hugging Face holds the one, heads.safetensors the rest.
-_PARTED = {"qa": "answerable"}
-
-
-def joined(heads: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, Tensor]]:
-    """Heads as folders hold them, with those that lie there in two in one piece."""
+def whole_heads(heads: Mapping[str, Mapping[str, Tensor]]) -> dict[str, dict[str, Tensor]]:
+    """Return heads as modules have them, from heads as folders hold them: some lie there in two parts."""
     found = {name: dict(tensors) for name, tensors in heads.items()}
-    for whole, part in _PARTED.items():
-        if whole in found and part in found:
-            found[whole] |= {f"{part}.{name}": tensor for name, tensor in found.pop(part).items()}
+    for name in [name for name in found if name in KINDS]:
+        part = KINDS[name].separate_part
+        if part is not None and part in found:
+            found[name] |= {f"{part}.{key}": tensor for key, tensor in found.pop(part).items()}
     return found
 
 
-def parted(name: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-    """A head as folders hold it: under its own name, and the part that no class has a place for under another."""
-    front = f"{_PARTED[name]}." if name in _PARTED else None
-    if front is None or not any(key.startswith(front) for key in tensors):
+def split_head(name: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Return a head as folders hold it: under its own name, and its separate part, where it has one, under another."""
+    part = KINDS[name].separate_part if name in KINDS else None
+    rest = {key: tensor for key, tensor in tensors.items() if part and key.startswith(f"{part}.")}
+    if part is None or not rest:
         return {name: dict(tensors)}
-    rest = {key.removeprefix(front): tensor for key, tensor in tensors.items() if key.startswith(front)}
-    return {name: {key: t for key, t in tensors.items() if not key.startswith(front)}, _PARTED[name]: rest}
+    own = {key: tensor for key, tensor in tensors.items() if key not in rest}
+    return {name: own, part: {key.removeprefix(f"{part}."): tensor for key, tensor in rest.items()}}
+
+
+def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -> None:
+    """Refuse a head that has the name of one of ours and other tensors: it could not be read again.
+
+    Raises: ConfigError.
+    """
+    if name not in KINDS:
+        return
+    config = replace(encoder.config, pooler=True)
+    with outline():
+        ours = dict(make_head(name, Encoder(config), size_of(name, tensors)).named_parameters())
+    if KINDS[name].has_form:  # its form, which only the module knows, says whether it has a product of its own
+        ours, tensors = ({key: value for key, value in of.items() if key == "out.weight"} for of in (ours, tensors))
+    if tensors.keys() == ours.keys() and all(_same_width(tensors[key], ours[key]) for key in ours):
+        return
+    came, expected = ", ".join(sorted(tensors)) or "none", ", ".join(sorted(ours)) or "none"
+    raise ConfigError(
+        f"the head {name!r} has the tensors {came}, but {name!r} is the name of the {KINDS[name].title} head, which has "
+        f"{expected} of its own shapes; give the objective or task another name."
+    )
+
+
+def _same_width(tensor: Tensor, ours: Tensor) -> bool:
+    """Whether two tensors agree in all but their rows, which for a table of the vocabulary may be padded."""
+    return tensor.ndim == ours.ndim and tensor.shape[1:] == ours.shape[1:]
+
+
+def describe_own_heads(
+    heads: Mapping[str, nn.Module | Mapping[str, Tensor]],
+    kept: Iterable[str],
+    before: Mapping[str, Any],
+    main_head: str | None,
+) -> dict[str, dict[str, Any]]:
+    """Return what spanwise.json says of the heads that are not ours: class, title, and whether a labelled task made it.
+
+    Heads that come as tensors, and those of earlier training (`kept`), keep what the record `before` says of them.
+    """
+    recorded = before.get(OWN_HEADS, {})
+    found: dict[str, dict[str, Any]] = {}
+    for name in sorted({*heads, *kept} - KINDS.keys()):
+        head = heads.get(name)
+        if isinstance(head, nn.Module):
+            found[name] = {
+                "class": class_name(type(head)),
+                "title": str(getattr(head, "title", name)),
+                "labelled": name == main_head,
+            }
+        else:
+            found[name] = dict(recorded.get(name, {}))
+    return found
+
+
+def title_of(name: str, record: Mapping[str, Any]) -> str:
+    """Return what a model card calls a head; `record` is the content of spanwise.json."""
+    return KINDS[name].title if name in KINDS else str(record.get(OWN_HEADS, {}).get(name, {}).get("title") or name)
+
+
+def is_labelled(name: str, record: Mapping[str, Any]) -> bool:
+    """Return whether fine-tuning on a labelled task made a head; `record` is the content of spanwise.json."""
+    return KINDS[name].is_labelled if name in KINDS else bool(record.get(OWN_HEADS, {}).get(name, {}).get("labelled"))

@@ -31,6 +31,12 @@ class Line:
         object.__setattr__(self, "transposed", transposed)
 
 
+def linear(ours: str, theirs: str) -> tuple[Line, Line]:
+    """Return weight and bias of a linear layer or LayerNorm; `ours` may be "" for a head that is one."""
+    front = f"{ours}." if ours else ""
+    return Line(f"{front}weight", f"{theirs}.weight"), Line(f"{front}bias", f"{theirs}.bias")
+
+
 @dataclass(frozen=True)
 class LayerPart:
     """A linear layer or LayerNorm within one layer: our name below `layers.{i}.`, theirs below their layer's prefix."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spanwise.interop.architectures import Choice
-from spanwise.interop.heads import TITLES
 from spanwise.nn.config import EncoderConfig
 
 
@@ -14,7 +13,7 @@ def write_model_card(
     path: Path,
     config: EncoderConfig,
     choice: Choice,
-    heads: list[str],
+    heads: Mapping[str, str],
     *,
     has_tokenizer: bool,
     notes: Sequence[str] = (),
@@ -23,8 +22,8 @@ def write_model_card(
 ) -> None:
     """Write a card that says what the folder holds and how to load it. It claims nothing about quality.
 
-    pipeline: the name of ours that answers with this model. is_half: the files hold bf16, which `transformers` would
-    compute in as well.
+    heads: their titles by name. pipeline: the name of ours that answers with this model. is_half: the files hold bf16,
+    which `transformers` would compute in as well.
     """
     from huggingface_hub import ModelCard, ModelCardData  # heavy, and only saving needs it
 
@@ -38,7 +37,7 @@ def write_model_card(
         f"{config.num_layers} layers, hidden size {config.hidden_size}, {config.num_heads} heads, "
         f"vocabulary {config.vocab_size}, at most {config.max_positions} tokens"
     )
-    named = ", ".join(TITLES.get(head, head) for head in heads) or "none"
+    named = ", ".join(heads.values()) or "none"
     lines = [f"An encoder of the {family.label} type ({shape}). Heads: {named}.", *notes]
     if not has_tokenizer:
         lines.append("The folder holds no tokenizer.")

@@ -16,6 +16,7 @@ from spanwise.runtime.files import MANIFEST_NAME, edited_files
 
 FORMAT_VERSION = 1
 RECORD = "spanwise.json"
+OWN_HEADS = "own_heads"  # heads that this package does not define: {name: {"class", "title", "labelled"}}
 MANAGED = ("format_version", "architecture", "heads", "encoder", "tensor_files")  # written anew for every folder
 
 
@@ -66,8 +67,13 @@ def notes_of_edits(folder: Path) -> tuple[str, ...]:
     )
 
 
+def descriptions_of_heads(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record says of heads that no tensor says; whoever keeps the heads hands it on as `extra`."""
+    return {name: record[name] for name in ("forms", OWN_HEADS) if name in record}
+
+
 def with_recorded(config: EncoderConfig, record: Mapping[str, Any], folder: Path) -> EncoderConfig:
-    """The configuration with what config.json has no key for."""
+    """Return the configuration with what config.json has no key for."""
     lost = record.get("encoder", {})
     known = {field.name for field in fields(EncoderConfig)}
     if not isinstance(lost, Mapping) or not lost.keys() <= known:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.head_kind import HeadKind
 from spanwise.nn.layer import gelu
 from spanwise.nn.residual import LayerNorm
 from spanwise.runtime.row_counts import apply_to_rows
@@ -50,3 +51,17 @@ class MaskedLMHead(TiedDecoder):
     def transform(self, rows: Tensor) -> Tensor:
         """rows: [N, D], hidden states at the N targets alone. Returns [N, E] float32."""
         return self.norm(gelu(apply_to_rows(self.dense, rows), self.activation))
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="mlm",
+        title="masked language model",
+        build=lambda encoder, size, form: MaskedLMHead(encoder.config, encoder.word_embedding),
+    ),
+    HeadKind(
+        name="clm",
+        title="causal language model",
+        build=lambda encoder, size, form: TiedDecoder(encoder.word_embedding, bias=False),
+    ),
+)

@@ -10,17 +10,24 @@ Without a classifier "no answer" is a span at the first token.
 
 Letters: T tokens in the pack, S windows, D hidden size, B starts that are looked at.
 Source: Devlin et al. 2019 (BERT), section 4.2; Liu et al. 2019 (RoBERTa), section 5.2; Clark et al. 2020 (ELECTRA) and
-its released code; FAMILY section 6.4.
+its released code.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.head_kind import HeadKind, Size
 from spanwise.nn.layer import gelu
 from spanwise.runtime.row_counts import apply_to_rows
+
+if TYPE_CHECKING:
+    from spanwise.nn.encoder import Encoder
 
 JOINT_WIDTH = 512  # of ELECTRA's released code, whatever the encoder's width
 
@@ -85,3 +92,32 @@ class QuestionAnsweringHead(nn.Module):
         of_token = torch.nn.functional.linear(tokens_TD, self.hidden.weight[:, width:])
         both = of_start[:, None] + of_token[None] if start_T is None else of_start[start_T] + of_token
         return self.end(gelu(both, "gelu")).float().squeeze(-1)
+
+
+def _size_of(tensors: Mapping[str, Tensor]) -> Size:
+    """Whether the head is joint and whether it has a classifier, each 0 or 1; () for neither."""
+    size = int("start.weight" in tensors), int("answerable.out.weight" in tensors)
+    return size if any(size) else ()
+
+
+def _build(encoder: Encoder, size: Size, form: str) -> QuestionAnsweringHead:
+    joint, answerable = size or (0, 0)
+    return QuestionAnsweringHead(encoder.config, joint=bool(joint), answerable=bool(answerable))
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="qa",
+        title="extractive question answering",
+        build=_build,
+        size_of=_size_of,
+        is_labelled=True,
+        separate_part="answerable",
+    ),
+    HeadKind(
+        name="answerable",
+        title="answerability of questions",
+        build=lambda encoder, size, form: Answerability(encoder.config, reads_start=size == (1,)),
+        size_of=lambda tensors: (1,) if "dense.weight" in tensors else (),
+    ),
+)

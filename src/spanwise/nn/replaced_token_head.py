@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.head_kind import HeadKind
 from spanwise.nn.layer import gelu
 from spanwise.runtime.row_counts import with_filler
 
@@ -26,3 +27,12 @@ class ReplacedTokenHead(nn.Module):
         """hidden: [T, D]. Returns [T] float32."""
         scores_T1 = self.out(gelu(self.dense(with_filler(hidden)), self.activation))
         return scores_T1[: len(hidden)].squeeze(-1).float()
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="rtd",
+        title="replaced token detection",
+        build=lambda encoder, size, form: ReplacedTokenHead(encoder.config),
+    ),
+)

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
+from spanwise.nn.head_kind import HeadKind, rows_of
 from spanwise.nn.layer import gelu
 from spanwise.nn.sequences import Sequences
 
@@ -80,3 +81,23 @@ class SequenceHead(nn.Module):
             rows_SD = self.dense(dropout(rows_SD, self.dropout, self.training))
             rows_SD = torch.tanh(rows_SD) if self.form == "tanh" else gelu(rows_SD, "gelu")
         return self.out(dropout(rows_SD, self.dropout, self.training)).float()[:num_sequences]
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="classification",
+        title="sequence classification",
+        build=lambda encoder, size, form: SequenceHead(encoder.config, size[0] if size else 1, form, encoder.pooler),
+        size_of=rows_of("out.weight"),
+        is_labelled=True,
+        has_form=True,
+        names_labels=True,
+    ),
+    HeadKind(
+        name="multiple_choice",
+        title="multiple choice",
+        build=lambda encoder, size, form: SequenceHead(encoder.config, 1, form, encoder.pooler),
+        is_labelled=True,
+        has_form=True,
+    ),
+)

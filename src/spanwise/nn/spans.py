@@ -8,10 +8,13 @@ embedding and has a bias of its own. Layer 2 is D -> E, which is D -> D in SpanB
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.head_kind import HeadKind, Size
 from spanwise.nn.layer import gelu
 from spanwise.nn.lm_head import TiedDecoder
 from spanwise.nn.residual import LayerNorm
@@ -52,3 +55,19 @@ class SpanBoundaryHead(TiedDecoder):
         boundary_N = torch.cat((left, right, self.positions(position_index)), dim=-1)
         inner_ND = self.norm1(gelu(self.linear1(with_filler(boundary_N)), "gelu"))
         return self.norm2(gelu(self.linear2(inner_ND), "gelu"))[: len(left)]
+
+
+def _size_of(tensors: Mapping[str, Tensor]) -> Size:
+    """The number of positions and the size of their vectors."""
+    table = tensors.get("positions.weight")
+    return (15, 200) if table is None or table.ndim != 2 else tuple(table.shape)
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="sbo",
+        title="span boundary objective",
+        build=lambda encoder, size, form: SpanBoundaryHead(encoder.config, encoder.word_embedding, *size),
+        size_of=_size_of,
+    ),
+)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
+from spanwise.nn.head_kind import HeadKind, rows_of
 from spanwise.runtime.row_counts import apply_to_rows
 
 
@@ -24,3 +25,15 @@ class TokenClassificationHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden: [T, D]. Returns [T, K] float32."""
         return apply_to_rows(self.out, dropout(hidden, self.dropout, self.training)).float()
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="tagging",
+        title="token classification",
+        build=lambda encoder, size, form: TokenClassificationHead(encoder.config, size[0]),
+        size_of=rows_of("out.weight"),
+        is_labelled=True,
+        names_labels=True,
+    ),
+)

@@ -22,7 +22,9 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
-from spanwise.interop.huggingface import plan_folder, read_folder, write_folder
+from spanwise.interop.folder_plan import FolderContent, plan_folder
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.record import descriptions_of_heads
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator, write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
@@ -83,7 +85,7 @@ class Ready:
     fresh_heads: tuple[str, ...] = ()
     growth: Growth = NO_GROWTH
     kept_heads: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)  # of the checkpoint, not trained on
-    kept_forms: Mapping[str, Any] = field(default_factory=dict)  # what that checkpoint's record says of their forms
+    kept_descriptions: Mapping[str, Any] = field(default_factory=dict)  # what that checkpoint's record says of them
     model_type: str | None = None  # the family of the checkpoint that training goes on from
     began: float  # moment (`time.perf_counter`) from which seconds count: when text and vocabulary were there
 
@@ -269,7 +271,10 @@ def make_ready(
             warn_of_misfits(checkpoint)
     model_type = checkpoint.model_type if checkpoint is not None else None
     heads = dict(model.heads.items())
-    plan = plan_folder(folder.final, model.encoder, heads, words, model_type=model_type, kept=kept)
+    plan = plan_folder(
+        folder.final,
+        FolderContent(encoder=model.encoder, heads=heads, tokenizer=words, model_type=model_type, kept=kept),
+    )
     for note in plan.written.notes:  # told before hours are spent, and again on the model's card
         log.say(f"{folder.final}: {note}")
     record_before = checkpoint.record if checkpoint is not None else {}
@@ -293,7 +298,7 @@ def make_ready(
         fresh_heads=fresh,
         growth=growth,
         kept_heads=kept,
-        kept_forms={name: value for name, value in record_before.items() if name == "forms"},
+        kept_descriptions=descriptions_of_heads(record_before),
         model_type=model_type,
         began=began,
     )
@@ -310,7 +315,7 @@ def save_pretrained(folder: Path, ready: Ready) -> None:
         model_type=ready.model_type,
         kept=ready.kept_heads,
         extra={
-            **ready.kept_forms,
+            **ready.kept_descriptions,
             "recipe": to_record(ready.recipe),
             "store": ready.mixture.identity,
             **ready.growth.record,

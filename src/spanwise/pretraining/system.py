@@ -215,7 +215,7 @@ def continue_model(
         if tensors is None:
             fresh.append(name)
         else:
-            fill(head, tensors, f"the {name} head of {checkpoint.folder}")
+            fill(head, tensors, f"the {name} head of {checkpoint.folder}", model.encoder)
     if isinstance(model.corruption, TokenGenerator):
         fresh += ["generator"] if generator is None else fill_generator(model.corruption, generator)
     return model, tuple(fresh)

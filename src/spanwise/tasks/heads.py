@@ -13,7 +13,7 @@ from torch import nn
 
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.interop.heads import READ_SEQUENCES, make_head
+from spanwise.interop.heads import KINDS, make_head
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
@@ -23,7 +23,8 @@ from spanwise.tasks.base import LabelHead, OwnHead, Task
 
 def with_pooler(config: EncoderConfig, checkpoint: Checkpoint, task: Task) -> EncoderConfig:
     """The encoder's shape with the pooler that the task's head reads, where it reads one."""
-    reads_pooler = task.head_name in READ_SEQUENCES and isinstance(task, LabelHead)
+    kind = KINDS.get(task.head_name)
+    reads_pooler = kind is not None and kind.has_form and isinstance(task, LabelHead)
     if not reads_pooler or checkpoint.form_of(task.head_name) != "pooled":
         return config
     return dataclasses.replace(config, pooler=True)

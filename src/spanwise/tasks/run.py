@@ -23,8 +23,8 @@ from torch import Tensor
 from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, fill, warn_of_misfits
-from spanwise.interop.heads import FINE_TUNED
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.token_types import second_token_type
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -152,7 +152,7 @@ def finetune(
                 words,
                 other_heads=kept_heads,
                 model_type=checkpoint.model_type,
-                extra=_provenance(asked, dev_scorer),
+                extra={**descriptions_of_heads(checkpoint.record), **_provenance(asked, dev_scorer)},
             )
 
         def save_best() -> None:
@@ -307,8 +307,9 @@ def _build(
     else:
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     _freeze(encoder, recipe.frozen_layers)
-    kept = {name: tensors for name, tensors in checkpoint.heads.items() if name not in FINE_TUNED and not reset_weights}
-    replaced = sorted(checkpoint.heads.keys() & set(FINE_TUNED) - {task.head_name})
+    labelled = {name for name in checkpoint.heads if checkpoint.is_labelled(name)}
+    kept = {name: tensors for name, tensors in checkpoint.heads.items() if name not in labelled and not reset_weights}
+    replaced = sorted(labelled - {task.head_name})
     if replaced:
         log.say(
             f"The head {', '.join(map(repr, replaced))} of earlier fine-tuning is left out: its encoder is trained on."

@@ -11,5 +11,5 @@ def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
 
 
 def test_names_of_the_original_span_boundary_head_are_known():
-    names = {line.theirs[0] for line in bert.HEADS["sbo"]}
+    names = {line.theirs[0] for line in bert.FAMILY.heads["sbo"]}
     assert "cls.pair_target_predictions.mlp_layer_norm.layer_norm1.gamma" in names and len(names) == 10

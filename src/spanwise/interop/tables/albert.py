@@ -13,16 +13,15 @@ Source: Hugging Face `AlbertForPreTraining` and the other `Albert...` classes; L
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from spanwise.errors import ConfigError
-from spanwise.interop.family import Activation, Architecture, Family, refuse_unless
-from spanwise.interop.key_map import KeyMap, LayerPart, Line, layer_lines
+from spanwise.interop.family import Activation, Architecture, EncoderLines, Family, usual_classes
+from spanwise.interop.key_map import LayerPart, Line, linear
 from spanwise.interop.tables import bert
-from spanwise.interop.tables.bert import embedding_lines, linear, stock_settings
 from spanwise.nn.config import EncoderConfig
 
 LAYER = (
@@ -33,18 +32,6 @@ LAYER = (
     LayerPart("feed_forward.down", ("ffn_output",)),
     LayerPart("feed_forward.residual.norm", ("full_layer_layer_norm",)),
 )
-HEADS = {
-    "mlm": (
-        Line("bias", "predictions.bias"),
-        *linear("dense", "predictions.dense"),
-        *linear("norm", "predictions.LayerNorm"),
-    ),
-    "sop": linear("", "sop_classifier.classifier"),
-    "qa": linear("linear", "qa_outputs"),
-    "classification": linear("out", "classifier"),
-    "tagging": linear("out", "classifier"),
-    "multiple_choice": linear("out", "classifier"),
-}
 ACTIVATIONS: dict[str, Activation] = {"gelu_new": "gelu_tanh", **bert.ACTIVATIONS}
 MAPPING = "albert.encoder.embedding_hidden_mapping_in"
 
@@ -62,46 +49,23 @@ def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
         "num_hidden_groups": 1 if config.sharing == "all" else config.num_layers,
         "inner_group_num": 1,
         "classifier_dropout_prob": config.hidden_dropout,
-        **stock_settings(config),
+        **bert.stock_settings(config),
     }
 
 
-def key_map(config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
-    """All lines for an encoder of this shape and the groups of `settings`."""
+def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
+    """The names of an encoder of this shape and the groups of `settings`."""
     groups = settings.get("num_hidden_groups", 1)
 
     def place(layer: int) -> str:
         group = layer * groups // config.num_layers
         return f"albert.encoder.albert_layer_groups.{group}.albert_layers.0"
 
-    embeddings, fillers = embedding_lines(config, "albert.")
+    found = bert.encoder_lines(config, "albert.", layer=LAYER, place=place, projection=MAPPING)
     if config.is_factorised:
-        embeddings += linear("embeddings.projection", MAPPING)
-    else:
-        fillers |= _identity(config.hidden_size)
-    layers, repeats = layer_lines(config, LAYER, place)
-    return KeyMap(
-        encoder=embeddings + layers,
-        pooler=linear("pooler.dense", "albert.pooler"),
-        heads=HEADS,
-        copies={
-            "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
-            "predictions.decoder.bias": "predictions.bias",
-        },
-        buffers=frozenset({"albert.embeddings.position_ids", "albert.embeddings.token_type_ids"}),
-        root="albert.",
-        bare=("embeddings.", "encoder.", "pooler."),
-        repeats=repeats,
-        fillers=fillers,
-    )
-
-
-def _identity(hidden_size: int) -> dict[str, Tensor]:
-    return {f"{MAPPING}.weight": torch.eye(hidden_size), f"{MAPPING}.bias": torch.zeros(hidden_size)}
-
-
-def refusal(config: EncoderConfig, pad_id: int | None) -> str | None:
-    return refuse_unless(config, causal=False, position_offset=0, embedding_norm=True)
+        return found
+    identity = {f"{MAPPING}.weight": torch.eye(config.hidden_size), f"{MAPPING}.bias": torch.zeros(config.hidden_size)}
+    return replace(found, fillers={**found.fillers, **identity})
 
 
 FAMILY = Family(
@@ -109,36 +73,33 @@ FAMILY = Family(
     label="ALBERT",
     settings=bert.SETTINGS | {"embedding_size": "embedding_size"},
     defaults=bert.DEFAULTS | {"hidden_dropout": 0.0, "attention_dropout": 0.0, "embedding_size": 128},
+    computes=frozenset({"activation", "pooler", "sharing"}),
     activations=ACTIVATIONS,
     only=bert.ONLY | {"inner_group_num": 1},
     read_settings=read_settings,
     write_settings=write_settings,
-    refusal=refusal,
-    key_map=key_map,
+    encoder=encoder,
+    pooler=linear("pooler.dense", "albert.pooler"),
+    heads={
+        "mlm": (
+            Line("bias", "predictions.bias"),
+            *linear("dense", "predictions.dense"),
+            *linear("norm", "predictions.LayerNorm"),
+        ),
+        "sop": linear("", "sop_classifier.classifier"),
+        **bert.TASK_HEADS,
+    },
+    copies={
+        "predictions.decoder.weight": "albert.embeddings.word_embeddings.weight",
+        "predictions.decoder.bias": "predictions.bias",
+    },
+    root="albert.",
+    bare=("embeddings.", "encoder.", "pooler."),
     architectures={
-        "AlbertForQuestionAnswering": Architecture(
-            kind="task", heads=("qa",), auto="AutoModelForQuestionAnswering", pipeline="question-answering"
-        ),
-        "AlbertForSequenceClassification": Architecture(
-            kind="task",
-            heads=("classification",),
-            pooler=True,
-            auto="AutoModelForSequenceClassification",
-            pipeline="text-classification",
-        ),
-        "AlbertForTokenClassification": Architecture(
-            kind="task", heads=("tagging",), auto="AutoModelForTokenClassification", pipeline="token-classification"
-        ),
-        "AlbertForMultipleChoice": Architecture(
-            kind="task", heads=("multiple_choice",), pooler=True, auto="AutoModelForMultipleChoice"
-        ),
+        **usual_classes("Albert"),
         "AlbertForPreTraining": Architecture(
             kind="pretraining", heads=("mlm", "sop"), pooler=True, auto="AutoModelForPreTraining"
         ),
-        "AlbertForMaskedLM": Architecture(
-            kind="language_model", heads=("mlm",), auto="AutoModelForMaskedLM", pipeline="fill-mask"
-        ),
-        "AlbertModel": Architecture(kind="encoder", auto="AutoModel"),
     },
     forms={"classification": "pooled", "multiple_choice": "pooled"},
     has_sharing=True,

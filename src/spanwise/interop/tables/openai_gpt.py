@@ -4,7 +4,7 @@ Files hold its products as rows of inputs (`Conv1D`), so every matrix is transpo
 tensor there as here. `afn = "gelu"` is the tanh approximation, and the feed-forward network is always four times as
 wide as the layers.
 
-Source: Hugging Face `OpenAIGPTLMHeadModel` and the other `OpenAIGPT...` classes; FAMILY section 6.5.
+Source: Hugging Face `OpenAIGPTLMHeadModel` and the other `OpenAIGPT...` classes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanwise.errors import ConfigError
-from spanwise.interop.family import Architecture, Family, refuse_unless
-from spanwise.interop.key_map import KeyMap, LayerPart, Line, layer_lines
-from spanwise.interop.tables.bert import linear
+from spanwise.interop.family import Architecture, EncoderLines, Family
+from spanwise.interop.key_map import LayerPart, Line, layer_lines, linear
 from spanwise.nn.config import EncoderConfig
 
 LAYER = (
@@ -26,11 +25,6 @@ LAYER = (
     LayerPart("feed_forward.down", ("mlp.c_proj",), transposed=True),
     LayerPart("feed_forward.residual.norm", ("ln_2",)),
 )
-HEADS: dict[str, tuple[Line, ...]] = {
-    "clm": (),  # the word table itself
-    "classification": (Line("out.weight", "score.weight"),),
-    "multiple_choice": linear("out", "multiple_choice_head.summary"),
-}
 WIDENING = 4  # feed-forward over hidden size
 
 
@@ -41,32 +35,25 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {"intermediate_size": WIDENING * settings["n_embd"]}
 
 
-def key_map(config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
-    """All lines for an encoder of this shape."""
+def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
+    """The names of an encoder of this shape."""
     layers, repeats = layer_lines(config, LAYER, lambda i: f"transformer.h.{i}")
-    return KeyMap(
-        encoder=(
+    return EncoderLines(
+        lines=(
             Line("embeddings.word.weight", "transformer.tokens_embed.weight"),
             Line("embeddings.position.weight", "transformer.positions_embed.weight"),
             *layers,
         ),
-        pooler=(),
-        heads=HEADS,
-        copies={"lm_head.weight": "transformer.tokens_embed.weight"},
+        repeats=repeats,
         buffers=frozenset({"transformer.position_ids"})
         | {f"transformer.h.{i}.attn.bias" for i in range(config.num_layers)},
-        root="transformer.",
-        bare=("tokens_embed.", "positions_embed.", "h.", "position_ids"),
-        repeats=repeats,
     )
 
 
-def refusal(config: EncoderConfig, pad_id: int | None) -> str | None:
-    if config.is_factorised:
-        return f"embedding_size = {config.embedding_size}"
+def misfit(config: EncoderConfig, pad_id: int | None) -> str | None:
     if config.intermediate_size != WIDENING * config.hidden_size:
         return f"intermediate_size = {config.intermediate_size} beside hidden_size = {config.hidden_size}"
-    return refuse_unless(config, causal=True, embedding_norm=False, num_token_types=0, position_offset=0)
+    return None
 
 
 FAMILY = Family(
@@ -91,12 +78,21 @@ FAMILY = Family(
         "initializer_range": 0.02,
     },
     constants={"causal": True, "embedding_norm": False, "num_token_types": 0},
+    computes=frozenset({"activation", "sharing", "intermediate_size"}),
     activation_key="afn",
     activations={"gelu": "gelu_tanh"},
     read_settings=read_settings,
     write_settings=lambda config, pad_id: {"embd_pdrop": config.hidden_dropout},
-    refusal=refusal,
-    key_map=key_map,
+    misfit=misfit,
+    encoder=encoder,
+    heads={
+        "clm": (),  # the word table itself
+        "classification": (Line("out.weight", "score.weight"),),
+        "multiple_choice": linear("out", "multiple_choice_head.summary"),
+    },
+    copies={"lm_head.weight": "transformer.tokens_embed.weight"},
+    root="transformer.",
+    bare=("tokens_embed.", "positions_embed.", "h.", "position_ids"),
     architectures={
         "OpenAIGPTForSequenceClassification": Architecture(
             kind="task",

@@ -1,7 +1,7 @@
 """RoBERTa in Hugging Face folders: BERT's layers, positions counted from the padding id, heads of its own.
 
 `max_position_embeddings` counts rows: the first `pad_token_id + 1` of them belong to no position, so 514 rows are 512
-positions (FAMILY trap 7E-6).
+positions.
 
 Source: Hugging Face `RobertaForMaskedLM` and the other `Roberta...` classes.
 """
@@ -12,21 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanwise.errors import ConfigError
-from spanwise.interop.family import Architecture, Family, refuse_unless
-from spanwise.interop.key_map import KeyMap, Line, layer_lines
+from spanwise.interop.family import Family, usual_classes
+from spanwise.interop.key_map import Line, linear
 from spanwise.interop.tables import bert
-from spanwise.interop.tables.bert import embedding_lines, linear, stock_settings
 from spanwise.nn.config import EncoderConfig
 
 PAD_ID = 1  # of RoBERTa's vocabulary, and what its class takes where the setting is absent
-
-HEADS = {
-    "mlm": (Line("bias", "lm_head.bias"), *linear("dense", "lm_head.dense"), *linear("norm", "lm_head.layer_norm")),
-    "qa": linear("linear", "qa_outputs"),
-    "classification": (*linear("dense", "classifier.dense"), *linear("out", "classifier.out_proj")),
-    "tagging": linear("out", "classifier"),
-    "multiple_choice": linear("out", "classifier"),
-}
 
 
 def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,36 +36,14 @@ def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
     return {
         "max_position_embeddings": config.max_positions + config.position_offset,
         "pad_token_id": config.position_offset - 1,
-        **stock_settings(config),
+        **bert.stock_settings(config),
     }
 
 
-def key_map(config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
-    """All lines for an encoder of this shape."""
-    embeddings, fillers = embedding_lines(config, "roberta.")
-    layers, repeats = layer_lines(config, bert.LAYER, lambda i: f"roberta.encoder.layer.{i}")
-    return KeyMap(
-        encoder=embeddings + layers,
-        pooler=linear("pooler.dense", "roberta.pooler.dense"),
-        heads=HEADS,
-        copies={
-            "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
-            "lm_head.decoder.bias": "lm_head.bias",
-        },
-        buffers=frozenset({"roberta.embeddings.position_ids", "roberta.embeddings.token_type_ids"}),
-        root="roberta.",
-        bare=("embeddings.", "encoder.", "pooler."),
-        repeats=repeats,
-        fillers=fillers,
-    )
-
-
-def refusal(config: EncoderConfig, pad_id: int | None) -> str | None:
-    if config.is_factorised:
-        return f"embedding_size = {config.embedding_size}"
+def misfit(config: EncoderConfig, pad_id: int | None) -> str | None:
     if config.position_offset == 0 or pad_id not in (None, config.position_offset - 1):
         return f"position_offset = {config.position_offset} beside a padding id of {pad_id}"
-    return refuse_unless(config, embedding_norm=True)
+    return None
 
 
 FAMILY = Family(
@@ -82,33 +51,30 @@ FAMILY = Family(
     label="RoBERTa",
     settings={ours: theirs for ours, theirs in bert.SETTINGS.items() if ours != "max_positions"},
     defaults=bert.DEFAULTS,
+    computes=frozenset({"activation", "pooler", "causal", "sharing", "max_positions", "position_offset"}),
     activations=bert.ACTIVATIONS,
     only=bert.ONLY,
     read_settings=read_settings,
     write_settings=write_settings,
-    refusal=refusal,
-    key_map=key_map,
-    architectures={
-        "RobertaForQuestionAnswering": Architecture(
-            kind="task", heads=("qa",), auto="AutoModelForQuestionAnswering", pipeline="question-answering"
+    misfit=misfit,
+    encoder=lambda config, settings: bert.encoder_lines(config, "roberta."),
+    pooler=linear("pooler.dense", "roberta.pooler.dense"),
+    heads={
+        "mlm": (
+            Line("bias", "lm_head.bias"),
+            *linear("dense", "lm_head.dense"),
+            *linear("norm", "lm_head.layer_norm"),
         ),
-        "RobertaForSequenceClassification": Architecture(
-            kind="task",
-            heads=("classification",),
-            auto="AutoModelForSequenceClassification",
-            pipeline="text-classification",
-        ),
-        "RobertaForTokenClassification": Architecture(
-            kind="task", heads=("tagging",), auto="AutoModelForTokenClassification", pipeline="token-classification"
-        ),
-        "RobertaForMultipleChoice": Architecture(
-            kind="task", heads=("multiple_choice",), pooler=True, auto="AutoModelForMultipleChoice"
-        ),
-        "RobertaForMaskedLM": Architecture(
-            kind="language_model", heads=("mlm",), auto="AutoModelForMaskedLM", pipeline="fill-mask", only_gelu=True
-        ),
-        "RobertaModel": Architecture(kind="encoder", auto="AutoModel"),
+        **bert.TASK_HEADS,
+        "classification": (*linear("dense", "classifier.dense"), *linear("out", "classifier.out_proj")),
     },
+    copies={
+        "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    root="roberta.",
+    bare=("embeddings.", "encoder.", "pooler."),
+    architectures=usual_classes("Roberta", pooled=("multiple_choice",), only_gelu=True),
     forms={"classification": "tanh", "multiple_choice": "pooled"},
     names_borders=True,
 )

@@ -9,37 +9,31 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from spanwise.interop.family import Architecture, Family
-from spanwise.interop.key_map import KeyMap, Line
+from spanwise.interop.family import Architecture, EncoderLines, Family
+from spanwise.interop.key_map import Line, linear
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.runtime.outline import outline
 
-CHOSEN = ("activation", "pooler", "sharing", "causal", "embedding_norm", "embedding_size")
-NUMBERS = {field.name: field.name for field in fields(EncoderConfig) if field.name not in CHOSEN}
+NUMBERS = {field.name: field.name for field in fields(EncoderConfig) if field.type in ("int", "float")}
+OTHERS = tuple(
+    field.name for field in fields(EncoderConfig) if field.name not in (*NUMBERS, "activation", "pooler")
+)  # tensors say whether there is a pooler
 
 
 def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: settings[name] for name in CHOSEN if name not in ("activation", "pooler") and name in settings}
+    return {name: settings[name] for name in OTHERS if name in settings}
 
 
 def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
-    return {name: getattr(config, name) for name in CHOSEN if name not in ("activation", "pooler")}
+    return {name: getattr(config, name) for name in OTHERS}
 
 
-def key_map(config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
+def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
     """Our names behind `encoder.`; a tensor that layers share stands once, under the name of its first visit."""
     with outline():
         names = [name for name, _ in Encoder(config).named_parameters()]
-    return KeyMap(
-        encoder=tuple(Line(name, f"encoder.{name}") for name in names if not name.startswith("pooler.")),
-        pooler=tuple(Line(f"pooler.dense.{kind}", f"encoder.pooler.dense.{kind}") for kind in ("weight", "bias")),
-        heads={},
-        copies={},
-        buffers=frozenset(),
-        root="encoder.",
-        bare=("embeddings.", "layers.", "pooler."),
-    )
+    return EncoderLines(lines=tuple(Line(name, f"encoder.{name}") for name in names if not name.startswith("pooler.")))
 
 
 FAMILY = Family(
@@ -51,8 +45,12 @@ FAMILY = Family(
     activations={"gelu": "gelu", "gelu_tanh": "gelu_tanh"},
     read_settings=read_settings,
     write_settings=write_settings,
-    refusal=lambda config, pad_id: None,
-    key_map=key_map,
+    computes=frozenset({*OTHERS, "activation", "pooler"}),
+    encoder=encoder,
+    pooler=linear("pooler.dense", "encoder.pooler.dense"),
+    heads={},
+    root="encoder.",
+    bare=("embeddings.", "layers.", "pooler."),
     architectures={"SpanwiseEncoder": Architecture(kind="encoder")},
     forms={"classification": "tanh", "multiple_choice": "tanh"},
     is_stock=False,

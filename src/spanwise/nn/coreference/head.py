@@ -1,7 +1,7 @@
 """Coreference head: from the hidden states of a document to its spans and their antecedents.
 
 Letters: T pieces of the document, N candidates, k spans kept, c antecedents, D hidden size.
-Source: Lee et al. 2018; Joshi et al. 2019, 2020. FAMILY section 5.5.
+Source: Lee et al. 2018; Joshi et al. 2019, 2020.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from spanwise.nn.coreference.antecedents import Antecedents, AntecedentScorer, S
 from spanwise.nn.coreference.products import product_dtype
 from spanwise.nn.coreference.pruning import keep_spans
 from spanwise.nn.coreference.spans import SpanScorer, TwoLayers
+from spanwise.nn.head_kind import HeadKind
 from spanwise.runtime.memory import return_freed_memory
 
 
@@ -160,3 +161,14 @@ class CoreferenceHead(nn.Module):
                 chosen.spans, num_antecedents=num_antecedents, depth=depth, overwrite=overwrite, dtype=dtype
             )
         return Linked(chosen.start_k, chosen.end_k, chosen.spans.mention_k, antecedents)
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="coref",
+        title="coreference",
+        build=lambda encoder, size, form: CoreferenceHead(encoder.config, HeadSizes.from_tuple(size)),
+        size_of=lambda tensors: HeadSizes.of_tensors(tensors).as_tuple(),
+        is_labelled=True,
+    ),
+)

@@ -12,10 +12,11 @@ from typing import ClassVar
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.pair_head import PairHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.pretraining.formats import NO_LABEL
 from spanwise.pretraining.objectives.base import checked_weight
@@ -49,21 +50,17 @@ def pair_targets(pack: Pack) -> PairTargets:
     )
 
 
-class PairScorer(nn.Module):
-    """Two scores from the encoder's pooler: weight [2, D], bias [2]. The pooler stays the encoder's."""
+class PairScorer(PairHead):
+    """The head with its loss; parameters are those of `PairHead`."""
 
     def __init__(self, encoder: Encoder, name: str) -> None:
         if encoder.pooler is None:
             raise ConfigError(f"objective '{name}' reads the pooled vector of [CLS]; set encoder.pooler=true.")
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(2, encoder.config.hidden_size))
-        self.bias = nn.Parameter(torch.zeros(2))
-        self._pooler = (encoder.pooler,)  # a tuple hides it from nn.Module's registration
+        super().__init__(encoder.config, encoder.pooler)
 
     def forward(self, hidden: Tensor, targets: PairTargets, per_row: bool = False) -> VocabularyLoss:
         """Return the loss summed over the N labels; hidden [T, D]. `per_row` adds the N single losses."""
-        pooled_ND = self._pooler[0](hidden.index_select(0, targets.positions))
-        scores_N2 = F.linear(pooled_ND, self.weight, self.bias).float()
+        scores_N2 = self.scores(hidden.index_select(0, targets.positions))
         losses_N = F.cross_entropy(scores_N2, targets.labels, reduction="none")
         num_correct = (scores_N2.argmax(dim=1) == targets.labels).sum()
         return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
