@@ -73,8 +73,8 @@ def make_model(folder: Path, tokenizer_folder: Path) -> None:
 
     from spanwise.interop.huggingface import write_folder
     from spanwise.nn.encoder import Encoder
+    from spanwise.nn.heads.qa import QuestionAnsweringHead
     from spanwise.nn.init import initialize
-    from spanwise.nn.qa_head import QuestionAnsweringHead
     from spanwise.recipes.sizes import BASE
     from spanwise.text.tokenizers import Tokenizer
 

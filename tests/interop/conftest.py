@@ -9,10 +9,11 @@ from tests.nn.toy import toy_encoder
 
 from spanwise.interop.heads import make_head
 from spanwise.interop.huggingface import write_folder
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.pair import PairHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize
-from spanwise.nn.lm_head import MaskedLMHead
-from spanwise.nn.qa_head import QuestionAnsweringHead
-from spanwise.nn.spans import SpanBoundaryHead
 
 
 def make_heads(encoder, *names):
@@ -20,7 +21,7 @@ def make_heads(encoder, *names):
         "mlm": lambda: MaskedLMHead(encoder.config, encoder.word_embedding),
         "sbo": lambda: SpanBoundaryHead(encoder.config, encoder.word_embedding, num_positions=6, position_size=10),
         "qa": lambda: QuestionAnsweringHead(encoder.config),
-        "nsp": lambda: torch.nn.Linear(encoder.config.hidden_size, 2),
+        "nsp": lambda: PairHead(encoder.config, encoder.pooler),
     }
     heads = {name: makers[name]() for name in names}
     for name, head in heads.items():

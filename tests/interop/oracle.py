@@ -154,7 +154,7 @@ def our_scores(encoder, heads, batch):
         elif name == "clm":
             scores[name] = vocabulary_logits(hidden_TD, head.weight, head.bias, size)
         elif name in ("nsp", "sop"):
-            scores[name] = head(encoder.pooler(hidden_TD[sequences.cu_seqlens[:-1].long()]))
+            scores[name] = head(hidden_TD[sequences.cu_seqlens[:-1].long()])
         elif name in ("classification", "multiple_choice"):
             scores[name] = head(hidden_TD, sequences)
         else:

@@ -32,7 +32,7 @@ def test_no_class_belongs_to_two_families_and_each_family_has_one_bare_class():
 
 
 @pytest.mark.parametrize("family", [family for family in FAMILIES if family.is_stock], ids=lambda f: f.model_type)
-def test_a_field_that_no_family_declares_is_neither_written_nor_read(family, tmp_path):
+def test_a_field_that_no_family_declares_is_never_written_as_a_stock_class(family):
     """As a later version might have it: an encoder option that no table here has heard of."""
     made_up = dataclasses.make_dataclass(
         "MadeUp", [("pre_made_up", bool, dataclasses.field(default=False))], bases=(EncoderConfig,), frozen=True
@@ -41,13 +41,13 @@ def test_a_field_that_no_family_declares_is_neither_written_nor_read(family, tmp
     if family.model_type == "roberta":
         fitting["position_offset"] = 2
     if family.model_type == "openai-gpt":
-        fitting["intermediate_size"] = 4 * fitting["hidden_size"]
+        fitting |= {"intermediate_size": 4 * fitting["hidden_size"], "activation": "gelu_tanh"}
     assert family.refusal(made_up(**fitting), None) is None
     assert family.refusal(made_up(**fitting, pre_made_up=True), None) == "pre_made_up = True"
     with pytest.raises(ConfigError, match=f"{family.label} has no pre_made_up = True"):
         named_architecture(next(iter(family.architectures)), made_up(**fitting, pre_made_up=True), {}, None)
     choice = choose_architecture(made_up(**fitting, pre_made_up=True), {}, None)
-    assert choice.name == "SpanwiseEncoder" and f"{family.label} has no pre_made_up = True" in choice.reason
+    assert choice.name == "SpanwiseEncoder" and f"{family.label} has no" in choice.reason
 
 
 def test_a_record_can_not_give_a_class_what_it_does_not_compute(tmp_path):

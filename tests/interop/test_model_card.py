@@ -13,7 +13,7 @@ def write(path, name, heads, **options):
 
 
 def test_the_card_is_one_that_hubs_read_and_names_heads_and_shape(tmp_path):
-    card = write(tmp_path, "BertForMaskedLM", ["mlm", "sbo"])
+    card = write(tmp_path, "BertForMaskedLM", {"mlm": "masked language model", "sbo": "span boundary objective"})
     assert card.data.library_name == "transformers" and card.data.pipeline_tag == "fill-mask"
     assert card.data.tags == ["spanwise", "bert", "spanbert"]
     for words in ("span boundary objective", "3 layers", "vocabulary 99", "AutoModelForMaskedLM", "no tokenizer"):
@@ -21,9 +21,9 @@ def test_the_card_is_one_that_hubs_read_and_names_heads_and_shape(tmp_path):
 
 
 def test_the_card_of_an_encoder_that_no_stock_class_computes_offers_none(tmp_path):
-    card = write(tmp_path, "SpanwiseEncoder", [], notes=["No class of Hugging Face computes this."])
+    card = write(tmp_path, "SpanwiseEncoder", {}, notes=["No class of Hugging Face computes this."])
     assert card.data.library_name == "spanwise" and card.data.tags == ["spanwise"]
     assert "No class of Hugging Face computes this." in card.text and "transformers" not in card.text
     assert 'spanwise.load("path/to/this/folder")' in card.text and "spanwise.pipeline" not in card.text
-    answering = write(tmp_path, "SpanwiseEncoder", [], pipeline="coreference")
+    answering = write(tmp_path, "SpanwiseEncoder", {}, pipeline="coreference")
     assert 'spanwise.pipeline("coreference", model="path/to/this/folder")' in answering.text

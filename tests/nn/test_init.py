@@ -7,10 +7,10 @@ from scipy import stats
 from tests.nn.toy import toy_config
 
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize, inverse_normal, normal
-from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.sequences import Sequences
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 
 

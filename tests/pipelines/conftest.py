@@ -9,7 +9,7 @@ import torch
 
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 

@@ -14,9 +14,9 @@ import spanwise
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.init import initialize
-from spanwise.nn.lm_head import MaskedLMHead
-from spanwise.nn.qa_head import QuestionAnsweringHead
 from spanwise.tasks.run import evaluate
 from spanwise.text.corpus import CorpusOptions, Document
 from spanwise.text.learn import learn_tokenizer

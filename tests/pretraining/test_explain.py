@@ -6,10 +6,10 @@ import torch
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize
-from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.sequences import Sequences
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words, words_as_tokens
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer

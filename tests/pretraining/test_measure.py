@@ -6,9 +6,9 @@ import torch
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize
-from spanwise.nn.lm_head import MaskedLMHead
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.measure import facts_of, fill_sequence, score_hidden, to_batch

@@ -8,8 +8,8 @@ import pytest
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.init import initialize
-from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.tasks.qa.reader import parse_squad
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer

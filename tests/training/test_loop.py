@@ -17,8 +17,8 @@ from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError, ConfigError, FolderInUseError, InterruptedAndSaved, NumericsError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.init import initialize
-from spanwise.nn.lm_head import MaskedLMHead
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.runtime.files import verify_folder
 from spanwise.runtime.progress import RunLog, read_metrics

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spanwise.interop.key_map import KeyMap, Line
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.sequence_head import SequenceForm
+from spanwise.nn.heads.sequence import SequenceForm
 
 Activation = Literal["gelu", "gelu_tanh"]
 Kind = Literal["task", "pretraining", "language_model", "encoder"]
@@ -94,7 +94,10 @@ class Family:
         )
 
     def refusal(self, config: EncoderConfig, pad_id: int | None) -> str | None:
-        """Return a value of this encoder that no class of the family computes, in words; None where it computes all."""
+        """Return a value of this encoder that no class of the family computes, in words; None where it computes all, as
+        the folders of our own names do."""
+        if not self.is_stock:
+            return None
         computed = {*self.settings, *self.computes}
         for option in fields(config):
             value = getattr(config, option.name)

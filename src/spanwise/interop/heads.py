@@ -16,26 +16,17 @@ from spanwise.config.records import class_name
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family
 from spanwise.interop.record import OWN_HEADS
-from spanwise.nn import lm_head, pair_head, qa_head, replaced_token_head, sequence_head, spans, token_head
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference import head as coreference_head
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.head_kind import HeadKind, Size
-from spanwise.nn.sequence_head import SequenceForm
+from spanwise.nn.heads import lm, pair, qa, replaced_token, sequence, span_boundary, token
+from spanwise.nn.heads.kind import HeadKind, Size
+from spanwise.nn.heads.sequence import SequenceForm
 from spanwise.runtime.outline import outline
 from spanwise.runtime.suggest import did_you_mean
 
-_DEFINED_IN: tuple[tuple[HeadKind, ...], ...] = (
-    lm_head.HEAD_KINDS,
-    spans.HEAD_KINDS,
-    pair_head.HEAD_KINDS,
-    replaced_token_head.HEAD_KINDS,
-    qa_head.HEAD_KINDS,
-    sequence_head.HEAD_KINDS,
-    token_head.HEAD_KINDS,
-    coreference_head.HEAD_KINDS,
-)
-KINDS: dict[str, HeadKind] = {kind.name: kind for kinds in _DEFINED_IN for kind in kinds}
+_MODULES = (lm, span_boundary, pair, replaced_token, qa, sequence, token, coreference_head)
+KINDS: dict[str, HeadKind] = {kind.name: kind for module in _MODULES for kind in module.HEAD_KINDS}
 
 
 def make_head(name: str, encoder: Encoder, size: Size = (), form: SequenceForm = "pooled") -> nn.Module:
@@ -90,17 +81,17 @@ def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -
     """
     if name not in KINDS:
         return
-    config = replace(encoder.config, pooler=True)
     with outline():
-        ours = dict(make_head(name, Encoder(config), size_of(name, tensors)).named_parameters())
-    if KINDS[name].has_form:  # its form, which only the module knows, says whether it has a product of its own
-        ours, tensors = ({key: value for key, value in of.items() if key == "out.weight"} for of in (ours, tensors))
-    if tensors.keys() == ours.keys() and all(_same_width(tensors[key], ours[key]) for key in ours):
+        made = make_head(name, Encoder(replace(encoder.config, pooler=True)), size_of(name, tensors))
+    ours: dict[str, Tensor] = dict(made.named_parameters())
+    # the form of a head that reads sequences, which its module alone knows, says which more tensors it has
+    names = {"out.weight"} if KINDS[name].has_form else tensors.keys() | ours.keys()
+    if names <= tensors.keys() & ours.keys() and all(_same_width(tensors[key], ours[key]) for key in names):
         return
     came, expected = ", ".join(sorted(tensors)) or "none", ", ".join(sorted(ours)) or "none"
     raise ConfigError(
-        f"the head {name!r} has the tensors {came}, but {name!r} is the name of the {KINDS[name].title} head, which has "
-        f"{expected} of its own shapes; give the objective or task another name."
+        f"the head {name!r} has the tensors {came}, but {name!r} is the name of the {KINDS[name].title} head, which "
+        f"has {expected}, each of its own shape; give the objective or task another name."
     )
 
 

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head
 from spanwise.interop.convert import GENERATOR
+from spanwise.nn.heads.lm import MaskedLMHead, TiedDecoder
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.int8.encoder import check_prepared, prepared_for
-from spanwise.nn.lm_head import MaskedLMHead, TiedDecoder
 from spanwise.nn.sequences import Sequences
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.runtime.device import Precision, autocast, resolve_precision
 

@@ -15,7 +15,7 @@ from spanwise.config.parts import field_names
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
-from spanwise.nn.lm_head import TiedDecoder
+from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup

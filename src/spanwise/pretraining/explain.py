@@ -17,9 +17,9 @@ from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.sequences import Sequences
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.text.kinds.wordpiece import wordpiece_backend

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
-from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.sequences import Sequences
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.hidden_tokens import HiddenTokens, describe_hidden

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from spanwise.errors import DataError
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.text.readers import read_lines

@@ -40,7 +40,7 @@ def test_right_guesses_are_counted():
 
 def test_of_both_orders_the_sum_of_the_two_rows_is_scored():
     from spanwise.nn.config import EncoderConfig
-    from spanwise.nn.sequence_head import SequenceHead
+    from spanwise.nn.heads.sequence import SequenceHead
     from spanwise.nn.sequences import Sequences
     from spanwise.tasks.classification.loss import window_scores
 

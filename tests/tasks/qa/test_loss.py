@@ -4,7 +4,7 @@ import torch
 from tests.nn.toy import toy_config
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.qa.loss import SpanTargets, head_loss, span_loss
 

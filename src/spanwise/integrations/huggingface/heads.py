@@ -17,11 +17,11 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError, DataError
 from spanwise.integrations.huggingface.span_targets import Boundaries, find_boundaries, places_of
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_boundary import NORM_EPS
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead as PairHead
 from spanwise.nn.init import initialize
 from spanwise.nn.layer import gelu
-from spanwise.nn.lm_head import MaskedLMHead
-from spanwise.nn.spans import NORM_EPS
-from spanwise.nn.spans import SpanBoundaryHead as PairHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits, vocabulary_loss
 
 Combine = Literal["concat", "sum"]

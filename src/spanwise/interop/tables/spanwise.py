@@ -45,7 +45,6 @@ FAMILY = Family(
     activations={"gelu": "gelu", "gelu_tanh": "gelu_tanh"},
     read_settings=read_settings,
     write_settings=write_settings,
-    computes=frozenset({*OTHERS, "activation", "pooler"}),
     encoder=encoder,
     pooler=linear("pooler.dense", "encoder.pooler.dense"),
     heads={},

@@ -18,7 +18,7 @@ from spanwise.nn.coreference.antecedents import Antecedents, AntecedentScorer, S
 from spanwise.nn.coreference.products import product_dtype
 from spanwise.nn.coreference.pruning import keep_spans
 from spanwise.nn.coreference.spans import SpanScorer, TwoLayers
-from spanwise.nn.head_kind import HeadKind
+from spanwise.nn.heads.kind import HeadKind
 from spanwise.runtime.memory import return_freed_memory
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spanwise.errors import DataError
 from spanwise.interop.tensor_files import read_safetensors, write_safetensors
-from spanwise.nn.lm_head import TiedDecoder
+from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.pretraining.initial.word_vectors import neighbour_vectors
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel

@@ -16,7 +16,7 @@ from torch import Tensor
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.lm_head import TiedDecoder
+from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
 from spanwise.pretraining.objectives.base import checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spanwise.config import part
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sampling import Sampling
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
 from spanwise.pretraining.objectives.base import checked_weight

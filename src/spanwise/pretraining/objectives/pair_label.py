@@ -16,7 +16,7 @@ from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.pair_head import PairHead
+from spanwise.nn.heads.pair import PairHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.pretraining.formats import NO_LABEL
 from spanwise.pretraining.objectives.base import checked_weight
@@ -58,9 +58,11 @@ class PairScorer(PairHead):
             raise ConfigError(f"objective '{name}' reads the pooled vector of [CLS]; set encoder.pooler=true.")
         super().__init__(encoder.config, encoder.pooler)
 
-    def forward(self, hidden: Tensor, targets: PairTargets, per_row: bool = False) -> VocabularyLoss:
+    def forward(  # type: ignore[override]
+        self, hidden: Tensor, targets: PairTargets, per_row: bool = False
+    ) -> VocabularyLoss:
         """Return the loss summed over the N labels; hidden [T, D]. `per_row` adds the N single losses."""
-        scores_N2 = self.scores(hidden.index_select(0, targets.positions))
+        scores_N2 = super().forward(hidden.index_select(0, targets.positions))
         losses_N = F.cross_entropy(scores_N2, targets.labels, reduction="none")
         num_correct = (scores_N2.argmax(dim=1) == targets.labels).sum()
         return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)

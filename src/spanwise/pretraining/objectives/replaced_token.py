@@ -18,7 +18,7 @@ from torch import Tensor
 
 from spanwise.config import part
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.replaced_token_head import ReplacedTokenHead
+from spanwise.nn.heads.replaced_token import ReplacedTokenHead
 from spanwise.pretraining.objectives.base import Corrupted, checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 

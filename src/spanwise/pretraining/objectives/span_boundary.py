@@ -16,7 +16,7 @@ from torch import Tensor
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.spans import SpanBoundaryHead
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
 from spanwise.pretraining.masking.merge import gaps
 from spanwise.pretraining.objectives.base import checked_weight

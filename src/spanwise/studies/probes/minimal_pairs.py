@@ -13,7 +13,7 @@ from pydantic import Field
 from spanwise.config import part
 from spanwise.interop.checkpoint import build_encoder, build_head
 from spanwise.interop.huggingface import read_folder
-from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.pretraining.minimal_pairs import judge_minimal_pairs, read_minimal_pairs
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
 from spanwise.tasks.checkpoint import open_tokenizer

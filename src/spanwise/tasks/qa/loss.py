@@ -19,7 +19,7 @@ from torch import Tensor
 
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.losses.pointer import Pointed, log_softmax, loss_of_any, point, spread
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.sequences import Sequences
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from spanwise.data.batch import Batch
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.tasks.base import per_sequence
 from spanwise.tasks.qa.loss import SpanTargets
 

@@ -19,7 +19,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
 from spanwise.tasks.qa.data import OnError, Purpose, SquadData

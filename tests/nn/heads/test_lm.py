@@ -5,7 +5,7 @@ import torch
 from tests.nn.toy import toy_config, toy_encoder
 from transformers import BertConfig, BertForMaskedLM
 
-from spanwise.nn.lm_head import MaskedLMHead
+from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 
 

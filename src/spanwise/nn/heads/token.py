@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
-from spanwise.nn.head_kind import HeadKind, rows_of
+from spanwise.nn.heads.kind import HeadKind, rows_of
 from spanwise.runtime.row_counts import apply_to_rows
 
 

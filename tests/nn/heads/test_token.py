@@ -2,7 +2,7 @@ import torch
 import torch.nn.functional as F
 from tests.nn.toy import toy_config
 
-from spanwise.nn.token_head import TokenClassificationHead
+from spanwise.nn.heads.token import TokenClassificationHead
 
 
 def test_every_token_gets_a_score_a_label():

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from spanwise.nn.encoder import Encoder
-    from spanwise.nn.sequence_head import SequenceForm
+    from spanwise.nn.heads.sequence import SequenceForm
 
 Size = tuple[int, ...]
 """The numbers that a head's shape depends on beside the encoder, such as the number of labels."""

@@ -5,8 +5,8 @@ from tests.nn.toy import toy_encoder
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import padded_rows
+from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize
-from spanwise.nn.spans import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 
 

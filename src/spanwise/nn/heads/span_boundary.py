@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.head_kind import HeadKind, Size
+from spanwise.nn.heads.kind import HeadKind, Size
+from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.nn.layer import gelu
-from spanwise.nn.lm_head import TiedDecoder
 from spanwise.nn.residual import LayerNorm
 from spanwise.runtime.row_counts import with_filler
 

@@ -1,7 +1,7 @@
 import torch
 from tests.nn.toy import toy_encoder
 
-from spanwise.nn.pair_head import HEAD_KINDS, PairHead
+from spanwise.nn.heads.pair import HEAD_KINDS, PairHead
 
 
 def test_scores_are_a_product_over_the_encoders_pooler_which_is_no_parameter_of_the_head():
@@ -12,7 +12,7 @@ def test_scores_are_a_product_over_the_encoders_pooler_which_is_no_parameter_of_
         head.bias.copy_(torch.tensor([0.5, -0.5]))
     first_ND = torch.randn(3, 32)
     pooled_ND = torch.tanh(encoder.pooler.dense(first_ND))
-    torch.testing.assert_close(head.scores(first_ND), pooled_ND @ head.weight.T + head.bias)
+    torch.testing.assert_close(head(first_ND), pooled_ND @ head.weight.T + head.bias)
     assert [name for name, _ in head.named_parameters()] == ["weight", "bias"]
 
 
@@ -20,4 +20,4 @@ def test_both_kinds_are_built_over_the_pooler_of_the_encoder():
     encoder = toy_encoder(pooler=True)
     assert [kind.name for kind in HEAD_KINDS] == ["nsp", "sop"]
     for kind in HEAD_KINDS:
-        assert kind.build(encoder, (), "pooled").scores(torch.zeros(4, 32)).shape == (4, 2)
+        assert kind.build(encoder, (), "pooled")(torch.zeros(4, 32)).shape == (4, 2)

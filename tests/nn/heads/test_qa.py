@@ -1,7 +1,7 @@
 import torch
 from tests.nn.toy import toy_config
 
-from spanwise.nn.qa_head import QuestionAnsweringHead
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 
 
 def test_two_float32_scores_a_token():

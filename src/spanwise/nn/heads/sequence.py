@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
-from spanwise.nn.head_kind import HeadKind, rows_of
+from spanwise.nn.heads.kind import HeadKind, rows_of
 from spanwise.nn.layer import gelu
 from spanwise.nn.sequences import Sequences
 

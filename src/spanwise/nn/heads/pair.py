@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.head_kind import HeadKind
+from spanwise.nn.heads.kind import HeadKind
 
 
 class PairHead(nn.Module):
@@ -23,7 +23,7 @@ class PairHead(nn.Module):
         self.bias = nn.Parameter(torch.zeros(2))
         self._pooler = (pooler,)  # a tuple hides it from nn.Module's registration
 
-    def scores(self, first_ND: Tensor) -> Tensor:
+    def forward(self, first_ND: Tensor) -> Tensor:
         """Score the first tokens of N sequences: [N, D] hidden states in, [N, 2] float32 out."""
         (pooler,) = self._pooler
         assert pooler is not None  # whoever asks for scores has built the head on an encoder with a pooler

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.head_kind import HeadKind
+from spanwise.nn.heads.kind import HeadKind
 from spanwise.nn.layer import gelu
 from spanwise.nn.residual import LayerNorm
 from spanwise.runtime.row_counts import apply_to_rows

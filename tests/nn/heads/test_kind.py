@@ -1,6 +1,6 @@
 import torch
 
-from spanwise.nn.head_kind import rows_of
+from spanwise.nn.heads.kind import rows_of
 
 
 def test_the_size_of_a_head_is_the_rows_of_its_matrix_and_one_where_there_is_none():

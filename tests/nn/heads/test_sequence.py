@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import ConfigError
-from spanwise.nn.sequence_head import FORMS, SequenceHead
+from spanwise.nn.heads.sequence import FORMS, SequenceHead
 from spanwise.nn.sequences import Sequences
 
 SEQUENCES = Sequences.from_lengths([4, 1, 6])

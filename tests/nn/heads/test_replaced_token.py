@@ -2,7 +2,7 @@ import torch
 import torch.nn.functional as F
 from tests.nn.toy import toy_config
 
-from spanwise.nn.replaced_token_head import ReplacedTokenHead
+from spanwise.nn.heads.replaced_token import ReplacedTokenHead
 
 
 def test_every_token_gets_one_score_through_the_encoders_gelu():

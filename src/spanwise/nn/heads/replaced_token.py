@@ -9,7 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.head_kind import HeadKind
+from spanwise.nn.heads.kind import HeadKind
 from spanwise.nn.layer import gelu
 from spanwise.runtime.row_counts import with_filler
 
