@@ -17,8 +17,8 @@ from spanwise.interop.record import recorded_forms
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.kind import SequenceForm
 from spanwise.nn.heads.lm import MaskedLMHead, TiedDecoder
-from spanwise.nn.heads.sequence import SequenceForm
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize
 

@@ -16,8 +16,8 @@ from spanwise.interop.key_map import KeyMap, Line, Translated
 from spanwise.interop.tensor_files import StoredTensors
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.heads.kind import SequenceForm
 from spanwise.nn.heads.lm import TiedDecoder
-from spanwise.nn.heads.sequence import SequenceForm
 from spanwise.runtime.outline import outline
 
 Shape = tuple[int, ...]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spanwise.interop.key_map import KeyMap, Line
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.heads.sequence import SequenceForm
+from spanwise.nn.heads.kind import SequenceForm
 
 Activation = Literal["gelu", "gelu_tanh"]
 Kind = Literal["task", "pretraining", "language_model", "encoder"]

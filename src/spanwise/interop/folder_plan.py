@@ -23,7 +23,8 @@ from spanwise.interop.record import OWN_HEADS, recorded_forms
 from spanwise.interop.tensor_files import HEADS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.heads.sequence import SequenceForm, SequenceHead
+from spanwise.nn.heads.kind import SequenceForm
+from spanwise.nn.heads.sequence import SequenceHead
 
 Heads = Mapping[str, nn.Module | Mapping[str, Tensor]]
 """Heads by name (interop/heads.py), as modules or as tensors in our names (as `Checkpoint.heads` has them)."""

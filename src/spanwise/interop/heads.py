@@ -20,8 +20,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference import head as coreference_head
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads import lm, pair, qa, replaced_token, sequence, span_boundary, token
-from spanwise.nn.heads.kind import HeadKind, Size
-from spanwise.nn.heads.sequence import SequenceForm
+from spanwise.nn.heads.kind import HeadKind, SequenceForm, Size
 from spanwise.runtime.outline import outline
 from spanwise.runtime.suggest import did_you_mean
 

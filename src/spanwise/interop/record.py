@@ -11,7 +11,7 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.json_files import read_json_object, write_json
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, sha256_of
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.heads.sequence import FORMS, SequenceForm
+from spanwise.nn.heads.kind import FORMS, SequenceForm
 from spanwise.runtime.files import MANIFEST_NAME, edited_files
 
 FORMAT_VERSION = 1

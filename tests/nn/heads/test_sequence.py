@@ -4,7 +4,8 @@ import torch.nn.functional as F
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import ConfigError
-from spanwise.nn.heads.sequence import FORMS, SequenceHead
+from spanwise.nn.heads.kind import FORMS
+from spanwise.nn.heads.sequence import SequenceHead
 from spanwise.nn.sequences import Sequences
 
 SEQUENCES = Sequences.from_lengths([4, 1, 6])

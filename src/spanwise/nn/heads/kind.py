@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from spanwise.nn.encoder import Encoder
-    from spanwise.nn.heads.sequence import SequenceForm
 
+SequenceForm = Literal["pooled", "tanh", "gelu", "last", "last_biased"]
+"""How a head reads a whole sequence; nn/heads/sequence.py has a table of them."""
+
+FORMS: tuple[SequenceForm, ...] = get_args(SequenceForm)
 Size = tuple[int, ...]
 """The numbers that a head's shape depends on beside the encoder, such as the number of labels."""
 

@@ -17,8 +17,6 @@ Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark e
 
 from __future__ import annotations
 
-from typing import Literal, get_args
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -26,12 +24,9 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
-from spanwise.nn.heads.kind import HeadKind, rows_of
+from spanwise.nn.heads.kind import HeadKind, SequenceForm, rows_of
 from spanwise.nn.layer import gelu
 from spanwise.nn.sequences import Sequences
-
-SequenceForm = Literal["pooled", "tanh", "gelu", "last", "last_biased"]
-FORMS: tuple[SequenceForm, ...] = get_args(SequenceForm)
 
 # Matrix products of fewer rows take other kernels, which round otherwise (measured: on one thread at all sizes, on two
 # up to 768). In prediction a sequence's bits should not depend on how many others are asked for with it.
