@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.losses.pointer import Pointed, log_softmax, loss_of_any, point, spread
-from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.sequences import Sequences
 
 

@@ -18,8 +18,8 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.heads.qa import QuestionAnsweringHead
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import FileScores, ScoreTable
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
 from spanwise.tasks.qa.data import OnError, Purpose, SquadData
