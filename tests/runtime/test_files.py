@@ -18,6 +18,7 @@ from spanwise.runtime.files import (
     edited_files,
     free_bytes,
     read_manifest,
+    refuse_edited,
     remove_folder,
     remove_leftovers,
     require_free_space,
@@ -305,6 +306,30 @@ def test_edited_files_of_a_folder_that_people_may_edit_are_listed(tmp_path):
     assert edited_files(folder, names) == ["config.json"] and edited_files(folder, ["a.bin"]) == []
     (folder / MANIFEST_NAME).write_text((folder / MANIFEST_NAME).read_text().replace('"size": 3', '"size": 4'))
     assert edited_files(folder, names) == [MANIFEST_NAME]
+
+
+@pytest.mark.parametrize("change", ["config.json", "tokenizer.json", "gone", MANIFEST_NAME, "no manifest"])
+def test_a_folder_to_start_from_is_refused_where_a_file_differs_or_is_missing(tmp_path, change):
+    folder, said = tmp_path / "model", []
+    names = {"config.json": b"{}", "tokenizer.json": b"abc", "gone": b"x", "spanwise.json": b"{}", "README.md": b"a"}
+    fill(folder, {**names, "training/state.json": b"1"})
+    (folder / "README.md").write_text("a card that somebody wrote")
+    (folder / "training" / "state.json").unlink()
+    refuse_edited(folder, say=said.append)
+    assert not said
+
+    if change == "gone":
+        (folder / "gone").unlink()
+    elif change == "no manifest":
+        (folder / MANIFEST_NAME).unlink()
+        refuse_edited(folder, say=said.append)  # a folder of somebody else
+        return
+    else:
+        (folder / change).write_text("[")
+    with pytest.raises(CheckpointError, match=rf"{change} differ from what manifest.json says.*--allow-edited"):
+        refuse_edited(folder, say=said.append)
+    refuse_edited(folder, is_allowed=True, say=said.append)
+    assert len(said) == 1 and str(folder / change) in said[0]
 
 
 @pytest.mark.parametrize("theirs", ["", "[1]", "{}", '{"name": "An app", "icons": []}', "[" * 100_000])

@@ -8,6 +8,7 @@ import os
 import pytest
 import torch
 
+from spanwise.errors import SpanwiseError
 from spanwise.runtime.progress import RunLog, finite, read_metrics, training_line
 
 RECORD = {
@@ -52,7 +53,28 @@ def test_lines_after_the_resumed_step_and_a_line_cut_by_a_crash_are_forgotten(tm
     assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 10}, {"step": 20}, {"step": 30, "again": 1}]
 
 
-def test_a_person_sees_one_plain_line_a_record_off_a_terminal():
+@pytest.mark.parametrize(
+    "line", ["null", "[1]", '{"step": "x"}', '{"losses": 5}', '{"step": true}', "{", "[" * 100_000]
+)
+def test_a_line_that_is_no_record_is_left_out_and_told(tmp_path, line):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n' + line + '\n{"step": 2}\n')
+    assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 1}, {"step": 2}]
+
+    stream = io.StringIO()
+    assert RunLog(tmp_path, stream=stream).cut_after(5) == 2
+    assert "metrics.jsonl: damaged lines are left out (2)" in stream.getvalue()
+    again = io.StringIO()
+    assert RunLog(tmp_path, stream=again).cut_after(5) == 2 and not again.getvalue()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk here")
+def test_a_full_disk_names_the_file_and_closing_the_log_says_nothing_else(tmp_path):
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    with pytest.raises(SpanwiseError, match=r"metrics\.jsonl: the disk is full"), RunLog(tmp_path) as log:
+        log.write({"step": 1})
+
+
+def test_a_person_sees_one_plain_line_per_record_off_a_terminal():
     stream = io.StringIO()
     log = RunLog(None, stream=stream)
     log.show(RECORD)

@@ -1,12 +1,15 @@
 """The best evaluation is kept, and a run without a better one ends."""
 
+import io
 import json
+import shutil
 
 import pytest
 
-from spanwise.errors import ConfigError
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.huggingface import read_folder
-from spanwise.runtime.progress import read_metrics
+from spanwise.runtime.files import atomic_folder
+from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.tasks.dev_scores import DevScorer, check_dev_options
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import evaluate, finetune
@@ -83,6 +86,75 @@ def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tm
     run = finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=out, overrides=changes)
     assert run.training.steps == 12
     assert read_plan(out / "plan.jsonl")[-1].reason == "2 evaluations without a better accuracy"
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])
+def test_best_weights_that_were_damaged_are_refused_before_anything_is_trained_on(
+    pretrained_folder, texts, tmp_path, name
+):
+    out, options = tmp_path / "r", {"model": pretrained_folder, "train": texts, "dev": texts}
+    changes = [*FAST, "select=best", "training.max_steps=4", "training.eval_every=2"]
+    finetune("classification", **options, out=out, overrides=changes)
+    shutil.rmtree(out / "final")
+    before = sorted(out.iterdir())
+    file = out / "best" / name
+    content = bytearray(file.read_bytes())
+    content[-20] ^= 1
+    file.write_bytes(content)
+
+    with pytest.raises(CheckpointError, match=rf"{name} has the right size but other content.*best weights"):
+        finetune("classification", **options, out=out, overrides=changes, resume=True)
+    assert sorted(out.iterdir()) == before
+
+
+def test_best_weights_keep_their_manifest_and_are_missed_where_they_are_gone(pretrained_folder, texts, tmp_path):
+    out, options = tmp_path / "r", {"model": pretrained_folder, "train": texts, "dev": texts}
+    changes = [*FAST, "select=best", "training.max_steps=4", "training.eval_every=2", "training.save_every=2"]
+    finetune("classification", **options, out=out, overrides=changes)
+    assert (out / "best" / "manifest.json").read_bytes() == (out / "final" / "manifest.json").read_bytes()
+
+    shutil.rmtree(out / "best")
+    finetune("classification", **options, out=out, overrides=changes, resume=True)  # finished: it is not needed
+    shutil.rmtree(out / "final")
+    with pytest.raises(CheckpointError, match="best is gone"):
+        finetune("classification", **options, out=out, overrides=changes, resume=True)
+
+
+def test_a_log_without_lines_changes_neither_the_best_nor_the_end(pretrained_folder, texts, tmp_path, scripted):
+    """What was scored before is in the checkpoint."""
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr("spanwise.tasks.run._write_predictions", lambda *given: [])
+    changes = [*FAST, "select=best", "patience=2", "training.eval_every=4", "training.save_every=4", "training.keep=9"]
+    out, options = tmp_path / "r", {"model": pretrained_folder, "train": texts, "dev": texts}
+    scripted([10.0, 90.0, 50.0, 40.0])
+    whole = finetune("classification", **options, out=out, overrides=changes)
+    assert whole.training.steps == 12
+    (out / "checkpoints" / "step-000000012" / "manifest.json").unlink()
+    shutil.rmtree(out / "final")
+    (out / "metrics.jsonl").unlink()
+
+    scripted([40.0])
+    again = finetune("classification", **options, out=out, overrides=changes, resume=True)
+    monkey.undo()
+    assert (again.training.resumed_from, again.training.steps) == (8, 12)
+    kept, at_best = read_folder(again.final).tensors, read_folder(out / "checkpoints" / "step-000000004").tensors
+    assert (kept["embeddings.word.weight"] == at_best["embeddings.word.weight"]).all()
+
+
+def test_a_folder_whose_files_were_changed_is_refused_unless_that_is_asked_for(pretrained_folder, texts, tmp_path):
+    model = tmp_path / "model"
+    with atomic_folder(model) as folder:
+        shutil.copytree(pretrained_folder, folder, dirs_exist_ok=True)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, "hidden_dropout_prob": 0.3}))
+    options = {"train": texts, "overrides": [*FAST, "training.max_steps=1"]}
+
+    with pytest.raises(CheckpointError, match=r"config\.json differ.*--allow-edited"):
+        finetune("classification", model=model, out=tmp_path / "r", **options)
+    said = io.StringIO()
+    log = RunLog(tmp_path / "s", stream=said)
+    finetune("classification", model=model, out=tmp_path / "s", log=log, allow_edited=True, **options)
+    assert "config.json differ from what manifest.json says; going on all the same" in said.getvalue()
 
 
 def test_what_needs_dev_data_or_evaluations_says_so():

@@ -241,6 +241,19 @@ def test_damage_to_the_newest_checkpoint_is_said_and_the_one_before_it_gives_the
         run(tmp_path / "run", resume=True)
 
 
+def test_an_edited_plan_is_refused_and_leaves_the_run_as_it_was(tmp_path):
+    run(tmp_path / "run", save_every=5)
+    plan = tmp_path / "run" / "plan.jsonl"
+    (tmp_path / "run" / "final" / "manifest.json").unlink()
+    plan.write_text(plan.read_text().replace('"total_steps": 12', '"total_steps": 17'))
+
+    with pytest.raises(CheckpointError, match=r"plan\.jsonl, line 1 does not agree with its checksum"):
+        run(tmp_path / "run", resume=True, save_every=5)
+    plan.unlink()
+    with pytest.raises(CheckpointError, match="checkpoint knows 1"):
+        run(tmp_path / "run", resume=True, save_every=5)
+
+
 class Explodes(ToyModel):
     """Gives a loss that is not a number for the pack of one block."""
 

@@ -72,6 +72,118 @@ def test_a_cut_last_line_is_left_out_and_damage_before_it_is_an_error(tmp_path):
         read_plan(tmp_path / "plan.jsonl")
 
 
+def open_again(path, options, **more):
+    return Plan.open(path, TrainingOptions(**options), ToySource(), **more)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"total_steps": 12', '"total_steps": 10'),
+        ('"total_steps": 12', '"total_steps": 17'),
+        ('"step": 0', '"step": 9'),
+    ],
+)
+def test_an_edited_line_is_refused_and_never_trained(tmp_path, before, after):
+    path = tmp_path / "plan.jsonl"
+    Plan.open(path, TrainingOptions(max_steps=12), ToySource())
+    path.write_text(path.read_text().replace(before, after))
+
+    with pytest.raises(CheckpointError, match="line 1 does not agree with its checksum"):
+        open_again(path, {"max_steps": 12})
+    line = json.loads(path.read_text())
+    del line["checksum"]  # as an earlier version wrote it: then the recipe decides
+    path.write_text(json.dumps(line) + "\n")
+    with pytest.raises(CheckpointError, match=r"and the recipe \(max_steps\) with 12 at step 0"):
+        open_again(path, {"max_steps": 12})
+
+
+def test_lines_that_are_moved_left_out_or_of_another_run_are_refused(tmp_path):
+    path, budget = tmp_path / "plan.jsonl", {"budget": 100}
+    plan = Plan.open(path, TrainingOptions(**budget), ToySource())
+    plan.add(10, 500, "measured")
+    plan.add(20, 400, "measured again")
+    first, second, third = path.read_text().splitlines()
+    saved = plan.to_record()
+
+    for lines in ([first, third], [second, third], [first, third, second]):
+        path.write_text("\n".join(lines) + "\n")
+        with pytest.raises(CheckpointError, match="does not agree with its checksum"):
+            open_again(path, budget)
+    path.write_text(first + "\n" + second + "\n")
+    with pytest.raises(CheckpointError, match=r"has 2 line.*checkpoint knows 3"):
+        open_again(path, budget, saved=saved)
+    path.unlink()
+    with pytest.raises(CheckpointError, match="has 0 line"):
+        open_again(path, budget, saved=saved)
+    Plan.open(path, TrainingOptions(max_steps=12), ToySource())
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        open_again(path, {"max_steps": 13})
+
+
+@pytest.mark.parametrize(
+    ("options", "step", "total", "is_fine"),
+    [
+        ({"max_steps": 12}, 6, 6, True),  # ended early
+        ({"max_steps": 12}, 6, 9, False),
+        ({"max_steps": 12}, 12, 12, False),
+        ({"budget": 100}, 6, 9, True),
+        ({"budget": 100}, 6, 5, False),
+    ],
+)
+def test_a_line_that_no_run_of_the_recipe_adds_is_refused(tmp_path, options, step, total, is_fine):
+    path = tmp_path / "plan.jsonl"
+    Plan.open(path, TrainingOptions(**options), ToySource()).add(step, total, "x")
+    if is_fine:
+        assert open_again(path, options).total_steps == total
+    else:
+        with pytest.raises(CheckpointError, match="which no run of this recipe does"):
+            open_again(path, options)
+
+
+def test_a_plan_of_an_earlier_version_goes_on_and_gets_checksums_for_what_is_added(tmp_path):
+    path, said = tmp_path / "plan.jsonl", []
+    lines = [{"step": 0, "total_steps": 12, "reason": "max_steps"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    open_again(path, {"max_steps": 12}, say=said.append).add(6, 6, "ended")
+
+    assert "earlier version" in said[0] and open_again(path, {"max_steps": 12}).total_steps == 6
+    path.write_text(path.read_text().replace('"total_steps": 6', '"total_steps": 7'))
+    with pytest.raises(CheckpointError, match="line 2"):
+        open_again(path, {"max_steps": 12})
+
+
+def test_after_a_line_that_a_crash_cut_a_plan_can_be_added_to_and_read_again(tmp_path):
+    path = tmp_path / "plan.jsonl"
+    Plan.open(path, TrainingOptions(budget=100), ToySource())
+    path.write_text(path.read_text() + '{"step": 10, "tot')
+
+    open_again(path, {"budget": 100}).add(10, 500, "measured")
+
+    assert open_again(path, {"budget": 100}).total_steps == 500
+    path.write_text('{"step": 0, "tot')
+    assert open_again(path, {"max_steps": 3}).total_steps == 3 and len(read_plan(path)) == 1
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"threads": 100_000},
+        {"max_steps": 99_999_999_999_999_999_999},
+        {"max_tokens": 10**20},
+        {"num_epochs": float("inf")},
+        {"budget": float("nan")},
+        {"learning_rate": float("inf")},
+        {"seed": 2**64},
+        {"keep": 10**9},
+    ],
+)
+def test_every_number_has_a_range(value):
+    with pytest.raises(ConfigError, match=next(iter(value))):
+        TrainingOptions(**value)
+
+
 def test_a_warm_up_longer_than_the_run_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="leaves no step"):
         Plan.open(tmp_path / "plan.jsonl", TrainingOptions(max_steps=10, warmup_steps=10), ToySource())

@@ -34,8 +34,8 @@ def test_one_process_changes_neither_gradients_nor_decisions():
     alone.gradients([parameter])
 
     assert parameter.grad.tolist() == [1.0, 2.0]
-    assert alone.told("mine") == ["mine"] and alone.leaders("mine") == "mine" and alone.any(True)
-    assert [alone.place(k) for k in range(3)] == [0, 1, 2]
+    assert alone.gather("mine") == ["mine"] and alone.from_leader("mine") == "mine" and alone.any(True)
+    assert [alone.number_in_step(k) for k in range(3)] == [0, 1, 2]
 
 
 @pytest.fixture(scope="module")

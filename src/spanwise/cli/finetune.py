@@ -26,6 +26,7 @@ def finetune(
     seeds: int | None = None,
     reset_weights: bool = False,
     resume: bool = False,
+    allow_edited: bool = False,
     config: Path | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     save_every: int | None = None,
@@ -59,6 +60,8 @@ def finetune(
         Start from random weights of the same shape: the control that says what pre-training is worth.
     resume
         Go on with the run in OUT.
+    allow_edited
+        Go on from --model even where its files differ from its manifest; the log names them.
     config
         YAML of changed values.
     overrides
@@ -95,6 +98,7 @@ def finetune(
         "recipe": recipe,
         "reset_weights": reset_weights,
         "resume": resume,
+        "allow_edited": allow_edited,
         "overrides": changes,
         "errors": errors,
         "device": device,

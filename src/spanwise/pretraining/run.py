@@ -50,7 +50,7 @@ from spanwise.pretraining.system import (
 )
 from spanwise.runtime.device import choose_device, resolve_precision
 from spanwise.runtime.distributed import Group, joined
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.learn import learn_tokenizer
@@ -102,6 +102,7 @@ def pretrain(
     add_tokens: Sequence[str] | str | Path | None = None,
     token_rows: TokenRows = "mean",
     longer_positions: PositionRows | None = None,
+    allow_edited: bool = False,
     budget: float | None = None,
     resume: bool = False,
     overrides: Sequence[str] = (),
@@ -117,10 +118,11 @@ def pretrain(
     `valid` is a store or text files whose masks never change; `tokenizer` a folder to use instead of learning one;
     `init` a Hugging Face folder of any family to go on from, whose tokenizer and shape replace the recipe's. Its
     vocabulary grows by `add_tokens` (a list, or a file with one a line; `token_rows` says where their embeddings
-    start), and with `longer_positions` its position table grows to the recipe's `encoder.max_positions`. `budget` is in
-    seconds of wall-clock time from when text and vocabulary are prepared, first weights and compiling included, and
-    replaces the recipe's length; `overrides` are `path=value` changes. Started as
-    several processes (torchrun, or `spanwise pretrain --processes`), all call this alike and share each step's packs.
+    start), and with `longer_positions` its position table grows to the recipe's `encoder.max_positions`. Files of
+    `init` that differ from its manifest are refused, unless `allow_edited`. `budget` is in seconds of wall-clock time
+    from when text and vocabulary are prepared, first weights and compiling included, and replaces the recipe's length;
+    `overrides` are `path=value` changes. Started as several processes (torchrun, or `spanwise pretrain --processes`),
+    all call this alike and share each step's packs.
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
@@ -153,6 +155,7 @@ def pretrain(
             tokenizer=tokenizer,
             init=init,
             growth=growth,
+            allow_edited=allow_edited,
             corpus=corpus,
             log=log,
         )
@@ -220,11 +223,14 @@ def make_ready(
     tokenizer: str | Path | None = None,
     init: str | Path | None = None,
     growth: Growth = NO_GROWTH,
+    allow_edited: bool = False,
     corpus: CorpusOptions | None = None,
     log: RunLog,
 ) -> Ready:
     """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
     checkpoint = read_folder(init) if init is not None else None
+    if checkpoint is not None:
+        refuse_edited(checkpoint.folder, is_allowed=allow_edited, say=log.say)
     generator = read_generator(checkpoint) if checkpoint and isinstance(recipe.corruption, Generator) else None
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
     if checkpoint is not None:

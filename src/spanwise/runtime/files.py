@@ -4,8 +4,6 @@ A folder is written beside its target under a hidden name, every file is forced 
 SHA-256 of each file, and its own hash) comes last, and one rename makes all of it visible. A reader trusts a folder
 only after its manifest agrees. All disk operations that matter go through `DiskFileSystem`, so that a test can replay
 every possible power loss against this very code.
-
-Source: spec RELIABILITY, section 7.1.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -211,6 +209,32 @@ def verify_folder(
             raise error(f"{path} has the right size but other content than {MANIFEST_NAME} says; it is damaged.")
 
 
+def refuse_edited(folder: str | Path, *, is_allowed: bool = False, say: Callable[[str], None]) -> None:
+    """Compare a folder that training starts from with its manifest, where it has one of ours.
+
+    Notes for people (`*.md`) and what a checkpoint goes on from (`training/`) may be missing or different.
+    Raises: CheckpointError naming every file that is missing or different; with `is_allowed` they are said instead.
+    """
+    folder = Path(folder)
+    wrong: list[str] = []
+    if _is_ours(folder) or ((folder / MANIFEST_NAME).exists() and (folder / "spanwise.json").exists()):
+        try:
+            listed = read_manifest(folder)
+            names = [name for name in listed if not name.endswith(".md") and not name.startswith("training/")]
+            wrong = [name for name in names if not (folder / name).is_file()] + edited_files(folder, names)
+        except CheckpointError:
+            wrong = [MANIFEST_NAME]
+    if not wrong:
+        return
+    found = f"{', '.join(str(folder / name) for name in sorted(wrong))} differ from what {MANIFEST_NAME} says"
+    if not is_allowed:
+        raise CheckpointError(
+            f"{found}: damaged, or changed after the folder was written. Copy the folder again; if the change is "
+            f"yours, add --allow-edited, or `spanwise convert {folder} NEW` writes a folder that agrees."
+        )
+    say(f"{found}; going on all the same, as asked.")
+
+
 def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = DISK) -> list[str]:
     """Those of `names` that are there with other content than the folder's manifest says.
 
@@ -218,11 +242,7 @@ def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = 
     and does not match its own hash. For folders that people may edit, where `verify_folder` would be too strict.
     """
     folder = Path(folder)
-    try:
-        record = json.loads(fs.read_file(folder / MANIFEST_NAME))
-    except (OSError, ValueError, RecursionError):
-        return []
-    if not isinstance(record, dict) or record.keys() != {"manifest", "sha256"}:
+    if not _is_ours(folder, fs):
         return []
     try:
         files = read_manifest(folder, fs=fs)
@@ -230,6 +250,15 @@ def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = 
         return [MANIFEST_NAME]
     listed = [name for name in names if name in files and fs.exists(folder / name)]
     return [name for name in listed if fs.size_and_sha256(folder / name)[1] != files[name]["sha256"]]
+
+
+def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
+    """Whether a folder has a manifest of our shape, be it damaged; other projects call files of theirs so, too."""
+    try:
+        record = json.loads(fs.read_file(folder / MANIFEST_NAME))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.keys() == {"manifest", "sha256"}
 
 
 def remove_folder(folder: Path, fs: DiskFileSystem = DISK) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import io
 import json
 import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeGuard
 
 from spanwise.runtime.files import explained_disk_errors, write_text_atomic
 
@@ -40,7 +41,7 @@ class RunLog:
         self._stream = stream
         live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
         self._live = _LiveLine(stream) if live and stream is not None else None
-        self._file: IO[str] | None = None
+        self._file: io.FileIO | None = None
         self._writer: Any = None  # made at the first number: a run folder must be empty when the run takes it
         self._wants_writer = tensorboard == "on" and self.path is not None
         if self._wants_writer and importlib.util.find_spec("tensorboard") is None:
@@ -52,13 +53,21 @@ class RunLog:
         """Whether anybody sees what is said here."""
         return self._stream is not None
 
-    def cut_after(self, step: int) -> None:
-        """Forget what was logged after `step` (a resumed run does these steps again), and a line cut by a crash."""
+    def cut_after(self, step: int) -> int:
+        """Forget what was logged after `step` (a resumed run does these steps again) and say which lines are damaged.
+
+        A last line that a crash cut is no damage. Returns the number of lines kept.
+        """
         self._close_file()
         if self.path is None or not self.path.exists():
-            return
-        kept = [line for line, record in _records(self.path) if record.get("step", 0) <= step]
+            return 0
+        records, damaged = _records(self.path)
+        if damaged:
+            shown = ", ".join(map(str, damaged[:8])) + (", ..." if len(damaged) > 8 else "")
+            self.say(f"{self.path}: damaged lines are left out ({shown}).")
+        kept = [line for line, record in records if record.get("step", 0) <= step]
         write_text_atomic(self.path, "".join(kept))
+        return len(kept)
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Add one line to `metrics.jsonl`. Numbers that are not finite become null."""
@@ -67,14 +76,22 @@ class RunLog:
             with explained_disk_errors(self.path):
                 if self._file is None:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
-                    self._file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115  closed by `close`
-                self._file.write(json.dumps(clean, allow_nan=False) + "\n")
-                self._file.flush()
+                    # Unbuffered: what a full disk refused is not tried again, without a name, when the file is closed.
+                    self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115  closed by `close`
+                rest = memoryview(json.dumps(clean, allow_nan=False).encode() + b"\n")
+                while rest:
+                    rest = rest[self._file.write(rest) or 0 :]
         if self._wants_writer and self.path is not None and self._writer is None:
             self._writer = _tensorboard_writer(self.path.parent)
         if self._writer is not None and "step" in clean:
             for name, value in _numbers(clean):
                 self._writer.add_scalar(name, value, clean["step"])
+
+    def sync(self) -> None:
+        """Force the lines written so far to the disk. Raises: SpanwiseError."""
+        if self._file is not None and self.path is not None:
+            with explained_disk_errors(self.path):
+                os.fsync(self._file.fileno())
 
     def show(self, record: Mapping[str, Any]) -> None:
         """Tell the person where training stands, from a record of the training loop."""
@@ -189,8 +206,8 @@ def _effort(record: Mapping[str, Any]) -> list[str]:
 
 
 def read_metrics(path: str | Path) -> list[dict[str, Any]]:
-    """The records of a `metrics.jsonl` in order; a last line cut by a crash is left out."""
-    return [record for _, record in _records(Path(path))]
+    """The records of a `metrics.jsonl` in order, without damaged lines and a last line cut by a crash."""
+    return [record for _, record in _records(Path(path))[0]]
 
 
 def finite(value: Any) -> Any:
@@ -206,16 +223,32 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _records(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+def _records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[int]]:
+    """Each line with its record, and the numbers of the lines that are none. A cut last line is neither."""
+    found, damaged = [], []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(record, dict):
+            record = json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError):
+            record = None
+        if _is_record(record):
             found.append((line + "\n", record))
-    return found
+        elif line.strip() and number < len(lines):
+            damaged.append(number)
+    return found, damaged
+
+
+def _is_record(record: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a line is what `write` makes: an object whose groups are objects and whose counts are numbers."""
+    if not isinstance(record, dict):
+        return False
+    groups = [record[name] for name in ("losses", "accuracy", "targets", "evaluation", "time") if name in record]
+    counts = [record[name] for name in ("step", "total_steps", "tokens", "seconds") if name in record]
+    return all(isinstance(group, dict) for group in groups) and all(
+        isinstance(count, int | float) and not isinstance(count, bool) for count in counts
+    )
 
 
 def _numbers(record: Mapping[str, Any], front: str = "") -> list[tuple[str, float]]:

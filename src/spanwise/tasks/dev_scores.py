@@ -1,20 +1,19 @@
 """Dev data scored in the course of a run: the best evaluation kept, and the run ended when no better one comes.
 
-What was scored before is read from the run's metrics.jsonl, so a resumed run decides as one that was never stopped.
+What was scored before is kept in the run's checkpoints, so a resumed run decides as one that was never stopped.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spanwise.errors import ConfigError
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.device import Precision
-from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
-from spanwise.runtime.progress import read_metrics
+from spanwise.runtime.files import atomic_folder, verify_folder
 from spanwise.tasks.base import numbers_of
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
@@ -40,11 +39,12 @@ class DevScorer:
     data: Any
     tokenizer: Tokenizer
     precision: Precision
-    metrics: Path  # of the run
     recipe: FinetuningRecipe
     scores: dict[str, Any] = field(default_factory=dict)
     predictions: Any = None
-    num_worse: int = 0  # evaluations since the best one
+    memory: dict[str, Any] = field(
+        default_factory=dict
+    )  # "best" score and "num_worse" evaluations since; in checkpoints
 
     def __post_init__(self) -> None:
         config = self.model.encoder.config
@@ -55,16 +55,25 @@ class DevScorer:
         self._score()
         found = {f"dev_{name}": value for name, value in numbers_of(self.scores).items()}
         name = f"dev_{self.model.task.main_score}"
-        now = found.get(name, 0.0)
-        before = [record["evaluation"].get(name) for record in self._records()]
-        best = max((value for value in before if value is not None), default=None)
-        if best is None or now >= best:  # of equal ones the later: it has seen more
-            self.num_worse = 0
-            if self.save_best is not None and self.recipe.select == "best":
-                self.save_best()
-        else:
-            self.num_worse = 1 + before[::-1].index(best)
+        if self._takes_in(found.get(name, 0.0)) and self.save_best is not None and self.recipe.select == "best":
+            self.save_best()
         return found
+
+    def recall(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
+        """Make the memory anew from all evaluations so far."""
+        self.memory = {}
+        for evaluation in evaluations:
+            score = evaluation.get(f"dev_{self.model.task.main_score}")
+            if score is not None:
+                self._takes_in(score)
+
+    def _takes_in(self, score: float) -> bool:
+        """Remember a score; True where it is the best so far. Of equal ones the later counts: it has seen more."""
+        best = self.memory.get("best")
+        is_best = best is None or score >= best
+        num_worse = 0 if is_best else self.memory["num_worse"] + 1
+        self.memory = {"best": score if is_best else best, "num_worse": num_worse}
+        return is_best
 
     def _score(self) -> None:
         model = self.model
@@ -73,11 +82,6 @@ class DevScorer:
         model.task = model.task.tune(self.data, self.predictions)
         self.scores = model.task.score(self.data, self.predictions)
 
-    def _records(self) -> list[dict[str, Any]]:
-        if not self.metrics.exists():  # the first evaluation comes before the first line
-            return []
-        return [record for record in read_metrics(self.metrics) if "evaluation" in record]
-
     def ensure(self) -> None:
         """Score now, unless a score is there: a run that is resumed at its end has none yet."""
         if self.predictions is None:
@@ -85,19 +89,47 @@ class DevScorer:
 
     def stop_early(self) -> str | None:
         """Why the run should end, if it should."""
-        patience = self.recipe.patience
-        if patience is None or self.num_worse < patience:
+        patience, num_worse = self.recipe.patience, self.memory.get("num_worse", 0)
+        if patience is None or num_worse < patience:
             return None
-        return f"{self.num_worse} evaluations without a better {self.model.task.main_score}"
+        return f"{num_worse} evaluations without a better {self.model.task.main_score}"
 
 
-def put_best_in_place(run: Path, final: Path) -> bool:
-    """Make the best weights the run's final ones; False where they are already."""
+def check_best(run: Path) -> None:
+    """Compare every file of the best weights so far, if there are any, with their manifest.
+
+    Raises: CheckpointError naming the file.
+    """
     best = run / BEST
-    if not best.exists() or _same(best, final):
+    if not best.exists():
+        return
+    try:
+        verify_folder(best)
+    except CheckpointError as error:
+        raise CheckpointError(
+            f"{error} It holds the best weights of this run, so the run can't end with them. Restore the folder, or "
+            "start a new run."
+        ) from error
+
+
+def put_best_in_place(run: Path, final: Path, *, was_finished: bool = False) -> bool:
+    """Make the best weights the run's final ones, under the manifest that they were saved with.
+
+    Returns False where they are already. Raises: CheckpointError where they are damaged, or gone and were needed.
+    """
+    best = run / BEST
+    if not best.exists():
+        if was_finished:  # somebody made room after the end
+            return False
+        raise CheckpointError(
+            f"{best} is gone, which held the best weights of this run. Restore it, or start a new run."
+        )
+    check_best(run)
+    if _same(best, final):
         return False
     with atomic_folder(final, existing="replace") as temporary:
-        shutil.copytree(best, temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST_NAME))
+        shutil.copytree(best, temporary, dirs_exist_ok=True)
+        verify_folder(temporary)  # the copy itself, before it gets a name
     return True
 
 

@@ -31,12 +31,12 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.init import initialize
 from spanwise.runtime.device import Precision
-from spanwise.runtime.files import atomic_folder, write_text_atomic
+from spanwise.runtime.files import atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import AlsoLanguage, ChecksEncoder, DescribesDev, Features, NeedsPieces, Task
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task, with_overflow
-from spanwise.tasks.dev_scores import BEST, DevScorer, check_dev_options, put_best_in_place
+from spanwise.tasks.dev_scores import BEST, DevScorer, check_best, check_dev_options, put_best_in_place
 from spanwise.tasks.free_pieces import with_pieces
 from spanwise.tasks.guess import read_data
 from spanwise.tasks.heads import misfit, new_head, with_pooler
@@ -83,6 +83,7 @@ def finetune(
     overrides: Sequence[str] = (),
     reset_weights: bool = False,
     resume: bool = False,
+    allow_edited: bool = False,
     errors: str = "strict",
     device: str | None = None,
     log: RunLog | None = None,
@@ -95,6 +96,7 @@ def finetune(
     With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
     `reset_weights` starts from random weights of the same shape: the control that says what pre-training is worth. A
     head of the task that the folder already has is trained on where it has the shape asked for; else it starts fresh.
+    A folder whose files differ from its manifest is refused, unless `allow_edited`; then the log says which.
     Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
     """
     named = task_recipe(task_name, recipe) if recipe is None or isinstance(recipe, str) else recipe
@@ -102,7 +104,11 @@ def finetune(
     task = plan.task
     check_dev_options(plan, has_dev=dev is not None)
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
+        was_finished = folder.state == "finished"
+        if resume and plan.select == "best":
+            check_best(folder.path)
         checkpoint = read_folder(model)
+        refuse_edited(checkpoint.folder, is_allowed=allow_edited, say=log.say)
         words = open_tokenizer(checkpoint, tokenizer)
         train_data = read_data(task_name, task, train, purpose="train", errors=errors)
         task = task.taught_by(train_data)
@@ -124,7 +130,7 @@ def finetune(
             log.say(line)
         dev_scorer = None
         if dev_data is not None:
-            dev_scorer = DevScorer(built, dev_data, words, plan.training.precision, folder.metrics, plan)
+            dev_scorer = DevScorer(built, dev_data, words, plan.training.precision, plan)
             if isinstance(built.task, DescribesDev):
                 for line in built.task.describe_dev(dev_data, dev_scorer.features):
                     log.say(line)
@@ -177,7 +183,7 @@ def finetune(
             stop_early=None if dev_scorer is None else dev_scorer.stop_early,
         )
         if dev_scorer is not None and plan.select == "best":
-            moved = put_best_in_place(folder.path, training.final)
+            moved = put_best_in_place(folder.path, training.final, was_finished=was_finished)
             if moved:
                 log.say("The best weights on dev data are kept, not the last.")
             if moved or training.resumed_from is not None:

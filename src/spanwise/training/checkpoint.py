@@ -6,13 +6,12 @@ A checkpoint is the model's own folder (written by the caller) plus `training/`:
     training/state.json              the step, the sums since the last log line, the identity and the fingerprint
 
 There is no state of random generators, data order or schedule: all are functions of the step. Nothing is pickled.
-Source: spec RELIABILITY, sections 5, 6.1 and 7.1.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -106,29 +105,41 @@ def require_finite(tensors: Mapping[str, Tensor], step: int) -> None:
             )
 
 
-def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, dict[str, Any]] | None:
-    """The newest checkpoint whose every byte agrees with its manifest, and its state; None where there is none at all.
+def whole_checkpoints(folder: Path, warn: Callable[[str], None]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The checkpoints whose every byte agrees with their manifest, with their states, the newest first.
 
-    A damaged one is named through `warn` and the one before it is taken.
-    Raises: CheckpointError where checkpoints exist and none is whole.
+    A damaged one is named through `warn` and passed over.
     """
-    found = step_folders(folder)
-    for step, path in found:
+    for step, path in step_folders(folder):
         try:
             verify_folder(path)
             state = json.loads((path / TRAINING_FOLDER / STATE_NAME).read_text(encoding="utf-8"))
             if state["version"] != STATE_VERSION or state["step"] != step:
                 raise CheckpointError(f"{path} says version {state['version']}, step {state['step']}.")
-        except (CheckpointError, OSError, ValueError, KeyError) as damage:
+        except (CheckpointError, OSError, ValueError, KeyError, TypeError) as damage:
             warn(f"Checkpoint {path.name} is not used: {damage}")
             continue
-        return path, state
-    if found:
+        yield path, state
+
+
+def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, dict[str, Any]] | None:
+    """The newest whole checkpoint and its state; None where there is no checkpoint at all.
+
+    Raises: CheckpointError where checkpoints exist and none is whole.
+    """
+    found = next(whole_checkpoints(folder, warn), None)
+    if found is None and (present := step_folders(folder)):
         raise CheckpointError(
-            f"none of the {len(found)} checkpoints in {folder} is whole, so the run can't go on from any. "
+            f"none of the {len(present)} checkpoints in {folder} is whole, so the run can't go on from any. "
             "Restore one from a backup, or start again in a new folder."
         )
-    return None
+    return found
+
+
+def largest_weight(path: Path) -> float:
+    """The largest absolute value of a parameter in a checkpoint. Raises: CheckpointError."""
+    weights = [tensor for name, tensor in _read_tensors(path).items() if name.startswith("parameter/")]
+    return max((float(tensor.abs().max()) for tensor in weights if tensor.numel()), default=0.0)
 
 
 def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer) -> None:
@@ -137,10 +148,7 @@ def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer) -> None:
     Raises: CheckpointError for a missing or unexpected name, another shape or another type.
     """
     file = path / TRAINING_FOLDER / TENSORS_NAME
-    try:
-        tensors = load_file(file)
-    except (SafetensorError, OSError) as cause:
-        raise CheckpointError(f"{file} cannot be read: {cause}.") from cause
+    tensors = _read_tensors(path)
     parameters = dict(model.named_parameters())
     kept = model.state_dict(keep_vars=True)
     buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept}
@@ -170,6 +178,14 @@ def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer) -> None:
                     moment: torch.empty_like(value, device=parameter.device).copy_(value)
                     for moment, value in held.items()
                 }
+
+
+def _read_tensors(path: Path) -> dict[str, Tensor]:
+    file = path / TRAINING_FOLDER / TENSORS_NAME
+    try:
+        return load_file(file)
+    except (SafetensorError, OSError) as cause:
+        raise CheckpointError(f"{file} cannot be read: {cause}.") from cause
 
 
 def check_identity(saved: Mapping[str, Any], current: Mapping[str, Any]) -> None:

@@ -7,11 +7,10 @@ checkpoint and, on the same machine with the same threads, computes the very sam
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,32 +20,24 @@ from torch import nn
 from spanwise.config import to_record
 from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
-from spanwise.errors import CheckpointError, InterruptedAndSaved
+from spanwise.errors import InterruptedAndSaved
 from spanwise.runtime.device import choose_device, numerics_fingerprint, resolve_precision
 from spanwise.runtime.distributed import Group
-from spanwise.runtime.files import atomic_folder, require_free_space, verify_folder, write_text_atomic
+from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
-from spanwise.runtime.progress import RunLog
-from spanwise.training.checkpoint import (
-    check_identity,
-    fingerprint_change,
-    load_tensors,
-    newest_checkpoint,
-    require_finite,
-    save_checkpoint,
-    training_tensors,
-)
+from spanwise.runtime.progress import RunLog, read_metrics
+from spanwise.training.checkpoint import check_identity, fingerprint_change, load_tensors, newest_checkpoint
 from spanwise.training.optim import build_optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
 from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
+from spanwise.training.run_state import RemembersEvaluations, RunState
+from spanwise.training.saver import Saver
 from spanwise.training.step import BadNumbers, StepSums, Updater
 from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
 
 # Fields of a log line that tell how long things took; all others are equal whenever the training is.
 TIMING_FIELDS = frozenset({"seconds", "seconds_left", "tokens_per_second", "flop_utilisation", "time"})
-
-_BYTES_A_PARAMETER = 3 * 12  # weights and two moments in float32; two checkpoints are kept while a third is written
 
 
 class BatchSource(Protocol):
@@ -76,20 +67,6 @@ class TrainingResult:
     resumed_from: int | None = None  # the step a resumed run went on from
 
 
-@dataclass
-class _Progress:
-    """What changes from step to step and is written to state.json."""
-
-    step: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-    evaluated_step: int | None = None
-    evaluation: dict[str, Any] = field(default_factory=dict)
-    first_evaluation: dict[str, Any] = field(default_factory=dict)
-    last_losses: dict[str, float] = field(default_factory=dict)
-    since_log: StepSums = field(default_factory=StepSums)
-
-
 def train(
     model: nn.Module,
     source: BatchSource,
@@ -116,25 +93,39 @@ def train(
     `eval_every` steps and at the end. `identity` is what a resumed run must share (recipe record, store and tokenizer
     hash); the options are added to it. `flops_per_token` are the model's own operations for one token, forward and
     backward. `stop_early()` is asked after each evaluation between the steps: a reason ends the run there, and the plan
-    records it. With `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The
-    processes of `group` share the packs of each step; the first of them evaluates, saves and logs. Seconds count from
-    `began` (a moment of `time.perf_counter`; by default now), so that a budget can hold what came before the loop.
+    records it. What `evaluate` remembers of earlier evaluations (`RemembersEvaluations`) is kept in checkpoints. With
+    `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The processes of `group`
+    share the packs of each step; the first of them evaluates, saves and logs. Seconds count from `began` (a moment of
+    `time.perf_counter`; by default now), so that a budget can hold what came before the loop.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole
-    checkpoint), NumericsError (numbers that are not finite; nothing bad is saved), SpanwiseError (disk),
-    InterruptedAndSaved (SIGINT or SIGTERM; a checkpoint was written), PeerLostError (another process has gone).
+    checkpoint, a plan that was changed), NumericsError (numbers that are not finite; nothing bad is saved),
+    SpanwiseError (disk), InterruptedAndSaved (SIGINT or SIGTERM; a checkpoint was written), PeerLostError (another
+    process has gone).
     """
     began = time.perf_counter() if began is None else began
     reducer = SingleProcess() if group is None else SeveralProcesses(group)
     with share_run_folder(run_folder, reducer, resume=resume) as folder, StopRequested() as stop:
-        log = log or RunLog(run_folder) if reducer.rank == 0 else RunLog(None)
-        loop = _Loop(model, source, options, folder, log, reducer)
-        loop.save_model, loop.evaluate_now, loop.stop_early = save_model, evaluate, stop_early
-        loop.prepare(dict(identity or {}), device, flops_per_token)
+        loop = _Loop(
+            model=model,
+            source=source,
+            options=options,
+            folder=folder,
+            log=log or RunLog(run_folder) if reducer.rank == 0 else RunLog(None),
+            reducer=reducer,
+            save_model=save_model,
+            evaluate=evaluate,
+            stop_early=stop_early,
+            identity=dict(identity or {}),
+            device=choose_device(device),
+            flops_per_token=flops_per_token,
+            resume_command=resume_command,
+        )
         resumed_from = loop.restore() if resume else None
         loop.open_plan()
         try:
-            return loop.run(stop, began, resumed_from, resume_command, prefetch_depth)
+            loop.run(stop, began, prefetch_depth)
+            return loop.result(resumed_from)
         finally:
             loop.log.close()
 
@@ -151,33 +142,29 @@ def share_run_folder(folder: str | Path, reducer: Reducer, *, resume: bool) -> I
         yield RunFolder(Path(folder))
 
 
+@dataclass(eq=False, kw_only=True)
 class _Loop:
     """One run in progress."""
 
-    plan: Plan
+    model: nn.Module
+    source: BatchSource
+    options: TrainingOptions
+    folder: RunFolder
+    log: RunLog
+    reducer: Reducer
     save_model: Callable[[Path], None]
-    evaluate_now: Callable[[], Mapping[str, float]] | None
+    evaluate: Callable[[], Mapping[str, float]] | None
     stop_early: Callable[[], str | None] | None
+    identity: dict[str, Any]
+    device: torch.device
+    flops_per_token: float | None
+    resume_command: str
 
-    def __init__(
-        self,
-        model: nn.Module,
-        source: BatchSource,
-        options: TrainingOptions,
-        folder: RunFolder,
-        log: RunLog,
-        reducer: Reducer,
-    ) -> None:
-        self.model, self.source, self.options, self.folder, self.log = model, source, options, folder, log
-        self.reducer = reducer
-        self.progress = _Progress()
-
-    def prepare(self, identity: dict[str, Any], device: str | None, flops_per_token: float | None) -> None:
-        """Everything that needs no checkpoint: device, precision, threads, optimizer."""
+    def __post_init__(self) -> None:
+        """Make everything that needs no checkpoint: precision, threads, optimizer."""
         options = self.options
         if options.threads is not None:
             torch.set_num_threads(options.threads)
-        self.device = choose_device(device)
         self.precision = resolve_precision(options.precision, self.device)
         self.model.to(self.device)
         self.optimizer = build_optimizer(self.model, options)
@@ -192,22 +179,29 @@ class _Loop:
             timer=self.timer,
             reducer=self.reducer,
         )
-        self.identity = json.loads(json.dumps(identity))
+        self.identity = json.loads(json.dumps(self.identity))
         record = to_record(options)
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
-        self.flops_per_token = flops_per_token
+        self.state = RunState()
+        self.plan = Plan(None, [], options)
+        self._saved_plan: list[list[Any]] = []  # as the checkpoint that the run goes on from knows it
         self._timed_tokens = 0  # since this process' last log line; a line that a resume cut holds older steps too
-        self.saved_step: int | None = None
-        self._saved_at = time.monotonic()
-        num_parameters = sum(parameter.numel() for parameter in self.model.parameters())
-        require_free_space(self.folder.path, _BYTES_A_PARAMETER * num_parameters)
+        self.saver = Saver(
+            folder=self.folder,
+            options=options,
+            model=self.model,
+            optimizer=self.optimizer,
+            save_model=self.save_model,
+            log=self.log,
+            is_leader=self.reducer.rank == 0,
+        )
         self.clock = self._new_clock()
 
     def restore(self) -> int | None:
         """Go back to the newest whole checkpoint; None where the run had not saved any."""
         is_leader = self.reducer.rank == 0
         found = newest_checkpoint(self.folder.checkpoints, self.log.say) if is_leader else None
-        found = self.reducer.leaders(found)
+        found = self.reducer.from_leader(found)
         if found is None:
             self.log.cut_after(-1)
             return None
@@ -220,20 +214,36 @@ class _Loop:
         if changed:
             self.log.say(changed)
         load_tensors(path, self.model, self.optimizer)
-        kept = dict(state["progress"])
-        since_log = StepSums(**kept.pop("since_log"))
-        self.progress = _Progress(**kept, since_log=since_log)
-        self.clock = self._new_clock(self.progress.seconds)
-        self.saved_step = self.progress.step
-        self.log.cut_after(self.progress.step)
-        self.log.say(f"Going on from step {self.progress.step:,} ({path}).")
-        return self.progress.step
+        self.state = RunState.from_record(state["progress"])
+        self._saved_plan = state.get("plan", [])
+        self.clock = self._new_clock(self.state.seconds)
+        self.saver.saved_step = self.state.step
+        lines = self.log.cut_after(self.state.step)
+        if is_leader and lines < self.state.logged:
+            missing = self.state.logged - lines
+            self.log.say(f"{missing} of the {self.state.logged} lines logged before this checkpoint are missing.")
+        if is_leader and isinstance(self.evaluate, RemembersEvaluations):
+            self._remember(self.evaluate, state.get("memory"))
+        self.log.say(f"Going on from step {self.state.step:,} ({path}).")
+        return self.state.step
+
+    def _remember(self, evaluation: RemembersEvaluations, memory: dict[str, Any] | None) -> None:
+        """Give an evaluation back what it knew when the checkpoint was written."""
+        if memory is not None:
+            evaluation.memory = memory
+            return
+        self.log.say(
+            "This checkpoint is of an earlier version: what was scored before is read from metrics.jsonl, "
+            "which has no checksum."
+        )
+        records = read_metrics(self.folder.metrics) if self.folder.metrics.exists() else []
+        evaluation.recall([record["evaluation"] for record in records if "evaluation" in record])
 
     def open_plan(self) -> None:
         """Read or begin the plan; the leader's file is every process's plan."""
-        plan = Plan.open(self.folder.plan, self.options, self.source) if self.reducer.rank == 0 else None
-        lines = self.reducer.leaders(plan.lines if plan else [])
-        self.plan = plan or Plan(None, lines, self.options)
+        if self.reducer.rank == 0:
+            self.plan = Plan.open(self.folder.plan, self.options, self.source, saved=self._saved_plan, say=self.log.say)
+        self.plan.lines = self.reducer.from_leader(self.plan.lines)
 
     def _fingerprint(self) -> dict[str, Any]:
         """What equal bits depend on; one process alone is the rule and isn't mentioned."""
@@ -246,48 +256,46 @@ class _Loop:
             return self.source.step(index)
         return self.source.step(index, self.reducer.rank, self.reducer.size)
 
-    def run(
-        self,
-        stop: StopRequested,
-        began: float,
-        resumed_from: int | None,
-        resume_command: str,
-        prefetch_depth: int,
-    ) -> TrainingResult:
-        now = self.progress
+    def run(self, stop: StopRequested, began: float, prefetch_depth: int) -> None:
+        """Do every step that is left, and commit the model."""
+        now = self.state
         self._counted_until = began
         if self.flops_per_token:  # measured before the clock of the first log line starts
             peak = matmul_peak(str(self.device), self.precision, torch.get_num_threads())
-            self.peak = sum(self.reducer.told(peak))
+            self.peak = sum(self.reducer.gather(peak))
         self.timer.take()
         if now.step == 0 and now.evaluated_step is None:
             self._evaluate(first=True)
         elif self._evaluation_is_due() and now.evaluated_step != now.step:
             self._evaluate()
-        asked = self.reducer.any  # decisions that depend on a signal or a clock are those of all processes
+            self._end_if_wanted()
+        any_process = self.reducer.any  # decisions that depend on a signal or a clock are those of all processes
         with Prefetcher(self._packs, first=now.step, depth=prefetch_depth) as packs:
             self.model.train()
             while now.step < self.plan.total_after(now.step):
                 self._one_step(packs)
-                if self._evaluation_is_due() and not asked(bool(stop)):
+                if self._evaluation_is_due() and not any_process(bool(stop)):
                     self._evaluate()
-                    self._end_if_asked()
-                if self.reducer.leaders(self._saving_is_due()) and not asked(bool(stop)):
+                    self._end_if_wanted()
+                if self.reducer.from_leader(self.saver.is_due(now.step)) and not any_process(bool(stop)):
                     self._save()
-                if asked(bool(stop)):
-                    self._leave(resume_command)
+                if any_process(bool(stop)):
+                    self._leave()
                 self._count_seconds()
                 if self.options.budget is not None:
                     self._revise_plan()
         if now.evaluated_step != now.step:
             self._evaluate()
-        if self.saved_step != now.step:
+        if self.saver.saved_step != now.step:
             self._save()
-        if asked(bool(stop)) and not self.reducer.leaders(self._final_is_whole()):
-            self._leave(resume_command)
-        if self.reducer.rank == 0:
-            self._commit_final()
+        if any_process(bool(stop)) and not self.reducer.from_leader(self.saver.final_is_whole()):
+            self._leave()
+        self.saver.commit_final(now.step)
         self.reducer.any(False)  # nobody leaves before the model is there
+
+    def result(self, resumed_from: int | None) -> TrainingResult:
+        """How the run ended."""
+        now = self.state
         return TrainingResult(
             steps=now.step,
             tokens=now.tokens,
@@ -303,13 +311,13 @@ class _Loop:
         """The leader's clock decides."""
         if self.reducer.rank == 0:
             known = len(self.plan.lines)
-            self.plan.revise(self.progress.step, self.clock)
-            self.reducer.leaders(self.plan.lines[known:])
+            self.plan.revise(self.state.step, self.clock)
+            self.reducer.from_leader(self.plan.lines[known:])
         else:
-            self.plan.lines += self.reducer.leaders([])
+            self.plan.lines += self.reducer.from_leader([])
 
     def _one_step(self, packs: Prefetcher[list[Batch]]) -> None:
-        now = self.progress
+        now = self.state
         began = time.perf_counter()
         with self.timer.section("data"):
             batches = packs.get(now.step)
@@ -321,7 +329,7 @@ class _Loop:
             record = {"step": error.step, "pack": error.pack, "ids": list(error.ids), "error": str(error)}
             if self.reducer.rank == 0:
                 write_text_atomic(self.folder.path / "bad_step.json", json.dumps(record, indent=1) + "\n")
-            error.args = (f"{error} {self._where_to_start_again()}",)
+            error.args = (f"{error} {self.saver.where_to_start_again()}",)
             raise
         now.step = step
         now.tokens += sums.num_tokens
@@ -332,7 +340,7 @@ class _Loop:
             self._log(rate, norm)
 
     def _log(self, rate: float, norm: float) -> None:
-        now, sums = self.progress, self.progress.since_log
+        now, sums = self.state, self.state.since_log
         self._count_seconds()
         times = self.timer.take()
         means = sums.means()
@@ -359,115 +367,80 @@ class _Loop:
         }
         if self.flops_per_token:
             record["flop_utilisation"] = flop_utilisation(self.flops_per_token, speed, self.peak)
-        self.log.write(record)
+        self._write(record)
         self.log.show(record)
         now.last_losses = means
         now.since_log = StepSums()
         self._timed_tokens = 0
 
+    def _write(self, record: dict[str, Any]) -> None:
+        self.log.write(record)
+        self.state.logged += 1
+
     def _evaluation_is_due(self) -> bool:
         every = self.options.eval_every
-        return self.evaluate_now is not None and every is not None and self.progress.step % every == 0
-
-    def _saving_is_due(self) -> bool:
-        every, minutes = self.options.save_every, self.options.save_minutes
-        if every is not None and self.progress.step % every == 0:
-            return True
-        return minutes is not None and time.monotonic() - self._saved_at >= 60 * minutes
+        return self.evaluate is not None and every is not None and self.state.step % every == 0
 
     def _evaluate(self, *, first: bool = False) -> None:
         """Ask for the constant evaluation; it draws nothing and moves nothing."""
-        now = self.progress
+        now = self.state
         now.evaluated_step = now.step
-        if self.evaluate_now is None:
+        if self.evaluate is None:
             return
         began = time.perf_counter()
         with self.timer.section("evaluation"):
             measured: dict[str, float] = {}
             if self.reducer.rank == 0:
                 self.model.eval()
-                measured = {name: float(value) for name, value in self.evaluate_now().items()}
+                measured = {name: float(value) for name, value in self.evaluate().items()}
                 self.model.train()
-            now.evaluation = self.reducer.leaders(measured)
+            now.evaluation = self.reducer.from_leader(measured)
         self.clock.evaluation = time.perf_counter() - began
         if first:
             now.first_evaluation = dict(now.evaluation)
         self._count_seconds()
-        self.log.write({"step": now.step, "evaluation": now.evaluation, "seconds": now.seconds})
+        self._write({"step": now.step, "evaluation": now.evaluation, "seconds": now.seconds})
         said = "  ".join(f"{name} {value:.4g}" for name, value in now.evaluation.items())
         self.log.say(f"evaluation at step {now.step:,}  {said}")
 
-    def _end_if_asked(self) -> None:
+    def _end_if_wanted(self) -> None:
         """Make this step the last one, durably, where the evaluation says that more would be in vain."""
-        now = self.progress
+        now = self.state
         asks = self.stop_early is not None and self.reducer.rank == 0
-        reason = self.reducer.leaders(self.stop_early() if asks and self.stop_early is not None else None)
+        reason = self.reducer.from_leader(self.stop_early() if asks and self.stop_early is not None else None)
         if reason and now.step < self.plan.total_after(now.step):
             self.plan.add(now.step, now.step, reason)
             self.log.say(f"Step {now.step:,} is the last: {reason}.")
 
     def _save(self) -> None:
-        now = self.progress
-        self.saved_step = now.step
-        self._saved_at = time.monotonic()
-        if self.reducer.rank != 0:
-            return
         began = time.perf_counter()
         self._count_seconds()
-        state = {
-            "progress": dataclasses.asdict(now),
+        state: dict[str, Any] = {
+            "progress": self.state.to_record(),
+            "plan": self.plan.to_record(),
             "identity": self.identity,
             "numerics": self._fingerprint(),
         }
+        if isinstance(self.evaluate, RemembersEvaluations):
+            state["memory"] = self.evaluate.memory
         with self.timer.section("checkpoint"):
-            save_checkpoint(
-                self.folder.checkpoints,
-                now.step,
-                self.model,
-                self.optimizer,
-                state,
-                self.save_model,
-                keep=self.options.keep,
-            )
-        self._saved_at = time.monotonic()
+            self.saver.save(self.state.step, state)
         self.clock.saving = time.perf_counter() - began
 
-    def _leave(self, resume_command: str) -> None:
+    def _leave(self) -> None:
         """Save what there is and say how to go on."""
-        if self.saved_step != self.progress.step:
+        if self.saver.saved_step != self.state.step:
             self._save()
         self.reducer.any(False)  # nobody leaves before it is saved
-        how = f" Go on with:\n  {resume_command}" if resume_command else " Go on with --resume."
-        raise InterruptedAndSaved(f"Stopped on request at step {self.progress.step:,}; everything is saved.{how}")
-
-    def _where_to_start_again(self) -> str:
-        found = newest_checkpoint(self.folder.checkpoints, self.log.say)
-        if found is None:
-            return "No checkpoint was saved before: start a new run."
-        return f"The last good checkpoint is {found[0]}; start a new run from it (pretrain --init, finetune --model)."
-
-    def _final_is_whole(self) -> bool:
-        try:
-            verify_folder(self.folder.final)
-        except CheckpointError:
-            return False
-        return True
-
-    def _commit_final(self) -> None:
-        """Write the trained model once; a finished run that is resumed finds it and changes nothing."""
-        if self._final_is_whole():
-            return
-        require_finite(training_tensors(self.model, self.optimizer), self.progress.step)
-        self.model.eval()
-        with atomic_folder(self.folder.final, existing="replace") as temporary:
-            self.save_model(temporary)
+        how = f" Go on with:\n  {self.resume_command}" if self.resume_command else " Go on with --resume."
+        raise InterruptedAndSaved(f"Stopped on request at step {self.state.step:,}; everything is saved.{how}")
 
     def _new_clock(self, used: float = 0.0) -> BudgetClock:
-        eval_every = 0 if self.evaluate_now is None else self.options.eval_every
+        eval_every = 0 if self.evaluate is None else self.options.eval_every
         return BudgetClock(used, eval_every=eval_every, save_every=self.options.save_every)
 
     def _count_seconds(self) -> None:
         moment = time.perf_counter()
-        self.progress.seconds += moment - self._counted_until
-        self.clock.used = self.progress.seconds
+        self.state.seconds += moment - self._counted_until
+        self.clock.used = self.state.seconds
         self._counted_until = moment

@@ -1,15 +1,18 @@
 """How long a run is and how it learns: the options, and the plan they become.
 
-A plan is a list of lines `{step, total_steps, reason}` in `plan.jsonl`. A run counted in steps, tokens or epochs has
-one line. A run with a budget in seconds begins with a guess and adds a line whenever its measured speed says otherwise,
-so that the schedule is finished when the time is. Recorded lines are never changed: a resumed run obeys them.
+A plan is a list of lines `{step, total_steps, reason, checksum}` in `plan.jsonl`. A run counted in steps, tokens or
+epochs has one line, and another where it was ended early. A run with a budget in seconds begins with a guess and adds a
+line whenever its measured speed says otherwise, so that the schedule is finished when the time is. Recorded lines are
+never changed: a resumed run obeys them, once their checksums and the recipe agree with them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -17,7 +20,7 @@ from pydantic import Field
 
 from spanwise.config import part
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.runtime.files import append_line
+from spanwise.runtime.files import append_line, write_text_atomic
 from spanwise.training.schedule import PlanLine, Shape, learning_rate
 
 PLAN_NAME = "plan.jsonl"
@@ -27,33 +30,39 @@ _FIRST_CHECKS = (2, 5, 10, 20, 50)
 _RESERVE_SHARE = 0.02  # of a budget, until evaluation and saving have been timed
 
 
+MOST_STEPS = 10**9  # of any run, and between any two events of one
+MOST_THREADS = 1024  # torch dies of a few ten thousand
+
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
+
+
 @part("training")
 class TrainingOptions:
     """Values of the training loop; the names are the field's."""
 
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-4  # the highest, after warm-up
-    head_learning_rate: Annotated[float, Field(gt=0)] | None = None  # of all but the encoder; None: learning_rate
+    learning_rate: Annotated[float, Field(gt=0, le=1e3)] = 1e-4  # the highest, after warm-up
+    head_learning_rate: Annotated[float, Field(gt=0, le=1e3)] | None = None  # of all but the encoder; None: as above
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0  # of the rate, for each layer further from the head
-    warmup_steps: Annotated[int | float, Field(ge=0)] = 0.06  # steps, or below 1 a share of all steps
+    warmup_steps: Annotated[int | float, Field(ge=0, le=MOST_STEPS)] = 0.06  # steps, or below 1 a share of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
     optimizer: Literal["adamw", "muon", "lamb"] = "adamw"  # muon: for matrices of linear layers; AdamW for the rest
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01  # on matrices; never on biases and LayerNorm
+    weight_decay: Annotated[float, Field(ge=0, le=1e3)] = 0.01  # on matrices; never on biases and LayerNorm
     adam_beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
     adam_beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
-    adam_epsilon: Annotated[float, Field(gt=0)] = 1e-6  # BERT's; SpanBERT's 1e-8 acted like 6e-6
-    max_grad_norm: Annotated[float, Field(ge=0)] = 1.0  # global norm; 0 does not clip
-    max_steps: Annotated[int, Field(ge=1)] | None = None  # length of the run: one of these four
-    max_tokens: Annotated[int, Field(ge=1)] | None = None  # real tokens
-    num_epochs: Annotated[float, Field(gt=0)] | None = None
-    budget: Annotated[float, Field(gt=0)] | None = None  # seconds of wall-clock time, evaluation and saving included
+    adam_epsilon: Annotated[float, Field(gt=0, le=1)] = 1e-6  # BERT's; SpanBERT's 1e-8 acted like 6e-6
+    max_grad_norm: Annotated[float, Field(ge=0, le=1e9)] = 1.0  # global norm; 0 does not clip
+    max_steps: Steps | None = None  # length of the run: one of these four
+    max_tokens: Annotated[int, Field(ge=1, le=10**16)] | None = None  # real tokens
+    num_epochs: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    budget: Annotated[float, Field(gt=0, le=1e9)] | None = None  # seconds of wall-clock time, evaluation and saving too
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
-    seed: int = 0
-    log_every: Annotated[int, Field(ge=1)] = 10  # steps
-    eval_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: at the start and the end only
-    save_every: Annotated[int, Field(ge=1)] | None = None  # steps; None: by the clock and at the end only
-    save_minutes: Annotated[float, Field(gt=0)] | None = 10.0  # the most that a crash may cost; None: see save_every
-    keep: Annotated[int, Field(ge=1)] = 2  # newest checkpoints kept
-    threads: Annotated[int, Field(ge=1)] | None = None  # of this process; None: as torch is set
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
+    log_every: Steps = 10  # steps
+    eval_every: Steps | None = None  # steps; None: at the start and the end only
+    save_every: Steps | None = None  # steps; None: by the clock and at the end only
+    save_minutes: Annotated[float, Field(gt=0, le=1e6)] | None = 10.0  # the most a crash may cost; None: see save_every
+    keep: Annotated[int, Field(ge=1, le=10**6)] = 2  # newest checkpoints kept
+    threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] | None = None  # of this process; None: as torch is set
 
     def __post_init__(self) -> None:
         if isinstance(self.warmup_steps, float) and self.warmup_steps >= 1 and self.warmup_steps % 1:
@@ -118,13 +127,28 @@ def count_steps(options: TrainingOptions, source: Positions) -> int | None:
     high = 1
     while not reached(high):
         high *= 2
-        if high > 1 << 40:
+        if high > 2 * MOST_STEPS:
             raise ConfigError(f"training.{name} {value} is never reached; is the data empty?")
     low = high // 2
     while low + 1 < high:
         middle = (low + high) // 2
         low, high = (low, middle) if reached(middle) else (middle, high)
     return high
+
+
+def first_line(options: TrainingOptions, source: Positions) -> PlanLine:
+    """The line that a run's plan begins with. Raises: ConfigError."""
+    total = count_steps(options, source)
+    name, value = options.length
+    if total is None:
+        guess = max(8, math.ceil(value / _FIRST_GUESS_SECONDS))
+        return PlanLine(step=0, total_steps=guess, reason=f"budget of {value:g} s, before any step was timed")
+    if options.warmup_steps >= 1 and options.warmup_steps >= total and options.schedule != "constant":
+        raise ConfigError(
+            f"training.warmup_steps {options.warmup_steps} leaves no step of the run's {total:,}; "
+            "use fewer, or a share such as 0.06."
+        )
+    return PlanLine(step=0, total_steps=total, reason=f"{name}={value:g}" if name != "max_steps" else "max_steps")
 
 
 class Plan:
@@ -136,22 +160,37 @@ class Plan:
         self.lines = lines
 
     @classmethod
-    def open(cls, path: Path, options: TrainingOptions, source: Positions) -> Plan:
-        """Read the recorded plan, or begin one. Raises: ConfigError, CheckpointError."""
-        plan = cls(path, read_plan(path), options)
-        if not plan.lines:
-            total = count_steps(options, source)
-            name, value = options.length
-            if total is not None:
-                if options.warmup_steps >= 1 and options.warmup_steps >= total and options.schedule != "constant":
-                    raise ConfigError(
-                        f"training.warmup_steps {options.warmup_steps} leaves no step of the run's {total:,}; "
-                        "use fewer, or a share such as 0.06."
-                    )
-                plan.add(0, total, f"{name}={value:g}" if name != "max_steps" else "max_steps")
-            else:
-                guess = max(8, math.ceil(value / _FIRST_GUESS_SECONDS))
-                plan.add(0, guess, f"budget of {value:g} s, before any step was timed")
+    def open(
+        cls,
+        path: Path,
+        options: TrainingOptions,
+        source: Positions,
+        *,
+        saved: Sequence[Sequence[Any]] = (),
+        say: Callable[[str], None] = print,
+    ) -> Plan:
+        """Read the recorded plan, or begin one. `saved` are the lines that the checkpoint to go on from has.
+
+        Raises: ConfigError; CheckpointError where lines were changed, or contradict the checkpoint or the options.
+        """
+        lines, is_protected = _read(path)
+        plan = cls(path, lines, options)
+        begins = first_line(options, source)
+        written = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        whole = written.splitlines(keepends=True)[: len(lines)]
+        if written != "".join(whole) or (written and not written.endswith("\n")):  # a last line was cut by a crash
+            write_text_atomic(path, "".join(line.rstrip("\n") + "\n" for line in whole))
+        if not lines and not saved:
+            plan.add(begins.step, begins.total_steps, begins.reason)
+            return plan
+        wrong = _disagreement(lines, begins, saved, is_counted=options.budget is None)
+        if wrong:
+            raise CheckpointError(
+                f"{path} {wrong}; it was changed, or belongs to another run. Restore it, or start a new run in "
+                "another folder."
+            )
+        if not is_protected:
+            say(f"{path.name} is of an earlier version and has no checksums: it was compared with the recipe alone.")
         return plan
 
     @property
@@ -165,11 +204,14 @@ class Plan:
     def add(self, step: int, total_steps: int, reason: str) -> None:
         """Record a revision, durably, before it is obeyed."""
         line = PlanLine(step=step, total_steps=total_steps, reason=reason)
-        record = {"step": line.step, "total_steps": line.total_steps, "reason": line.reason}
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            append_line(self._path, json.dumps(record))
+            append_line(self._path, _text(line, self.lines))
         self.lines.append(line)
+
+    def to_record(self) -> list[list[Any]]:
+        """The lines as a checkpoint keeps them."""
+        return [[line.step, line.total_steps, line.reason] for line in self.lines]
 
     def learning_rate(self, step: int) -> float:
         """The rate of update number `step` (from 1)."""
@@ -240,26 +282,72 @@ class BudgetClock:
 def read_plan(path: Path) -> list[PlanLine]:
     """The lines of a `plan.jsonl`; none where there is no file; a last line cut by a crash is left out.
 
-    Raises: CheckpointError for a damaged line before the last.
+    Raises: CheckpointError for a damaged line before the last, or one that its checksum does not agree with.
     """
-    if not path.exists():
-        return []
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[list[PlanLine], bool]:
+    """The lines of a plan, and whether they have checksums."""
     lines: list[PlanLine] = []
-    texts = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    if not path.exists():
+        return lines, True
+    is_protected = True
+    texts = [text for text in path.read_text(encoding="utf-8", errors="replace").split("\n") if text.strip()]
     for number, text in enumerate(texts, 1):
-        if not text.strip():
-            continue
+        damaged = CheckpointError(f"{path}, line {number} is damaged; restore the file or start a new run.")
         try:
             record = json.loads(text)
-            line = PlanLine(
-                step=int(record["step"]), total_steps=int(record["total_steps"]), reason=str(record["reason"])
-            )
-        except (ValueError, KeyError, TypeError) as cause:
-            if number >= len(texts) - 1:
+            step, total_steps, reason = (record[name] for name in ("step", "total_steps", "reason"))
+        except (ValueError, KeyError, TypeError, RecursionError) as cause:
+            if number == len(texts):
                 break
-            raise CheckpointError(f"{path}, line {number} is damaged; restore the file or start a new run.") from cause
+            raise damaged from cause
+        if type(step) is not int or type(total_steps) is not int or type(reason) is not str or step < 0:
+            raise damaged
+        line = PlanLine(step=step, total_steps=total_steps, reason=reason)
+        had_checksums = is_protected and bool(lines)
+        is_protected = "checksum" in record
+        if (is_protected and record["checksum"] != _checksum([*lines, line])) or (had_checksums and not is_protected):
+            raise CheckpointError(
+                f"{path}, line {number} does not agree with its checksum: it was edited or damaged. Restore the file, "
+                "or start a new run in another folder."
+            )
         lines.append(line)
-    return lines
+    return lines, is_protected
+
+
+def _checksum(lines: Sequence[PlanLine]) -> str:
+    """A hash of the last line and of all before it, so that none can be changed, left out or moved."""
+    text = json.dumps([[line.step, line.total_steps, line.reason] for line in lines])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _text(line: PlanLine, before: Sequence[PlanLine]) -> str:
+    record = {"step": line.step, "total_steps": line.total_steps, "reason": line.reason}
+    return json.dumps({**record, "checksum": _checksum([*before, line])})
+
+
+def _disagreement(
+    lines: Sequence[PlanLine], begins: PlanLine, saved: Sequence[Sequence[Any]], *, is_counted: bool
+) -> str:
+    """What is wrong with the lines of a plan, as the end of a sentence; "" where nothing is."""
+    if len(lines) < len(saved) or not lines:
+        return f"has {len(lines)} line(s), and the run's checkpoint knows {len(saved)}"
+    for line, (step, total_steps, reason) in zip(lines, saved, strict=False):
+        if (line.step, line.total_steps, line.reason) != (step, total_steps, reason):
+            return f"says {line.total_steps:,} steps at step {line.step:,}, the run's checkpoint {total_steps:,}"
+    first = lines[0]
+    if (first.step, first.total_steps) != (begins.step, begins.total_steps):
+        return (
+            f"begins at step {first.step:,} with {first.total_steps:,} steps, and the recipe ({begins.reason}) with "
+            f"{begins.total_steps:,} at step 0"
+        )
+    for before, line in pairwise(lines):
+        ended = line.total_steps == line.step < first.total_steps  # all that a counted run can add
+        if line.step <= before.step or line.total_steps < line.step or (is_counted and not ended):
+            return f"says {line.total_steps:,} steps at step {line.step:,}, which no run of this recipe does"
+    return ""
 
 
 __all__ = [
@@ -270,6 +358,7 @@ __all__ = [
     "Plan",
     "TrainingOptions",
     "count_steps",
+    "first_line",
     "read_plan",
     "with_one_length",
 ]

@@ -30,8 +30,8 @@ class Reducer(Protocol):
     @property
     def size(self) -> int: ...
 
-    def place(self, k: int) -> int:
-        """The place in the whole step of the k-th pack computed here."""
+    def number_in_step(self, k: int) -> int:
+        """The number, within the whole step, of the k-th pack computed here."""
         ...
 
     def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -42,16 +42,16 @@ class Reducer(Protocol):
         """Make every parameter's gradient that of the whole step."""
         ...
 
-    def told(self, mine: T) -> list[T]:
-        """What each process says, by rank."""
+    def gather(self, mine: T) -> list[T]:
+        """Return the value that each process gives, by rank."""
         ...
 
     def any(self, mine: bool) -> bool:
-        """Whether one process at least says yes."""
+        """Return True where one process at least gives True."""
         ...
 
-    def leaders(self, mine: T) -> T:
-        """What the leader says."""
+    def from_leader(self, mine: T) -> T:
+        """Return the value that the leader gives."""
         ...
 
 
@@ -60,7 +60,7 @@ class SingleProcess:
 
     rank, size = 0, 1
 
-    def place(self, k: int) -> int:
+    def number_in_step(self, k: int) -> int:
         return k
 
     def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -69,13 +69,13 @@ class SingleProcess:
     def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Backward has accumulated them already."""
 
-    def told(self, mine: T) -> list[T]:
+    def gather(self, mine: T) -> list[T]:
         return [mine]
 
     def any(self, mine: bool) -> bool:
         return mine
 
-    def leaders(self, mine: T) -> T:
+    def from_leader(self, mine: T) -> T:
         return mine
 
 
@@ -86,7 +86,7 @@ class SeveralProcesses:
         self._group = group
         self.rank, self.size = group.world.rank, group.world.size
 
-    def place(self, k: int) -> int:
+    def number_in_step(self, k: int) -> int:
         return self.rank + k * self.size
 
     def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -105,13 +105,13 @@ class SeveralProcesses:
                 parameter.grad = torch.zeros_like(parameter)
         self._group.add([parameter.grad for parameter in reached if parameter.grad is not None])
 
-    def told(self, mine: T) -> list[T]:
+    def gather(self, mine: T) -> list[T]:
         return self._group.gather(mine)
 
     def any(self, mine: bool) -> bool:
         return any(self._group.gather(mine))
 
-    def leaders(self, mine: T) -> T:
+    def from_leader(self, mine: T) -> T:
         return self._group.gather(mine if self.rank == 0 else None)[0]  # type: ignore[return-value]
 
 

@@ -29,8 +29,8 @@ Number = TypeVar("Number", int, float)
 
 
 class Model(Protocol):
-    """What the loop asks of a model, an `nn.Module`: a loss sum a name (fp32 scalar, or an object with `sum` and
-    perhaps `num_correct`), and what each weighs."""
+    """An `nn.Module` that the loop can train: it gives one loss sum per name (an fp32 scalar, or an object with `sum`
+    and perhaps `num_correct`), and says how much each weighs."""
 
     loss_weights: Mapping[str, float]
 
@@ -63,8 +63,8 @@ class StepSums:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What one process has to say of its packs."""
+class _Share:
+    """The sums over the packs of one process, and whether all of its numbers are finite."""
 
     sums: StepSums
     is_finite: bool
@@ -103,19 +103,19 @@ class Updater:
         with self.timer.section("communication"):
             totals = self.reducer.counts([batch.counts for batch in packs])
         self.optimizer.zero_grad(set_to_none=True)
-        told = [self._forward_backward(step, k, batch, totals) for k, batch in enumerate(packs)]
+        measured = [self._forward_backward(step, k, batch, totals) for k, batch in enumerate(packs)]
         with self.timer.section("communication"):
             self.reducer.gradients(self._trainable)
         with self.timer.section("optimizer"):
             gradients = [p.grad for p in self._trainable if p.grad is not None]
             norm = gradient_norm(gradients)
-            numbers = [*(value for pack in told for value in pack.values()), norm]
+            numbers = [*(value for pack in measured for value in pack.values()), norm]
             read = torch.stack([value.detach().double().reshape(()) for value in numbers]).cpu()  # one wait a step
-        mine = _Told(sums=self._collect(packs, told, read), is_finite=bool(torch.isfinite(read).all()))
+        mine = _Share(sums=self._collect(packs, measured, read), is_finite=bool(torch.isfinite(read).all()))
         with self.timer.section("communication"):
-            everyone = self.reducer.told(mine)
+            everyone = self.reducer.gather(mine)
         if not all(one.is_finite for one in everyone):
-            self._fail(step, packs, totals, told, read)
+            self._fail(step, packs, totals, measured, read)
         with self.timer.section("optimizer"):
             clip_gradients(gradients, norm, self.max_grad_norm)
             for group in self.optimizer.param_groups:
@@ -129,7 +129,7 @@ class Updater:
 
     def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[str, Tensor]:
         """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
-        seed_device(self.seed, "dropout", step, self.reducer.place(k))
+        seed_device(self.seed, "dropout", step, self.reducer.number_in_step(k))
         with self.timer.section("data"):
             batch = batch.to(self.device)
         with self.timer.section("forward"):
@@ -143,18 +143,18 @@ class Updater:
         with self.timer.section("backward"):
             if loss.requires_grad:
                 loss.backward()
-        told = {f"sum/{name}": loss_sum(value).detach() for name, value in losses.items()}
+        sums = {f"sum/{name}": loss_sum(value).detach() for name, value in losses.items()}
         right = {name: num_correct(value) for name, value in losses.items()}
-        return told | {f"correct/{name}": value for name, value in right.items() if value is not None}
+        return sums | {f"correct/{name}": value for name, value in right.items() if value is not None}
 
-    def _collect(self, packs: Sequence[Batch], told: list[dict[str, Tensor]], read: Tensor) -> StepSums:
+    def _collect(self, packs: Sequence[Batch], measured: list[dict[str, Tensor]], read: Tensor) -> StepSums:
         """The sums over the packs of this process."""
         sums = StepSums(
             num_tokens=sum(batch.num_tokens for batch in packs),
             num_padding=sum(batch.num_padding for batch in packs),
         )
         values = iter(read.tolist())
-        for pack in told:
+        for pack in measured:
             for key in pack:
                 kind, _, name = key.partition("/")
                 value = next(values)
@@ -169,11 +169,11 @@ class Updater:
         step: int,
         packs: Sequence[Batch],
         totals: Mapping[str, int],
-        told: list[dict[str, Tensor]],
+        measured: list[dict[str, Tensor]],
         read: Tensor,
     ) -> NoReturn:
         """Find the pack that is to blame, and say so in every process. Nothing has been updated yet."""
-        found = self.reducer.told(self._blame(step, packs, totals, told, read))
+        found = self.reducer.gather(self._blame(step, packs, totals, measured, read))
         for blame in found:
             if blame is not None:
                 raise bad_numbers(step, blame)
@@ -185,23 +185,23 @@ class Updater:
         step: int,
         packs: Sequence[Batch],
         totals: Mapping[str, int],
-        told: list[dict[str, Tensor]],
+        measured: list[dict[str, Tensor]],
         read: Tensor,
     ) -> _Blame | None:
         """What is wrong with the packs of this process; None where nothing is."""
         values = iter(read.tolist())
-        for k, pack in enumerate(told):
+        for k, pack in enumerate(measured):
             for key in pack:
                 value = next(values)
                 if not math.isfinite(value):
                     what = f"the loss of {key.partition('/')[2]!r} is {value}"
-                    return _Blame(self.reducer.place(k), packs[k].ids, what)
+                    return _Blame(self.reducer.number_in_step(k), packs[k].ids, what)
         for k, batch in enumerate(packs):  # the losses are finite: redo pack by pack to find the gradient that is not
             self.optimizer.zero_grad(set_to_none=True)
             self._forward_backward(step, k, batch, totals)
             for name, parameter in self.model.named_parameters():
                 if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
-                    return _Blame(self.reducer.place(k), batch.ids, f"the gradient of {name} is not finite")
+                    return _Blame(self.reducer.number_in_step(k), batch.ids, f"the gradient of {name} is not finite")
         return None
 
 
