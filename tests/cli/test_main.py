@@ -106,4 +106,11 @@ def test_ctrl_c_ends_the_command_without_a_traceback():
     child.send_signal(signal.SIGINT)
     _, told = child.communicate(timeout=20)
     assert child.returncode == 130
-    assert told == "spanwise: Interrupted.\n"
+    assert told == f"spanwise: {cli.INTERRUPTED}\n"
+
+
+def test_an_interrupt_inside_a_command_reaches_our_own_message(capsys, monkeypatch):
+    """A second Ctrl-C while a run saves, or one before it has begun: the library for arguments must let it through."""
+    monkeypatch.setattr("spanwise.runtime.machine.survey_machine", lambda out: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main(["doctor"]) == 130
+    assert capsys.readouterr().err == f"spanwise: {cli.INTERRUPTED}\n"

@@ -47,6 +47,13 @@ def test_the_status_is_the_leaders_or_of_the_one_that_failed_first(capfd):
     assert launch([sys.executable, "-c", other], 2, 1) == 1
     assert "process 1 of 2: broken here" in capfd.readouterr().err
     assert launch([sys.executable, "-c", killed], 2, 1) == 128 + 9
+    assert "process 0 of 2 was killed by SIGKILL (signal 9)" in capfd.readouterr().err
+
+
+def test_a_process_that_a_signal_ended_is_named_with_its_rank_and_the_signal(capfd):
+    code = "import os, sys, time; os.environ['RANK'] == '2' and os.kill(os.getpid(), 11); time.sleep(1); sys.exit(6)"
+    assert launch([sys.executable, "-c", code], 3, 1) == 128 + 11
+    assert "process 2 of 3 was killed by SIGSEGV (signal 11).\n" in capfd.readouterr().err
 
 
 def test_the_cause_is_told_even_where_its_loss_was_noticed_first(capfd):

@@ -44,13 +44,20 @@ SHOW = {
     "masks": "The masks a recipe draws on a text, or what a model makes of hidden spans.",
     "model": "What a checkpoint folder holds and what loads it.",
 }
+INTERRUPTED = "Interrupted. What was saved before is kept; a run goes on from there with --resume."
 DEBUG = "SPANWISE_DEBUG"  # set to 1 for the traceback of an error that is otherwise one message
 
 
 def build_app() -> App:
     """Return the command tree. No subcommand is imported yet."""
     plain_flags = Parameter(negative=())  # --json, but no --no-json
-    app = App(name="spanwise", help=HELP, version=lambda: version("spanwise"), default_parameter=plain_flags)
+    app = App(
+        name="spanwise",
+        help=HELP,
+        version=lambda: version("spanwise"),
+        default_parameter=plain_flags,
+        suppress_keyboard_interrupt=False,  # `main` says what an interrupt leaves behind
+    )
     for place, (name, words) in enumerate(COMMANDS.items()):
         function = name.replace("-", "_")
         app.command(f"spanwise.cli.{function}:{function}", name=name, help=words, sort_key=place)
@@ -68,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # a closed pipe is noticed here, not while Python shuts down
         return status
     except KeyboardInterrupt:
-        return _fail("Interrupted.", 130)
+        return _fail(INTERRUPTED, 130)
     except BrokenPipeError:
         _drop_standard_output()
         return 141

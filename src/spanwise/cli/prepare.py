@@ -1,31 +1,65 @@
 """`spanwise prepare`: text in, a token store out."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
+from spanwise.cli.options.text import USUAL_TEXT, TextOptions
 from spanwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from spanwise.data.prepare import PrepareReport
+    from spanwise.text.corpus import CorpusOptions
+    from spanwise.text.tags import Tagger
+
+MOST_THREADS = 1024
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TagOptions:
+    """What is stored beside each token, and who finds it."""
+
+    tag: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
+    """What to store beside each token, for recipes that ask for it: entities, noun-phrases, or morphemes (of Korean;
+    needs pip install 'spanwise[ko]')."""
+    tagger: str | None = None
+    """The spaCy pipeline that finds the phrases, such as en_core_web_sm; needs pip install 'spanwise[spacy]'."""
+    tag_labels: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
+    """Types of entities to keep. Default: all but numerical ones (dates, amounts, ordinals, ...)."""
+    tags: Path | None = None
+    """JSON lines of "text" (sentences or paragraphs) and "spans" to take the phrases from, instead of a pipeline."""
+
+    def taggers(self, corpus: "CorpusOptions") -> list["Tagger"]:
+        """Make the taggers that are asked for. Raises: ConfigError, DataError."""
+        from spanwise.text.taggers import find_tagger
+
+        if (self.tagger or self.tag_labels or self.tags) and not self.tag:
+            raise ConfigError(
+                "--tagger, --tag-labels and --tags say how to tag; say what: --tag entities, for example."
+            )
+        return [
+            find_tagger(name, pipeline=self.tagger, spans=self.tags, labels=self.tag_labels, options=corpus)
+            for name in self.tag or ()
+        ]
+
+
+NO_TAGS = TagOptions()
 
 
 def prepare(
     *text: Annotated[Path, Parameter(required=True)],
     tokenizer: Path,
     out: Path,
-    lines: Literal["paragraphs", "sentences"] = "paragraphs",
-    errors: Literal["strict", "replace"] = "strict",
-    text_field: str = "text",
-    language: str = "en",
+    reading: TextOptions = USUAL_TEXT,
     add_tokens: Path | None = None,
-    tag: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
-    tagger: str | None = None,
-    tag_labels: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
-    tags: Path | None = None,
-    processes: int | None = None,
+    tagging: TagOptions = NO_TAGS,
+    processes: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=MOST_THREADS))] = None,
     json: bool = False,
 ) -> None:
     """Turn text into a token store, in memory that does not grow with the corpus.
@@ -38,50 +72,34 @@ def prepare(
         Folder of the tokenizer: tokenizer.json, or vocab.txt alone.
     out
         Folder of the new store; must not exist yet.
-    lines
-        What a line of text is; paragraphs are split into sentences.
-    errors
-        What to do at bytes that are not UTF-8: stop, or replace them and go on.
-    text_field
-        The field that holds the text, in JSON lines and parquet.
-    language
-        Of the text, for splitting sentences: en, ko, ...
     add_tokens
         File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
-    tag
-        What to store beside each token, for recipes that ask for it: entities, noun-phrases, or morphemes (of Korean;
-        needs pip install 'spanwise[ko]').
-    tagger
-        The spaCy pipeline that finds the phrases, such as en_core_web_sm; needs pip install 'spanwise[spacy]'.
-    tag_labels
-        Types of entities to keep. Default: all but numerical ones (dates, amounts, ordinals, ...).
-    tags
-        JSON lines of "text" (sentences or paragraphs) and "spans" to take the phrases from, instead of a pipeline.
     processes
         Cores to encode on. Default: all.
     json
         Print one JSON object.
     """
     if processes is not None:
-        os.environ["RAYON_NUM_THREADS"] = str(max(1, processes))  # read when the library starts its threads
+        os.environ["RAYON_NUM_THREADS"] = str(processes)  # read when the library starts its threads
     from spanwise.data.prepare import prepare as prepare_store
-    from spanwise.text.corpus import CorpusOptions
     from spanwise.text.extend import extend_tokenizer, read_tokens
-    from spanwise.text.span_file_tagger import SpanFileTagger
-    from spanwise.text.taggers import find_tagger
     from spanwise.text.tokenizers import Tokenizer
 
-    options = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
-    if (tagger or tag_labels or tags) and not tag:
-        raise ConfigError("--tagger, --tag-labels and --tags say how to tag; say what: --tag entities, for example.")
-    taggers = [find_tagger(name, pipeline=tagger, spans=tags, labels=tag_labels, options=options) for name in tag or ()]
+    corpus = reading.corpus()
+    taggers = tagging.taggers(corpus)
     words = Tokenizer.load(tokenizer)
     if add_tokens is not None:
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
-    report = prepare_store(list(text), words, out, options, taggers=taggers)
+    report = prepare_store(list(text), words, out, corpus, taggers=taggers)
     if json:
         print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
-        return
+    else:
+        _print(report, out, taggers)
+
+
+def _print(report: "PrepareReport", out: Path, taggers: list["Tagger"]) -> None:
+    from spanwise.text.span_file_tagger import SpanFileTagger
+
     say(
         f"Stored {report.num_tokens:,} tokens of {report.num_sentences:,} sentences in {report.num_documents:,} "
         f"documents: {out}"
@@ -90,8 +108,8 @@ def prepare(
     for found in taggers:
         say(f"Tagged {found.name}: {found.source}")
         if isinstance(found, SpanFileTagger) and found.num_unmet:
-            say(f"{found.num_unmet:,} records of {tags} were not met: other borders, or another Unicode form?")
+            say(f"{found.num_unmet:,} records of {found.path} were not met: other borders, or another Unicode form?")
         if isinstance(found, SpanFileTagger) and found.num_crossing:
-            say(f"{found.num_crossing:,} spans of {tags} cross the border of two sentences; they are left out.")
+            say(f"{found.num_crossing:,} spans of {found.path} cross the border of two sentences; they are left out.")
     question = ": is this the right tokenizer for the text?" if report.unknown_share > 0.01 else "."
     say(f"[UNK] is {report.unknown_share:.3%} of the tokens{question}")

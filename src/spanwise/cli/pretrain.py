@@ -1,18 +1,40 @@
 """`spanwise pretrain`: a recipe and text, or a token store, in; a run folder out."""
 
-import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from spanwise.cli.changes import read_changes, resume_command
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
+from spanwise.cli.options.run import USUAL_RUN, RunOptions
+from spanwise.cli.options.text import USUAL_TEXT, TextOptions
 from spanwise.cli.processes import is_leader, is_one_of_several, launch_again
 
+if TYPE_CHECKING:
+    from spanwise.training.loop import TrainingResult
+
 Files = Annotated[list[Path] | None, Parameter(consume_multiple=True)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class StartOptions:
+    """What a model starts from."""
+
+    init: str | None = None
+    """A Hugging Face folder of BERT, RoBERTa, ALBERT, ELECTRA or GPT-1 type, or a hub id, to start from."""
+    add_tokens: Path | None = None
+    """File of tokens, one a line, that the vocabulary of --init grows by; its old rows stay as they are."""
+    token_rows: Literal["mean", "random"] = "mean"
+    """Where their embeddings start: at the mean of their old pieces, or at random."""
+    longer_positions: Literal["tile", "random"] | None = None
+    """Grow the positions of --init to encoder.max_positions (--set): new ones repeat the old, or start at random."""
+
+
+FROM_NOTHING = StartOptions()
 
 
 def pretrain(
@@ -24,24 +46,11 @@ def pretrain(
     text: Files = None,
     valid: Files = None,
     tokenizer: Path | None = None,
-    init: str | None = None,
-    add_tokens: Path | None = None,
-    token_rows: Literal["mean", "random"] = "mean",
-    longer_positions: Literal["tile", "random"] | None = None,
+    start: StartOptions = FROM_NOTHING,
     budget: str | None = None,
-    resume: bool = False,
-    config: Path | None = None,
-    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
-    save_every: int | None = None,
-    keep: int | None = None,
-    lines: Literal["paragraphs", "sentences"] = "paragraphs",
-    errors: Literal["strict", "replace"] = "strict",
-    text_field: str = "text",
-    language: str = "en",
-    device: str | None = None,
+    reading: TextOptions = USUAL_TEXT,
+    run: RunOptions = USUAL_RUN,
     processes: int = 1,
-    tensorboard: bool = False,
-    json: bool = False,
 ) -> int:
     """Pre-train a recipe. Give --data STORE, or --text FILES to learn the vocabulary and make the store first.
 
@@ -62,57 +71,20 @@ def pretrain(
         A token store or text files to measure on, under masks that never change.
     tokenizer
         Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text.
-    init
-        A Hugging Face folder of BERT, RoBERTa, ALBERT, ELECTRA or GPT-1 type, or a hub id, to start from.
-    add_tokens
-        File of tokens, one a line, that the vocabulary of --init grows by; its old rows stay as they are.
-    token_rows
-        Where their embeddings start: at the mean of their old pieces, or at random.
-    longer_positions
-        Grow the positions of --init to encoder.max_positions (--set): new ones repeat the old, or start at random.
     budget
         Wall-clock time, such as 20min, 90s or 1h30m, from when text and vocabulary are prepared to the saved model,
         first weights and compiling included; replaces the recipe's own length.
-    resume
-        Go on with the run in OUT.
-    config
-        YAML of changed values; spanwise init writes one.
-    overrides
-        Change a value: path=value. May be repeated.
-    save_every
-        Steps from one checkpoint to the next. Default: every 10 minutes (training.save_minutes).
-    keep
-        How many of the newest checkpoints are kept.
-    lines
-        What a line of --text is.
-    errors
-        What to do at bytes of --text that are not UTF-8: stop, or replace them and go on.
-    text_field
-        The field that holds the text, in JSON lines and parquet.
-    language
-        Of --text, for splitting sentences: en, ko, ...
-    device
-        cpu, cuda or cuda:1. Default: a GPU where there is one.
     processes
         Share each step among so many processes of this machine: on a CPU one a core, each with one thread, is faster
         than one process with as many threads; on GPUs one each. On several machines, start this command by torchrun.
-    tensorboard
-        Write TensorBoard files too.
-    json
-        Print one JSON object at the end, progress to standard error.
     """
     seconds = None if budget is None else parse_budget(budget)
     if processes != 1 and not is_one_of_several():
         return launch_again(processes)
     from spanwise.pretraining.run import pretrain as run_pretraining
     from spanwise.recipes import find
-    from spanwise.runtime.progress import RunLog
-    from spanwise.text.corpus import CorpusOptions
 
     chosen = find(recipe)
-    changes = read_changes(config, overrides, save_every=save_every, keep=keep)
-    corpus = CorpusOptions(lines=lines, errors=errors, text_field=text_field, language=language)
-    log = RunLog(out, stream=sys.stderr if json else sys.stdout, tensorboard="on" if tensorboard else "off")
     result = run_pretraining(
         chosen,
         out=out,
@@ -120,21 +92,14 @@ def pretrain(
         text=text,
         valid=valid[0] if valid and len(valid) == 1 else valid,
         tokenizer=tokenizer,
-        init=init,
-        add_tokens=add_tokens,
-        token_rows=token_rows,
-        longer_positions=longer_positions,
+        **asdict(start),
         budget=seconds,
-        resume=resume,
-        overrides=changes,
-        corpus=corpus,
-        log=log,
-        device=device,
-        resume_command=resume_command(),
+        corpus=reading.corpus(),
+        **run.training(out),
     )
     if not is_leader():
         return 0
-    if json:
+    if run.json:
         print_json(training_record(result))
         return 0
     say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
@@ -156,15 +121,6 @@ def next_steps(final: str, *, is_causal: bool) -> list[str]:
     return [f"Next: {first}", f"      spanwise finetune {task} --train FILE --dev FILE --out RUN"]
 
 
-def training_record(result) -> dict:
+def training_record(result: "TrainingResult") -> dict:
     """Return how a run ended as a JSON-able record."""
-    return {
-        "final": str(result.final),
-        "steps": result.steps,
-        "tokens": result.tokens,
-        "seconds": result.seconds,
-        "losses": result.losses,
-        "evaluation": result.evaluation,
-        "first_evaluation": result.first_evaluation,
-        "resumed_from": result.resumed_from,
-    }
+    return {name: str(value) if name == "final" else value for name, value in asdict(result).items()}

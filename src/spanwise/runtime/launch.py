@@ -29,8 +29,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 def launch(command: Sequence[str], num_processes: int, num_threads: int) -> int:
-    """Run `command` as `num_processes` processes of `num_threads` threads each. Returns one exit status: the leader's,
-    or that of the process that failed first where the leader only lost it."""
+    """Run `command` as `num_processes` processes of `num_threads` threads each.
+
+    Returns one exit status: the leader's, or that of the process that failed first where the leader only lost it. A
+    process that a signal killed is named on standard error, with its rank and the signal.
+    """
     with contextlib.ExitStack() as stack:
         said = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(1, num_processes)]
         port = str(_free_port())
@@ -53,11 +56,21 @@ def launch(command: Sequence[str], num_processes: int, num_threads: int) -> int:
         excused = (0, PeerLostError.exit_status, -signal.SIGTERM)
         if first is not None and statuses[first] in excused:  # the cause and who noticed it ended in one glance
             first = next((place for place, status in enumerate(statuses) if status not in excused), first)
-        if first not in (None, 0) and statuses[0] in excused:
-            said[first - 1].seek(0)
-            sys.stderr.write(f"process {first} of {num_processes}: " + said[first - 1].read().decode(errors="replace"))
-            return _status(statuses[first])
-        return _status(statuses[0])
+        blamed = first if first is not None and statuses[0] in excused else 0
+        if blamed:
+            said[blamed - 1].seek(0)
+            words = said[blamed - 1].read().decode(errors="replace")
+            sys.stderr.write(f"process {blamed} of {num_processes}: {words}")
+        if statuses[blamed] < 0:
+            sys.stderr.write(_killed(blamed, num_processes, -statuses[blamed]))
+        return _status(statuses[blamed])
+
+
+def _killed(rank: int, num_processes: int, number: int) -> str:
+    """The line about a process that a signal ended, which leaves no word of its own."""
+    name = signal.Signals(number).name if number in set(signal.Signals) else "a signal"
+    why = "; the system does that where memory runs out" if name == "SIGKILL" else ""
+    return f"process {rank} of {num_processes} was killed by {name} (signal {number}){why}.\n"
 
 
 def leave_with_launcher() -> None:

@@ -1,9 +1,13 @@
 """`spanwise show model`: what a checkpoint folder holds and what loads it."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spanwise.cli.console import print_json, print_pairs, say
+
+if TYPE_CHECKING:
+    from spanwise.interop.checkpoint import Checkpoint
+    from spanwise.text.tokenizers import Tokenizer
 
 
 def show_model(model: str, /, *, json: bool = False) -> None:
@@ -17,25 +21,30 @@ def show_model(model: str, /, *, json: bool = False) -> None:
         Print one JSON object.
     """
     from spanwise.interop.huggingface import read_folder
-    from spanwise.interop.tables import BY_MODEL_TYPE
-    from spanwise.interop.tensor_files import HEADS
-    from spanwise.pretraining.corruption.folders import FOLDER as GENERATOR
-    from spanwise.pretraining.corruption.folders import has_generator
     from spanwise.text.tokenizers import Tokenizer
 
     checkpoint = read_folder(model)
+    words = Tokenizer.load(checkpoint.tokenizer_folder) if checkpoint.tokenizer_folder else None
+    found = _record(checkpoint, words)
+    if json:
+        print_json(found)
+    else:
+        _print(found, checkpoint)
+
+
+def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> dict[str, Any]:
+    from spanwise.interop.tensor_files import HEADS
+    from spanwise.pretraining.corruption.folders import FOLDER, has_generator
+
     encoder = sum(tensor.numel() for tensor in checkpoint.tensors.values())
     heads = {name: sum(t.numel() for t in tensors.values()) for name, tensors in checkpoint.heads.items()}
-    words = Tokenizer.load(checkpoint.tokenizer_folder) if checkpoint.tokenizer_folder else None
-    beside = sorted(name for name, file in checkpoint.record.get("heads", {}).items() if file == HEADS)
-    generator = GENERATOR if has_generator(checkpoint.folder) else None
-    found: dict[str, Any] = {
+    return {
         "path": str(checkpoint.folder),
         "architecture": checkpoint.source_class,
         "model_type": checkpoint.model_type,
         "config": asdict(checkpoint.config),
-        "beside": beside,
-        "generator": generator,
+        "beside": sorted(name for name, file in checkpoint.record.get("heads", {}).items() if file == HEADS),
+        "generator": FOLDER if has_generator(checkpoint.folder) else None,
         "parameters": {"encoder": encoder, "heads": heads, "total": encoder + sum(heads.values())},
         "tokenizer": words and {"vocab_size": words.vocab_size, "cased": words.is_cased, "sha256": words.sha256},
         "missing": list(checkpoint.report.missing),
@@ -43,20 +52,26 @@ def show_model(model: str, /, *, json: bool = False) -> None:
         "notes": list(checkpoint.report.notes),
         "recipe": checkpoint.record.get("recipe", {}).get("name"),
     }
-    if json:
-        print_json(found)
-        return
-    config = checkpoint.config
-    case = "" if words is None else f", {'cased' if words.is_cased else 'uncased'}"
-    others = [f"{name} in {HEADS}" for name in beside] + ([f"{generator}/"] if generator else [])
+
+
+def _print(found: dict[str, Any], checkpoint: "Checkpoint") -> None:
+    from spanwise.interop.tables import BY_MODEL_TYPE
+    from spanwise.interop.tensor_files import HEADS
+
+    config, beside, parameters = checkpoint.config, found["beside"], found["parameters"]
+    case = {None: "no tokenizer in the folder", True: "cased", False: "uncased"}[
+        (found["tokenizer"] or {}).get("cased")
+    ]
+    others = [f"{name} in {HEADS}" for name in beside] + ([f"{found['generator']}/"] if found["generator"] else [])
+    shape = f"{config.num_layers} layers x {config.hidden_size}, {config.num_heads} heads"
     print_pairs(
         [
             ("Model", found["path"]),
             ("Class", checkpoint.source_class or "not named"),
-            ("Encoder", f"{config.num_layers} layers x {config.hidden_size}, {config.num_heads} heads, {encoder:,}"),
-            ("Heads", ", ".join(f"{name} {count:,}" for name, count in heads.items()) or "none"),
+            ("Encoder", f"{shape}, {parameters['encoder']:,}"),
+            ("Heads", ", ".join(f"{name} {count:,}" for name, count in parameters["heads"].items()) or "none"),
             ("Beside it", ", ".join(others) or None),
-            ("Vocabulary", f"{config.vocab_size:,}" + (case or ", no tokenizer in the folder")),
+            ("Vocabulary", f"{config.vocab_size:,}, {case}"),
             ("Longest text", f"{config.max_positions:,} tokens"),
             ("Recipe", found["recipe"]),
             ("Tensors", checkpoint.report),

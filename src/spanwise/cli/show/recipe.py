@@ -49,20 +49,13 @@ def show_recipe(
     if data is not None and vocab_size is not None:
         raise ConfigError("--data has a vocabulary of its own; leave --vocab-size out, or --data.")
     seconds = None if budget is None else parse_budget(budget)
+    if recipe is None:
+        _list_recipes(json)
+        return
     from spanwise.config import override
     from spanwise.pretraining.describe import describe_recipe
-    from spanwise.recipes import families, find
+    from spanwise.recipes import find
 
-    if recipe is None:
-        listed = {
-            family: [(describe_recipe(find(name)), what) for name, what in recipes.items()]
-            for family, recipes in families().items()
-        }
-        if json:
-            print_json([_summary(row, family) for family, rows in listed.items() for row, _ in rows])
-        else:
-            _print_families(listed)
-        return
     chosen = override(find(recipe), overrides or [])
     if data is None:
         found = describe_recipe(chosen, vocab_size)
@@ -73,6 +66,26 @@ def show_recipe(
         print_json(found)
     else:
         _print_recipe(found)
+
+
+def _list_recipes(json: bool) -> None:
+    from spanwise.pretraining.describe import describe_recipe
+    from spanwise.recipes import families, find
+
+    listed = {
+        family: [(describe_recipe(find(name)), what) for name, what in recipes.items()]
+        for family, recipes in families().items()
+    }
+    if json:
+        names = ("name", "parameters", "flops_per_token")
+        rows = [(family, row) for family, rows in listed.items() for row, _ in rows]
+        print_json([{"family": family, **{name: row[name] for name in names}} for family, row in rows])
+        return
+    for family, family_rows in listed.items():
+        cells = [[row["name"], _shape(row), _millions(row["parameters"]["total"]), what] for row, what in family_rows]
+        print_table(["recipe", "encoder", "parameters", ""], cells, title=family)
+        say("")
+    say("One of them: spanwise show recipe NAME")
 
 
 def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, dict[str, Any]]:
@@ -88,18 +101,6 @@ def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, 
     measured = calibrate(recipe, store)
     speed = {"step_seconds": measured.step_seconds, "tokens_per_second": measured.tokens_per_second}
     return recipe, store.vocabulary.size, {**asdict(measured), **speed, "run": measured.predict(recipe)}
-
-
-def _summary(row: dict[str, Any], family: str) -> dict[str, Any]:
-    return {"family": family, **{key: row[key] for key in ("name", "parameters", "flops_per_token")}}
-
-
-def _print_families(listed: dict[str, list[tuple[dict[str, Any], str]]]) -> None:
-    for family, rows in listed.items():
-        cells = [[row["name"], _shape(row), _millions(row["parameters"]["total"]), what] for row, what in rows]
-        print_table(["recipe", "encoder", "parameters", ""], cells, title=family)
-        say("")
-    say("One of them: spanwise show recipe NAME")
 
 
 def _print_recipe(found: dict[str, Any]) -> None:
