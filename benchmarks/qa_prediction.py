@@ -78,7 +78,7 @@ def make_model(folder: Path, tokenizer_folder: Path) -> None:
     from spanwise.recipes.sizes import BASE
     from spanwise.text.tokenizers import Tokenizer
 
-    encoder = Encoder(BASE.config(VOCAB_SIZE))
+    encoder = Encoder(BASE.for_vocabulary(VOCAB_SIZE))
     initialize(encoder, encoder.config, seed=0)
     head = QuestionAnsweringHead(encoder.config)
     initialize(head, encoder.config, seed=0, prefix="qa")

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import InitialWeights, PackedBatch, PretrainingRecipe
 from spanwise.recipes import spanbert_mini
 from spanwise.training.plan import TrainingOptions
 
@@ -15,7 +16,7 @@ def mlm_sbo() -> PretrainingRecipe:
         mini,
         name="minilm-mlm-sbo",
         tokenizer=replace(mini.tokenizer, vocab_size=30_522, cased=False),
-        encoder=EncoderShape(num_layers=6, hidden_size=384, num_heads=12, intermediate_size=1_536, hidden_dropout=0.0),
+        encoder=EncoderConfig(num_layers=6, hidden_size=384, num_heads=12, intermediate_size=1_536, hidden_dropout=0.0),
         format=SingleSegment(max_length=256),
         batch=PackedBatch(tokens_per_step=2_048, max_tokens=2_048),
         training=TrainingOptions(

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.objectives import MaskedLM
-from spanwise.pretraining.recipe import EncoderShape, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
 from spanwise.recipes import spanbert_tiny
 
 
@@ -14,7 +15,7 @@ def mlm_sbo() -> PretrainingRecipe:
     return replace(
         tiny,
         name="wiki-small-mlm-sbo",
-        encoder=EncoderShape(
+        encoder=EncoderConfig(
             num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512, max_positions=512, hidden_dropout=0.0
         ),
         format=SingleSegment(max_length=256),

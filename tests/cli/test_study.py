@@ -13,14 +13,15 @@ STUDY = """
 from dataclasses import replace
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.objectives import MaskedLM
-from spanwise.pretraining.recipe import EncoderShape, PackedBatch
+from spanwise.nn.config import EncoderConfig
+from spanwise.pretraining.recipe import PackedBatch
 from spanwise.recipes import spanbert_tiny
 from spanwise.studies import Study
 from spanwise.studies.probes import MaskedTokens
 
 def mine():
     tiny = spanbert_tiny()
-    shape = EncoderShape(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32, max_positions=64)
+    shape = EncoderConfig(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32, max_positions=64)
     training = replace(tiny.training, learning_rate=1e-2, precision="fp32", eval_every=None)
     sbo = replace(tiny, encoder=shape, format=SingleSegment(max_length=32), training=training,
                   batch=PackedBatch(tokens_per_step=256, max_tokens=256))

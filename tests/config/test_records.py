@@ -51,7 +51,7 @@ def test_records_survive_json_and_build_the_same_value():
 
     record = json.loads(json.dumps(to_record(system)))
 
-    assert from_record(record, [TrainingOptions]) == system
+    assert from_record(record, [TrainingOptions, EncoderConfig]) == system
 
 
 def test_our_parts_are_recorded_by_name_and_a_users_by_module_and_class():

@@ -69,7 +69,7 @@ def test_the_data_path_says_whether_masks_come_again():
 
 def test_flops_count_every_head_at_its_share_of_targets():
     recipe = spanbert_base()
-    config = recipe.encoder.config(28_996)
+    config = recipe.encoder.for_vocabulary(28_996)
     heads = [(0.15, masked_lm_head_parameters(config)), (0.15, span_boundary_head_parameters(config))]
     assert describe_recipe(recipe)["flops_per_token"] == pytest.approx(training_flops_per_token(config, 512, heads))
 
@@ -83,7 +83,7 @@ def test_flops_count_a_causal_decoder_at_almost_every_token():
         replacement=NoReplacement(),
         objectives={"clm": CausalLM()},
     )
-    config = causal.encoder.config(28_996)
+    config = causal.encoder.for_vocabulary(28_996)
     heads = [(511 / 512, 28_996 * 768)]
     found = describe_recipe(causal)
     assert found["flops_per_token"] == pytest.approx(training_flops_per_token(config, 512, heads))

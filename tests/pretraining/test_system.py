@@ -242,3 +242,8 @@ def test_weights_of_another_vocabulary_are_refused(tiny_store, tmp_path):
     write_folder(tmp_path / "m", model.encoder, {})
     with pytest.raises(CheckpointError, match="100 vocabulary rows"):
         check_inputs(small(), tiny_store, read_folder(tmp_path / "m"))
+
+
+def test_a_recipe_does_not_say_how_many_ids_there_are():
+    with pytest.raises(ConfigError, match=r"encoder.vocab_size 300 is set, .* set tokenizer.vocab_size instead"):
+        check(override(recipes.spanbert_tiny(), ["encoder.vocab_size=300"]))

@@ -102,6 +102,7 @@ ELSEWHERE = {
     "num_maskings",  # shows in later epochs alone: tests/pretraining/test_system.py
     "tokenizer.kind",  # learned where no store is given: tests/pretraining/test_run.py
     "tokenizer.vocab_size",
+    "encoder.vocab_size",  # the tokenizer's; a recipe that sets it is refused: tests/pretraining/test_system.py
     "tokenizer.cased",
     "tokenizer.unicode_form",
     "tokenizer.boundaries",  # tests/recipes/test_spanbert_ko.py

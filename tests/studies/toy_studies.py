@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.objectives import MaskedLM
-from spanwise.pretraining.recipe import EncoderShape, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
 from spanwise.recipes import spanbert_tiny
 from spanwise.studies.probes import MaskedTokens, MinimalPairs
 from spanwise.studies.study import Study
@@ -18,7 +19,7 @@ TOKENS = 3_000
 def toy_recipe(name: str = "toy", **parts: Any) -> PretrainingRecipe:
     """SpanBERT of one layer and 16 numbers a token."""
     tiny = spanbert_tiny()
-    shape = EncoderShape(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32, max_positions=64)
+    shape = EncoderConfig(num_layers=1, hidden_size=16, num_heads=2, intermediate_size=32, max_positions=64)
     training = replace(
         tiny.training, max_tokens=TOKENS, eval_every=None, log_every=2, learning_rate=1e-2, precision="fp32"
     )

@@ -71,7 +71,8 @@ def encoder_config(settings: Mapping[str, Any], path: Path) -> EncoderConfig:
         values |= family.read_settings(settings)
         if values.get("embedding_size") == values["hidden_size"]:
             values["embedding_size"] = None
-        return EncoderConfig(activation=family.activations[activation], **values)
+        config = EncoderConfig(activation=family.activations[activation], **values)
+        return config.for_vocabulary(config.vocab_size)
     except (ConfigError, TypeError) as error:
         raise CheckpointError(f"{path}: {error}") from error
 

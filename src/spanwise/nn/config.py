@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal
 
+from spanwise.config import part
 from spanwise.errors import ConfigError
 
 SHARINGS = ("none", "all", "attention", "feed_forward")  # which sub-layers all layers have in common
 
 
-@dataclass(frozen=True, kw_only=True)
+@part("encoder_shape")
 class EncoderConfig:
     """Shape and constants of one encoder (BERT, section 3; Hugging Face names in brackets where they differ).
 
-    Each field says which two supported systems differ in it.
+    Each field says which two supported systems differ in it. In a recipe `vocab_size` is 0: `for_vocabulary` fills it
+    in when the tokenizer is known.
     """
 
-    vocab_size: int  # SpanBERT 28,996, RoBERTa 50,265: real ids only; the table pads its rows itself
+    vocab_size: int = 0  # SpanBERT 28,996, RoBERTa 50,265: real ids only; 0 in a recipe, where the tokenizer decides
     hidden_size: int  # BERT base 768, large 1,024
     num_layers: int  # [num_hidden_layers] base 12, large 24
     num_heads: int  # [num_attention_heads] base 12, large 16
@@ -47,10 +49,16 @@ class EncoderConfig:
         """Whether a product E -> D stands between tables and layers. There is none where E is D (ELECTRA base)."""
         return self.embedding_width != self.hidden_size
 
+    def for_vocabulary(self, vocab_size: int) -> EncoderConfig:
+        """Return these values for a vocabulary of V real ids. Raises: ConfigError where there are none."""
+        if vocab_size < 1:
+            raise ConfigError(f"encoder.vocab_size must be at least 1, got {vocab_size}.")
+        return replace(self, vocab_size=vocab_size)
+
     def __post_init__(self) -> None:
         positive = ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "max_positions")
         for name in positive:
-            if getattr(self, name) < 1:
+            if getattr(self, name) < (0 if name == "vocab_size" else 1):
                 raise ConfigError(f"encoder.{name} must be at least 1, got {getattr(self, name)}.")
         for name in ("num_token_types", "position_offset"):
             if getattr(self, name) < 0:

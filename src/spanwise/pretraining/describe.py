@@ -12,6 +12,7 @@ from torch import nn
 
 from spanwise.config import to_record
 from spanwise.config.parts import field_names
+from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
@@ -20,7 +21,7 @@ from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.recipe import EncoderShape, PretrainingRecipe
+from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model
 from spanwise.training.muon import linear_matrices
 
@@ -106,7 +107,7 @@ def _corruption_stages(recipe: PretrainingRecipe) -> list[str]:
     ]
 
 
-def _unlike_bert(shape: EncoderShape) -> str:
+def _unlike_bert(shape: EncoderConfig) -> str:
     """What an encoder has that BERT's has not."""
     said = {
         "embedding_size": f"embeddings of {shape.embedding_size}",
@@ -115,7 +116,7 @@ def _unlike_bert(shape: EncoderShape) -> str:
         "position_offset": f"positions from {shape.position_offset}",
         "embedding_norm": "embeddings not normalised",
     }
-    usual = EncoderShape(hidden_size=1, num_layers=1, num_heads=1, intermediate_size=1)
+    usual = EncoderConfig(hidden_size=1, num_layers=1, num_heads=1, intermediate_size=1)
     return "".join(f", {words}" for name, words in said.items() if getattr(shape, name) != getattr(usual, name))
 
 

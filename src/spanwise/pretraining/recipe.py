@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import torch
@@ -28,33 +29,6 @@ class LearnedTokenizer:
     cased: bool = True
     unicode_form: Literal["NFC", "as_is"] = "as_is"  # NFC: composition is part of the tokenizer, as Korean needs
     boundaries: Literal["words", "morphemes"] = "words"  # what pieces of WordPiece never cross
-
-
-@part("encoder_shape")
-class EncoderShape:
-    """`EncoderConfig` without the vocabulary, which comes from the tokenizer."""
-
-    hidden_size: int
-    num_layers: int
-    num_heads: int
-    intermediate_size: int
-    max_positions: int = 512
-    num_token_types: int = 2
-    activation: Literal["gelu", "gelu_tanh"] = "gelu"
-    norm_eps: float = 1e-12
-    hidden_dropout: float = 0.1
-    attention_dropout: float = 0.0
-    initializer_range: float = 0.02
-    pooler: bool = False
-    embedding_size: int | None = None
-    sharing: Literal["none", "all", "attention", "feed_forward"] = "none"
-    causal: bool = False
-    position_offset: int = 0
-    embedding_norm: bool = True
-
-    def config(self, vocab_size: int) -> EncoderConfig:
-        """The encoder's values for a vocabulary of V real ids. Raises: ConfigError."""
-        return EncoderConfig(vocab_size=vocab_size, **vars(self))
 
 
 @part("initial_weights")
@@ -108,7 +82,7 @@ class PretrainingRecipe:
 
     name: str
     tokenizer: LearnedTokenizer
-    encoder: EncoderShape
+    encoder: EncoderConfig
     format: Any
     masking: Any
     replacement: Any
@@ -139,9 +113,15 @@ class PretrainingRecipe:
 
 
 def identity_record(recipe: PretrainingRecipe) -> dict[str, Any]:
-    """What a run or an arm is held against when it goes on. A length warm-up of no steps is left out: whatever began
-    before recipes had one goes on."""
+    """Return what a run or an arm is held against when it goes on.
+
+    What recipes have gained since then is left out where it has its default, so that whatever began before goes on.
+    """
     record: dict[str, Any] = to_record(recipe)
     if not recipe.length_warmup.steps:
         del record["length_warmup"]
+    options = {option.name: option.default for option in fields(EncoderConfig)}
+    for name in ("vocab_size", *list(options)[list(options).index("embedding_norm") + 1 :]):
+        if record["encoder"][name] == options[name]:
+            del record["encoder"][name]
     return record

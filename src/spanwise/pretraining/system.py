@@ -7,7 +7,6 @@ from typing import Any, overload
 
 from torch import nn
 
-from spanwise.config.parts import field_names
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
@@ -23,7 +22,7 @@ from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
-from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PretrainingRecipe
+from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline
@@ -52,7 +51,11 @@ def check(recipe: PretrainingRecipe) -> None:
             f"batch.max_tokens {recipe.batch.max_tokens} holds no sequence of format.max_length "
             f"{recipe.format.max_length}; raise the first or lower the second."
         )
-    recipe.encoder.config(vocab_size=recipe.tokenizer.vocab_size)  # its own checks
+    if recipe.encoder.vocab_size:
+        raise ConfigError(
+            f"encoder.vocab_size {recipe.encoder.vocab_size} is set, but the tokenizer says how many ids there are; "
+            "set tokenizer.vocab_size instead."
+        )
     if recipe.length_warmup.steps:
         _short(recipe)  # refused by a format that has no such length
 
@@ -73,10 +76,10 @@ def _check_names(recipe: PretrainingRecipe) -> None:
         )
 
 
-def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderShape) -> None:
+def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderConfig) -> None:
     """Objectives, corruption and format get from the encoder what they need. Raises: ConfigError."""
     check_encoder_needs(encoder, recipe.trained_objectives)
-    recipe.corruption.check(encoder.config(recipe.tokenizer.vocab_size))
+    recipe.corruption.check(encoder.for_vocabulary(recipe.tokenizer.vocab_size))
     num_types = getattr(recipe.format, "num_token_types", 1)
     if num_types > max(1, encoder.num_token_types):
         raise ConfigError(
@@ -170,7 +173,7 @@ def _has_spare_rows(checkpoint: Checkpoint, store: TokenStore) -> bool:
 
 def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
     """A model with fresh weights, the same on every machine for one seed."""
-    encoder = Encoder(recipe.encoder.config(vocab_size))
+    encoder = Encoder(recipe.encoder.for_vocabulary(vocab_size))
     initialize(encoder, encoder.config, recipe.training.seed, prefix="encoder")
     recipe.initial.apply(encoder)
     return _with_heads(recipe, encoder)
@@ -179,15 +182,22 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
 def outline_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
     """The model in shapes alone, without memory for a weight: to be counted, not run."""
     with outline():
-        return _assemble(recipe, Encoder(recipe.encoder.config(vocab_size)))
+        return _assemble(recipe, Encoder(recipe.encoder.for_vocabulary(vocab_size)))
 
 
 def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:
     """The recipe as it goes on from given weights: their shape, with its own dropout; none of them starts fresh."""
-    own: dict[str, Any] = {name: getattr(recipe.encoder, name) for name in ("hidden_dropout", "attention_dropout")}
-    own["pooler"] = config.pooler or recipe.encoder.pooler  # an objective may ask for one; then it starts fresh
-    shape = {name: getattr(config, name) for name in field_names(EncoderShape)}
-    return replace(recipe, encoder=EncoderShape(**{**shape, **own}), initial=InitialWeights())
+    return replace(recipe, encoder=replace(_trained_shape(recipe, config), vocab_size=0), initial=InitialWeights())
+
+
+def _trained_shape(recipe: PretrainingRecipe, config: EncoderConfig) -> EncoderConfig:
+    """The shape of given weights with the recipe's dropout, and a pooler where an objective of it asks for one."""
+    return replace(
+        config,
+        hidden_dropout=recipe.encoder.hidden_dropout,
+        attention_dropout=recipe.encoder.attention_dropout,
+        pooler=config.pooler or recipe.encoder.pooler,
+    )
 
 
 def continue_model(
@@ -197,12 +207,7 @@ def continue_model(
 
     The shape is the checkpoint's; dropout rates are the recipe's, and so is a pooler that the checkpoint has not.
     """
-    config = replace(
-        checkpoint.config,
-        hidden_dropout=recipe.encoder.hidden_dropout,
-        attention_dropout=recipe.encoder.attention_dropout,
-        pooler=checkpoint.config.pooler or recipe.encoder.pooler,
-    )
+    config = _trained_shape(recipe, checkpoint.config)
     fresh = []
     if config.pooler and not checkpoint.config.pooler:
         fresh.append("pooler")

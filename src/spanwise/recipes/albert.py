@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.formats import OrderedPair
 from spanwise.pretraining.masking import NGrams, Replacement
 from spanwise.pretraining.objectives import MaskedLM, SentenceOrder
-from spanwise.pretraining.recipe import EncoderShape, LearnedTokenizer, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import LearnedTokenizer, PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
 from spanwise.recipes.differences import ATTENTION_DROPOUT, INITIAL
 from spanwise.recipes.one_machine import one_machine
@@ -71,7 +72,7 @@ def albert_mini() -> PretrainingRecipe:
     return one_machine(albert_base(), "albert-mini", sizes.MINI, vocab_size=16_000, learning_rate=4e-3)
 
 
-def _published(name: str, shape: EncoderShape) -> PretrainingRecipe:
+def _published(name: str, shape: EncoderConfig) -> PretrainingRecipe:
     return PretrainingRecipe(
         name=name,
         tokenizer=LearnedTokenizer(kind="unigram", vocab_size=30_000, cased=False),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.formats import SentencePair
 from spanwise.pretraining.masking import Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, NextSentence
-from spanwise.pretraining.recipe import EncoderShape, LearnedTokenizer, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import LearnedTokenizer, PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
 from spanwise.recipes.differences import ATTENTION_DROPOUT, BUDGET, INITIAL
 from spanwise.recipes.one_machine import one_machine
@@ -57,7 +58,7 @@ def bert_mini() -> PretrainingRecipe:
     return one_machine(bert_base(), "bert-mini", sizes.MINI, vocab_size=16_000, learning_rate=4e-3)
 
 
-def _published(name: str, shape: EncoderShape) -> PretrainingRecipe:
+def _published(name: str, shape: EncoderConfig) -> PretrainingRecipe:
     return PretrainingRecipe(
         name=name,
         tokenizer=LearnedTokenizer(kind="wordpiece", vocab_size=30_522, cased=False),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanwise.pretraining.recipe import EncoderShape, InitialWeights, PackedBatch, PretrainingRecipe
+from spanwise.nn.config import EncoderConfig
+from spanwise.pretraining.recipe import InitialWeights, PackedBatch, PretrainingRecipe
 from spanwise.recipes.differences import ONE_MACHINE
 from spanwise.training.plan import TrainingOptions
 
 
 def one_machine(
-    published: PretrainingRecipe, name: str, shape: EncoderShape, vocab_size: int, learning_rate: float
+    published: PretrainingRecipe, name: str, shape: EncoderConfig, vocab_size: int, learning_rate: float
 ) -> PretrainingRecipe:
     """The recipe at another size: 8,192 tokens a step, Muon, sinusoidal first positions, 100 million tokens."""
     sizes = ("num_layers", "hidden_size", "num_heads", "intermediate_size")

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.recipe import EncoderShape, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
 from spanwise.recipes import spanbert_tiny
 
 TOKENS = 30_000_000
@@ -19,7 +20,7 @@ LENGTH = 256
 def base(name: str, **parts: Any) -> PretrainingRecipe:
     """The small SpanBERT with other parts: span masking, MLM + SBO, single segments of 256, no dropout, Muon."""
     tiny = spanbert_tiny()
-    encoder = EncoderShape(
+    encoder = EncoderConfig(
         num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512, max_positions=512, hidden_dropout=0.0
     )
     recipe = replace(
