@@ -58,7 +58,7 @@ def test_a_run_that_began_before_encoders_had_more_values_goes_on():
         "num_layers": 2,
         "num_heads": 2,
         "intermediate_size": 512,
-        "max_positions": 128,
+        "max_positions": 512,
         "num_token_types": 2,
         "activation": "gelu",
         "norm_eps": 1e-12,

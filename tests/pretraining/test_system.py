@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from spanwise import recipes
+from spanwise.config import override
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.formats import SegmentPair, SentencePair, SplitSegments
