@@ -1,8 +1,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.nn.toy import toy_config
 
-from spanwise.nn.attention import attend
+from spanwise.nn.attention import attend, packed_contexts
+from spanwise.nn.packed_attention import EVERYTHING, Reach
 from spanwise.nn.sequences import Sequences
 
 H, K = 2, 8
@@ -13,29 +15,34 @@ def make_qkv(num_tokens, dtype=torch.float32, seed=0):
     return torch.randn(num_tokens, 3 * H * K, generator=generator).to(dtype).requires_grad_()
 
 
-def plain_attention(qkv, lengths, causal=False):
+EARLIER = Reach(None, 0)
+REACHES = [EVERYTHING, EARLIER, Reach(4, 4), Reach(3, 0)]
+
+
+def plain_attention(qkv, lengths, reach=EVERYTHING):
     outs = []
     for part in qkv.split(lengths):
         q, k, v = part.view(len(part), 3, H, K).permute(1, 2, 0, 3).unbind(0)
         scores = q @ k.transpose(1, 2) / K**0.5
-        if causal:
-            scores = scores.masked_fill(torch.ones(len(part), len(part)).triu(1).bool(), float("-inf"))
+        ago = torch.arange(len(part))[:, None] - torch.arange(len(part))
+        before, after = (len(part) if side is None else side for side in reach)
+        scores = scores.masked_fill((ago > before) | (ago < -after), float("-inf"))
         p = torch.softmax(scores, -1)
         outs.append((p @ v).transpose(0, 1).reshape(len(part), H * K))
     return torch.cat(outs)
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("lengths", [[1], [5, 1, 9], [16, 32, 16], [33, 2, 40, 15]])
+@pytest.mark.parametrize("reach", REACHES)
+@pytest.mark.parametrize("lengths", [[1], [5, 1, 9], [16, 32, 16], [33, 2, 40, 15], [150, 3, 200]])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-6), (torch.bfloat16, 3e-2)])
-def test_values_and_gradients_equal_plain_attention_inside_each_sequence(lengths, dtype, tolerance, causal):
+def test_values_and_gradients_equal_plain_attention_inside_each_sequence(lengths, dtype, tolerance, reach):
     sequences = Sequences.from_lengths(lengths)
     qkv = make_qkv(sequences.num_tokens, dtype)
     exact = qkv.detach().float().requires_grad_()
     weights = torch.randn(sequences.num_tokens, H * K, generator=torch.Generator().manual_seed(1))
-    out = attend(qkv, sequences, H, causal=causal)
+    out = attend(qkv, sequences, H, reach=reach)
     out.backward(weights.to(dtype))
-    expected = plain_attention(exact, lengths, causal)
+    expected = plain_attention(exact, lengths, reach)
     expected.backward(weights)
     assert out.dtype == dtype
     torch.testing.assert_close(out.float(), expected.detach(), atol=tolerance, rtol=tolerance)
@@ -60,10 +67,10 @@ def test_causal_attention_never_sees_what_comes_later(dtype, dropout):
     qkv = make_qkv(30, dtype).detach()
     changed = qkv.clone()
     changed[15:27] += 5.0
-    before, after = (attend(x, sequences, H, dropout, causal=True) for x in (qkv, changed))
+    before, after = (attend(x, sequences, H, dropout, EARLIER) for x in (qkv, changed))
     assert torch.equal(before[:15], after[:15]) and torch.equal(before[27:], after[27:])
     assert not torch.equal(before[15:27], after[15:27])
-    exact = plain_attention(qkv.float(), [7, 20, 3], causal=True)
+    exact = plain_attention(qkv.float(), [7, 20, 3], EARLIER)
     torch.testing.assert_close(before.float(), exact, atol=2e-2 if dtype == torch.bfloat16 else 2e-6, rtol=0)
 
 
@@ -79,7 +86,7 @@ def test_gradients_agree_with_finite_differences():
     sequences = Sequences.from_lengths([3, 4])
     qkv = torch.randn(7, 3 * H * K, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: attend(x, sequences, H), qkv)
-    assert torch.autograd.gradcheck(lambda x: attend(x, sequences, H, causal=True), qkv)
+    assert torch.autograd.gradcheck(lambda x: attend(x, sequences, H, reach=EARLIER), qkv)
 
 
 def test_dropout_of_probabilities_keeps_the_expected_value_and_stays_inside_sequences():
@@ -115,3 +122,31 @@ def test_strided_input_is_accepted():
         attend(wide[:, : 3 * H * K], sequences, H),
         F.pad(plain_attention(wide[:, : 3 * H * K].contiguous(), [4, 5]), (0, 0)),
     )
+
+
+@pytest.mark.parametrize("reach", REACHES)
+def test_dropped_probabilities_take_a_path_that_sees_the_same(reach):
+    sequences = Sequences.from_lengths([9, 1, 30])
+    qkv = make_qkv(40).detach()
+    found = attend(qkv, sequences, H, 1e-9, reach)
+    torch.testing.assert_close(found, plain_attention(qkv, [9, 1, 30], reach), atol=2e-6, rtol=0)
+
+
+def test_layers_see_windows_and_rotate_as_the_configuration_says():
+    config = toy_config(num_layers=5, rotary_base=100.0, local_rotary_base=10.0, local_window=4, global_every=2)
+    contexts = packed_contexts(config, Sequences.from_lengths([30]), training=False)
+    assert [context.reach for context in contexts] == [EVERYTHING, Reach(4, 4)] * 2 + [EVERYTHING]
+    qkv = torch.randn(30, 96)
+    turned = [context.rotate(qkv) for context in contexts[:2]]
+    assert not torch.equal(*turned)
+    assert torch.equal(contexts[1](qkv), contexts[1].attend(turned[1]))
+    causal = packed_contexts(toy_config(causal=True, local_window=4), Sequences.from_lengths([30]), training=False)
+    assert [context.reach for context in causal] == [EARLIER, Reach(4, 0), Reach(4, 0)]
+    assert causal[0].rotate(qkv) is qkv
+
+
+def test_probabilities_are_dropped_while_training_alone():
+    config = toy_config(attention_dropout=0.3)
+    for training in (False, True):
+        (context, *_) = packed_contexts(config, Sequences.from_lengths([3]), training)
+        assert context.dropout == (0.3 if training else 0.0)

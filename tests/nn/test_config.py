@@ -9,10 +9,10 @@ from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 
 
-def test_at_most_twenty_fields_each_documented_with_the_systems_that_differ():
+def test_at_most_thirty_fields_each_documented_with_the_systems_that_differ():
     names = [field.name for field in dataclasses.fields(EncoderConfig)]
     lines = Path(spanwise.nn.config.__file__).read_text(encoding="utf-8").splitlines()
-    assert len(names) <= 20
+    assert len(names) <= 30
     for name in names:
         assert any(line.startswith(f"    {name}:") and "  # " in line for line in lines), name
 

@@ -1,8 +1,9 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from tests.nn.toy import toy_config
 
-from spanwise.nn.residual import LayerNorm, ResidualNorm
+from spanwise.nn.residual import LayerNorm, PreNorm, ResidualNorm, SomeRows
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -14,7 +15,7 @@ def test_a_constant_row_gives_no_nan_in_any_type(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_fused_node_has_the_gradients_of_its_plain_parts(dtype):
-    block = ResidualNorm(24, eps=1e-12, dropout=0.4).train()
+    block = ResidualNorm(toy_config(hidden_size=24, hidden_dropout=0.4)).train()
     torch.nn.init.normal_(block.norm.weight)
     x = torch.randn(10, 24).to(dtype).requires_grad_()
     residual = torch.randn(10, 24, requires_grad=True)
@@ -37,6 +38,29 @@ def test_the_fused_node_has_the_gradients_of_its_plain_parts(dtype):
 
 
 def test_outside_training_it_is_layer_norm_of_the_sum():
-    block = ResidualNorm(8, eps=1e-5, dropout=0.5).eval()
+    block = ResidualNorm(toy_config(hidden_size=8, norm_eps=1e-5, hidden_dropout=0.5)).eval()
     x, residual = torch.randn(3, 8), torch.randn(3, 8)
     torch.testing.assert_close(block(torch.square, x, residual), F.layer_norm(x * x + residual, (8,), eps=1e-5))
+
+
+def test_before_a_sub_layer_it_normalises_what_is_read_and_adds_to_what_came():
+    block = PreNorm(toy_config(hidden_size=8, norm_eps=1e-5)).eval()
+    torch.nn.init.normal_(block.norm.weight)
+    x, residual = torch.randn(3, 8), torch.randn(3, 8)
+    torch.testing.assert_close(block.enter(residual), F.layer_norm(residual, (8,), block.norm.weight, eps=1e-5))
+    torch.testing.assert_close(block(torch.square, x, residual), residual + x * x)
+    bare = PreNorm(toy_config(hidden_size=8), has_norm=False)
+    assert bare.enter(residual) is residual and not list(bare.parameters())
+
+
+@pytest.mark.parametrize("kind", [PreNorm, ResidualNorm])
+def test_dropout_of_some_rows_is_that_of_the_same_rows_of_the_pack_also_without_bias(kind):
+    block = kind(toy_config(hidden_size=8, hidden_dropout=0.4, norm_bias=False)).train()
+    assert block.norm.bias is None
+    x, residual, rows = torch.randn(20, 8), torch.randn(20, 8), torch.tensor([3, 19, 0])
+    torch.manual_seed(7)
+    whole = block(torch.square, x, residual)
+    torch.manual_seed(7)
+    some = block(torch.square, x[rows], residual[rows], SomeRows(rows, 20))
+    torch.testing.assert_close(some, whole[rows])
+    assert not torch.allclose(whole, block.eval()(torch.square, x, residual))

@@ -63,7 +63,8 @@ def grow_positions(
 ) -> Checkpoint:
     """Return the checkpoint with `max_positions` positions; "tile" repeats the old rows from the first on.
 
-    Rows that are never looked up (RoBERTa's first two) are not repeated. "random" starts like fresh weights.
+    Rows that are never looked up (RoBERTa's first two) are not repeated. "random" starts like fresh weights. Rotary
+    positions have no rows, so only their number changes.
     Raises: ConfigError where there would not be more positions than before.
     """
     config = checkpoint.config
@@ -73,6 +74,8 @@ def grow_positions(
             f"encoder.max_positions {max_positions} is not longer than the {old} positions of {checkpoint.folder}; "
             "raise it, or leave the positions as they are."
         )
+    if not config.has_position_table:  # rotary positions have no rows
+        return replace(checkpoint, config=replace(config, max_positions=max_positions))
     table_PE = checkpoint.tensors[POSITIONS]
     offset = table_PE.shape[0] - old
     if rows == "tile":

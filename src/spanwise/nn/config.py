@@ -9,6 +9,7 @@ from typing import Literal
 from spanwise.config import part
 from spanwise.errors import ConfigError
 
+Activation = Literal["gelu", "gelu_tanh", "silu"]
 SHARINGS = ("none", "all", "attention", "feed_forward")  # which sub-layers all layers have in common
 
 
@@ -27,7 +28,7 @@ class EncoderConfig:
     intermediate_size: int  # base 3,072, large 4,096
     max_positions: int = 512  # [max_position_embeddings] BERT 512, nano recipes less
     num_token_types: int = 2  # [type_vocab_size] BERT 2, RoBERTa 1, GPT-1 0: no table
-    activation: Literal["gelu", "gelu_tanh"] = "gelu"  # SpanBERT erf, Google's BERT and GPT-1 tanh
+    activation: Activation = "gelu"  # SpanBERT erf, Google's BERT and GPT-1 tanh, SwiGLU SiLU
     norm_eps: float = 1e-12  # [layer_norm_eps] BERT 1e-12, RoBERTa 1e-5
     hidden_dropout: float = 0.1  # [hidden_dropout_prob] BERT 0.1, ALBERT xxlarge 0
     attention_dropout: float = 0.0  # [attention_probs_dropout_prob] BERT papers 0.1, our recipes 0
@@ -38,6 +39,17 @@ class EncoderConfig:
     causal: bool = False  # GPT-1 sees what stands before a token, BERT both sides
     position_offset: int = 0  # first position's row: RoBERTa 2 (514 rows for 512 positions), BERT 0
     embedding_norm: bool = True  # BERT normalises its embeddings, GPT-1 does not
+    embedding_dropout: float | None = None  # ModernBERT has one of its own; None: hidden_dropout, BERT
+    norm_place: Literal["post", "pre"] = "post"  # BERT after a sub-layer; ModernBERT before it, and once at the end
+    rotary_base: float | None = None  # [rope_theta] ModernBERT 160,000 and no table of positions; None: BERT's table
+    local_rotary_base: float | None = None  # of local layers: ModernBERT 10,000; None: as in global ones
+    local_window: int | None = None  # tokens to each side that a local layer sees: ModernBERT 64; None: all, BERT
+    global_every: int = 3  # where there are local layers, the first of so many is global: ModernBERT 3
+    gated: bool = False  # GeGLU or SwiGLU: intermediate_size is the width behind the gate. ModernBERT yes, BERT no
+    attention_bias: bool = True  # ModernBERT has no biases in products of attention
+    feed_forward_bias: bool = True  # nor in those of its feed-forward networks
+    norm_bias: bool = True  # nor in its LayerNorms
+    head_bias: bool = True  # nor in the first product of its heads
 
     @property
     def embedding_width(self) -> int:
@@ -54,6 +66,15 @@ class EncoderConfig:
         if vocab_size < 1:
             raise ConfigError(f"encoder.vocab_size must be at least 1, got {vocab_size}.")
         return replace(self, vocab_size=vocab_size)
+
+    @property
+    def has_position_table(self) -> bool:
+        """Whether positions have vectors of their own, which BERT learns; rotary ones turn queries and keys instead."""
+        return self.rotary_base is None
+
+    def is_local(self, layer: int) -> bool:
+        """Whether a layer, counted from 0, sees a window around each token instead of its whole sequence."""
+        return self.local_window is not None and layer % self.global_every != 0
 
     def __post_init__(self) -> None:
         positive = ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "max_positions")
@@ -72,9 +93,28 @@ class EncoderConfig:
                 f"encoder.hidden_size {self.hidden_size} does not divide by encoder.num_heads {self.num_heads}; "
                 "choose a hidden size that is a multiple of the number of heads."
             )
-        for name in ("hidden_dropout", "attention_dropout"):
-            if not 0.0 <= getattr(self, name) < 1.0:
+        for name in ("hidden_dropout", "attention_dropout", "embedding_dropout"):
+            if not 0.0 <= (getattr(self, name) or 0.0) < 1.0:
                 raise ConfigError(f"encoder.{name} must be at least 0 and below 1, got {getattr(self, name)}.")
-        for name in ("norm_eps", "initializer_range"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise ConfigError(f"encoder.{name} must be above 0 and finite, got {getattr(self, name)}.")
+        for name in ("norm_eps", "initializer_range", "rotary_base", "local_rotary_base"):
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value < math.inf:
+                raise ConfigError(f"encoder.{name} must be above 0 and finite, got {value}.")
+        self._check_positions()
+
+    def _check_positions(self) -> None:
+        """Raises: ConfigError for ways to tell positions that do not go together."""
+        if self.norm_place not in ("post", "pre"):
+            raise ConfigError(f"encoder.norm_place must be 'post' or 'pre', got {self.norm_place!r}.")
+        for name in ("local_window", "global_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"encoder.{name} must be at least 1, got {value}.")
+        if self.rotary_base is None and self.local_rotary_base is not None:
+            raise ConfigError("encoder.local_rotary_base is set and encoder.rotary_base is not; set both or neither.")
+        if self.rotary_base is not None and self.position_offset:
+            raise ConfigError("encoder.position_offset is of a table of positions, and rotary positions have none.")
+        if self.rotary_base is not None and self.hidden_size // self.num_heads % 2:
+            raise ConfigError(
+                f"encoder.rotary_base needs heads of an even size, got {self.hidden_size // self.num_heads}."
+            )

@@ -28,15 +28,16 @@ def padded_rows(vocab_size: int) -> int:
 class Embeddings(nn.Module):
     """The sum of the tables, normalised, and where E is not D brought to the layers' width.
 
-    `token_type` is None where the configuration has no token types, `norm` where it has no LayerNorm (GPT-1), and
-    `projection` where E = D. The first `position_offset` rows of `position` are never looked up (RoBERTa).
+    `position` is None where positions are rotary, `token_type` where the configuration has no token types, `norm` where
+    it has no LayerNorm (GPT-1), and `projection` where E = D. The first `position_offset` rows of `position` are never
+    looked up (RoBERTa).
 
     shared: another encoder's embeddings of the same tables, whose tables and LayerNorm these are too (ELECTRA's
     generator); the projection is always their own.
     """
 
     word: nn.Embedding
-    position: nn.Embedding
+    position: nn.Embedding | None
     token_type: nn.Embedding | None
     norm: LayerNorm | None
 
@@ -49,16 +50,19 @@ class Embeddings(nn.Module):
             self.token_type, self.norm = shared.token_type, shared.norm
         else:
             self.word = nn.Embedding(padded_rows(config.vocab_size), width)
-            self.position = nn.Embedding(config.max_positions + config.position_offset, width)
+            num_rows = config.max_positions + config.position_offset
+            self.position = nn.Embedding(num_rows, width) if config.has_position_table else None
             self.token_type = nn.Embedding(config.num_token_types, width) if config.num_token_types else None
-            self.norm = LayerNorm(width, eps=config.norm_eps) if config.embedding_norm else None
+            self.norm = LayerNorm(width, eps=config.norm_eps, bias=config.norm_bias) if config.embedding_norm else None
         self.projection = nn.Linear(width, config.hidden_size) if config.is_factorised else None
-        self.dropout = config.hidden_dropout
+        self.dropout = config.hidden_dropout if config.embedding_dropout is None else config.embedding_dropout
 
     def forward(self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences) -> Tensor:
         """input_ids, token_type_ids: [T]. Returns [T, D] float32."""
-        rows_T = sequences.positions + self.position_offset if self.position_offset else sequences.positions
-        total_TE = self.word(input_ids) + self.position(rows_T)
+        total_TE = self.word(input_ids)
+        if self.position is not None:
+            rows_T = sequences.positions + self.position_offset if self.position_offset else sequences.positions
+            total_TE = total_TE + self.position(rows_T)
         if self.token_type is not None:
             total_TE = total_TE + self.token_type(token_type_ids)
         if self.norm is not None:

@@ -16,7 +16,7 @@ from spanwise.nn.attention import packed_contexts
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.layer import make_layers
-from spanwise.nn.residual import SomeRows
+from spanwise.nn.residual import LayerNorm, SomeRows
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.row_counts import num_filler_rows, with_filler, with_filler_places
 
@@ -50,6 +50,8 @@ class Encoder(nn.Module):
         self.config = config
         self.embeddings = Embeddings(config, embeddings)
         self.layers = nn.ModuleList(make_layers(config))
+        has_norm = config.norm_place == "pre"
+        self.final_norm = LayerNorm(config.hidden_size, config.norm_eps, bias=config.norm_bias) if has_norm else None
         self.pooler = Pooler(config.hidden_size) if config.pooler else None
 
     @property
@@ -59,8 +61,12 @@ class Encoder(nn.Module):
         assert isinstance(table, nn.Parameter)
         return table
 
+    def finished(self, hidden: Tensor) -> Tensor:
+        """Return what the last layer gives as the encoder's hidden states: [T, D] -> [T, D]."""
+        return hidden if self.final_norm is None else self.final_norm(hidden)
+
     def check_lengths(self, sequences: Sequences) -> None:
-        """Raises: DataError for a sequence that is longer than the position table."""
+        """Raises: DataError for a sequence that is longer than the encoder has positions."""
         if sequences.max_length > self.config.max_positions:
             raise DataError(
                 f"A sequence of {sequences.max_length} tokens came, but this encoder has {self.config.max_positions} "
@@ -77,7 +83,7 @@ class Encoder(nn.Module):
         with and without. Returns hidden states [T, D] float32.
 
         Raises:
-            DataError: a sequence is longer than the position table.
+            DataError: a sequence is longer than the encoder has positions.
         """
         self.check_lengths(sequences)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
@@ -90,6 +96,7 @@ class Encoder(nn.Module):
         last = len(self.layers) - 1
         for number, (layer, context) in enumerate(zip(self.layers, contexts, strict=True)):
             hidden_TD = layer(hidden_TD, context, some if number == last else None)
+        hidden_TD = self.finished(hidden_TD)
         if rows is None:
             return hidden_TD[: len(input_ids)]
         wanted_RD = hidden_TD[: len(rows)]

@@ -2,13 +2,14 @@
 
 Letters: D hidden size, E width of the embedding tables, I intermediate size, V vocabulary size, L tokens a sequence.
 
-A matrix product costs 2 operations a weight and token forward and 4 backward, hence 6. Attention adds two L x L
-products a layer: 2 x 2LD forward, three times that with the backward; where it is causal, half of that is of use.
-Sharing layers saves memory and no operation. Lookups, norms, GELU, softmax and dropout are
-left out, as is usual, which understates utilisation a little. On a CPU the last layer is computed at the rows that
-objectives read alone, and counted whole, which overstates it: by some 15 % of the layers' share at 4 layers.
+A matrix product costs 2 operations per weight and token forward and 4 backward, hence 6. Attention adds two L x L
+products per layer: 2 x 2LD forward, three times that with the backward; where it is causal, half of that is of use, and
+a local layer has its window in the place of L. Sharing layers saves memory and no operation. Lookups, norms, GELU,
+softmax and dropout are left out, as is usual, which understates utilisation a little. On a CPU the last layer is
+computed at the rows that objectives read alone, and counted whole, which overstates it: by some 15 % of the layers'
+share at 4 layers.
 
-Source: Kaplan et al. 2020, section 2.1; SPEED section 3 of the design gives 587 MFLOP for BERT-base at 512.
+Source: Kaplan et al. 2020, section 2.1; BERT-base at 512 tokens takes 587 MFLOP per token.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from spanwise.nn.config import EncoderConfig
 
 
 def layer_parameters(config: EncoderConfig) -> int:
-    """Weights that a token meets on its way through all layers: 4 D² + 2 D I a visit, and the product E -> D."""
+    """Return the weights that a token meets on its way through all layers: 4 D² + 2 D I per visit (3 D I where gated),
+    and the product E -> D."""
     D, I = config.hidden_size, config.intermediate_size
     projection = config.embedding_width * D if config.is_factorised else 0
-    return config.num_layers * (4 * D * D + 2 * D * I) + projection
+    return config.num_layers * (4 * D * D + (3 if config.gated else 2) * D * I) + projection
 
 
 def masked_lm_head_parameters(config: EncoderConfig) -> int:
@@ -47,6 +49,7 @@ def training_flops_per_token(
     `[(0.15, masked_lm_head_parameters(config))]`.
     """
     matrices = layer_parameters(config) + sum(share * parameters for share, parameters in heads)
-    attended = mean_length / 2 if config.causal else mean_length
-    attention = config.num_layers * 4 * attended * config.hidden_size * 3
-    return 6.0 * matrices + attention
+    window = 2 * config.local_window + 1 if config.local_window is not None else mean_length
+    lengths = (min(mean_length, window) if config.is_local(i) else mean_length for i in range(config.num_layers))
+    attended = sum(length / 2 if config.causal else length for length in lengths)
+    return 6.0 * matrices + 4 * attended * config.hidden_size * 3

@@ -5,7 +5,8 @@ bits, and an inverse normal distribution turns those into a value. Only addition
 roots are used, which IEEE 754 rounds alike everywhere; library logarithms differ in their last bit between machines.
 
 Source: Steele et al. 2014 (splitmix64); Acklam's rational approximation of the inverse normal (relative error below
-1.2e-9, far below float32). BERT: weights N(0, 0.02), biases 0, LayerNorm 1 and 0.
+1.2e-9, far below float32). BERT: weights N(0, 0.02), biases 0, LayerNorm 1 and 0. Radford et al. 2019 (GPT-2), section
+2.3, for pre-norm encoders.
 Differs: Google's BERT truncates at two standard deviations, Hugging Face and the original SpanBERT do not; nor do we.
 """
 
@@ -73,12 +74,23 @@ def initialize(
                 elif parameter.ndim == 1:
                     parameter.zero_()
                 else:
-                    values = normal(seed, path, parameter.numel(), config.initializer_range)
+                    std = config.initializer_range * _residual_scale(module_name, config)
+                    values = normal(seed, path, parameter.numel(), std)
                     parameter.copy_(torch.from_numpy(values).view(parameter.shape))
     for part in module.modules():
         if isinstance(part, Embeddings):
             with torch.no_grad():
                 part.word.weight[config.vocab_size :] = 0.0
+
+
+def _residual_scale(module_name: str, config: EncoderConfig) -> float:
+    """Return what a matrix's deviation is multiplied with.
+
+    In pre-norm encoders the 2L products whose results are summed up in the residual start smaller, so that their sum
+    does not grow with the number of layers L.
+    """
+    is_summed = module_name.endswith(("attention.output", "feed_forward.down"))
+    return (2 * config.num_layers) ** -0.5 if config.norm_place == "pre" and is_summed else 1.0
 
 
 def normal(seed: int, name: str, count: int, std: float) -> np.ndarray:

@@ -4,7 +4,8 @@ What varies is given: `context` is what a token sees (the other tokens of its se
 kept), and `with_products` puts other products and row loops in the place of linear layers (int8, few rows).
 
 Letters: T tokens in the pack, D hidden size, I intermediate size.
-Source: Vaswani et al. 2017, section 3; Devlin et al. 2019 (BERT), section 3: post-norm, GELU.
+Source: Vaswani et al. 2017, section 3; Devlin et al. 2019 (BERT), section 3: post-norm, GELU; Shazeer 2020 for gates;
+Warner et al. 2024 (ModernBERT), section 2.1, for layers without biases and the order of normalisations.
 """
 
 from __future__ import annotations
@@ -18,58 +19,74 @@ from torch import Tensor, nn
 
 from spanwise.nn.attention import Context
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.residual import ResidualNorm, SomeRows
+from spanwise.nn.residual import PreNorm, Residual, ResidualNorm, SomeRows
 
 SubLayer = TypeVar("SubLayer", "SelfAttention", "FeedForward")
 
 
 def gelu(x: Tensor, activation: str) -> Tensor:
-    """Return GELU as the error function ("gelu") or as its tanh approximation ("gelu_tanh")."""
+    """Return GELU as its tanh approximation ("gelu_tanh"), or as the error function."""
     return F.gelu(x, approximate="tanh" if activation == "gelu_tanh" else "none")
 
 
-class Activation(nn.Module):
-    """The function between the two products of a feed-forward network."""
+class Inner(nn.Module):
+    """The function between the two products of a feed-forward network: [T, I] -> [T, I], gated [T, 2I] -> [T, I].
 
-    def __init__(self, kind: str) -> None:
+    Gated, the first half of the columns is activated and the second half multiplies it (GeGLU, SwiGLU).
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.kind = kind
+        self.activation, self.gated = config.activation, config.gated
 
     def forward(self, inner: Tensor) -> Tensor:
-        """inner: [T, I]. Returns [T, I]."""
-        return gelu(inner, self.kind)
+        if not self.gated:
+            return self.activated(inner)
+        activated, gate = inner.chunk(2, dim=1)
+        return self.activated(activated) * gate
+
+    def activated(self, inner: Tensor) -> Tensor:
+        """Apply the activation alone."""
+        return F.silu(inner) if self.activation == "silu" else gelu(inner, self.activation)
+
+
+def residual(config: EncoderConfig, has_norm: bool = True) -> Residual:
+    """Return how a sub-layer joins the residual."""
+    return ResidualNorm(config) if config.norm_place == "post" else PreNorm(config, has_norm)
 
 
 class SelfAttention(nn.Module):
     """Multi-head self-attention; queries, keys and values come from one fused product."""
 
-    def __init__(self, config: EncoderConfig) -> None:
+    def __init__(self, config: EncoderConfig, has_norm: bool = True) -> None:
         super().__init__()
-        self.qkv = nn.Linear(config.hidden_size, 3 * config.hidden_size)
-        self.output = nn.Linear(config.hidden_size, config.hidden_size)
-        self.residual = ResidualNorm(config.hidden_size, config.norm_eps, config.hidden_dropout)
+        D, bias = config.hidden_size, config.attention_bias
+        self.qkv = nn.Linear(D, 3 * D, bias=bias)
+        self.output = nn.Linear(D, D, bias=bias)
+        self.residual = residual(config, has_norm)
 
     def forward(self, hidden: Tensor, context: Context, some: SomeRows | None = None) -> Tensor:
         """hidden: [T, D] float32. Returns [T, D] float32, or the R rows named in `some`, which see all the others."""
-        mixed_TD = context(self.qkv(hidden))
+        mixed_TD = context(self.qkv(self.residual.enter(hidden)))
         if some is not None:
             mixed_TD, hidden = some.of(mixed_TD), some.of(hidden)
         return self.residual(self.output, mixed_TD, hidden, some)
 
 
 class FeedForward(nn.Module):
-    """Linear D -> I, GELU, Linear I -> D."""
+    """Linear D -> I, activation, Linear I -> D; or gated, where the first product is D -> 2I."""
 
     def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
-        self.up = nn.Linear(config.hidden_size, config.intermediate_size)
-        self.activation = Activation(config.activation)
-        self.down = nn.Linear(config.intermediate_size, config.hidden_size)
-        self.residual = ResidualNorm(config.hidden_size, config.norm_eps, config.hidden_dropout)
+        D, I, bias = config.hidden_size, config.intermediate_size, config.feed_forward_bias
+        self.up = nn.Linear(D, 2 * I if config.gated else I, bias=bias)
+        self.inner = Inner(config)
+        self.down = nn.Linear(I, D, bias=bias)
+        self.residual = residual(config)
 
     def network(self, rows: Tensor) -> Tensor:
         """Compute what is added to the residual: [T, D] -> [T, D]."""
-        return self.down(self.activation(self.up(rows)))
+        return self.down(self.inner(self.up(self.residual.enter(rows))))
 
     def forward(self, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
         """hidden: [T, D] float32, or the rows of it that `some` names. Returns as many, float32."""
@@ -92,11 +109,16 @@ class EncoderLayer(nn.Module):
 
 
 def make_layers(config: EncoderConfig) -> list[EncoderLayer]:
-    """Return the layers in the order of visits; where `config.sharing` says so, all have sub-layers of the first."""
-    first = EncoderLayer(SelfAttention(config), FeedForward(config))
+    """Return the layers in the order of visits; where `config.sharing` says so, all have sub-layers of the first.
+
+    Before the first attention a pre-norm encoder normalises nothing that its embeddings have normalised already, except
+    where all layers share that attention.
+    """
+    shares_attention = config.sharing in ("all", "attention")
+    first = EncoderLayer(SelfAttention(config, not config.embedding_norm or shares_attention), FeedForward(config))
     layers = [first]
     for _ in range(1, config.num_layers):
-        attention = first.attention if config.sharing in ("all", "attention") else SelfAttention(config)
+        attention = first.attention if shares_attention else SelfAttention(config)
         feed_forward = first.feed_forward if config.sharing in ("all", "feed_forward") else FeedForward(config)
         layers.append(EncoderLayer(attention, feed_forward))
     return layers

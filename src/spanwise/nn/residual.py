@@ -1,8 +1,9 @@
-"""The end of every sub-layer of a post-norm encoder: LayerNorm(residual + dropout(x)), in float32.
+"""How a sub-layer joins the residual, in float32: normalised after the sum (post-norm) or before it (pre-norm).
 
 Letters: T tokens in the pack, D hidden size.
-Source: Vaswani et al. 2017, section 5.4; BERT keeps it. LayerNorm stays in float32 because its eps of 1e-12 is zero
-in half precision, where a constant row would become not-a-number.
+Source: Vaswani et al. 2017, section 5.4, for post-norm, which BERT keeps; Xiong et al. 2020, figure 1, for pre-norm,
+whose last sum is normalised once more at the end of the encoder. LayerNorm stays in float32 because its eps of 1e-12 is
+zero in half precision, where a constant row would become not-a-number.
 """
 
 from __future__ import annotations
@@ -14,14 +15,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.dropout import draw_keep_mask, dropout
 from spanwise.nn.fused.dropout_norm import DropoutAddNorm
+
+Product = Callable[[Tensor], Tensor]
 
 
 class LayerNorm(nn.LayerNorm):
     """LayerNorm computed and returned in float32, whatever the type of its input."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x.float(), self.normalized_shape, self.weight.float(), self.bias.float(), self.eps)
+        bias = None if self.bias is None else self.bias.float()
+        return F.layer_norm(x.float(), self.normalized_shape, self.weight.float(), bias, self.eps)
 
 
 @dataclass(frozen=True)
@@ -36,27 +42,60 @@ class SomeRows:
         return values.index_select(0, self.rows)
 
 
-class ResidualNorm(nn.Module):
-    """LayerNorm(hidden + dropout(product(x))): x [T, D] in any float type, hidden [T, D] float32 -> [T, D] float32.
+class Residual(nn.Module):
+    """How a sub-layer begins and ends.
 
-    `product` is the last step of a sub-layer, row by row. Where x and hidden hold `some` rows of a pack alone, those
-    come back.
+    `enter` gives what the sub-layer reads. Calling it adds: `product` is the last step of the sub-layer, row by row;
+    x [T, D] is in any float type, hidden and what comes back are [T, D] float32. Where x and hidden hold `some` rows of
+    a pack alone, those come back.
     """
 
-    def __init__(self, hidden_size: int, eps: float, dropout: float) -> None:
-        super().__init__()
-        self.norm = LayerNorm(hidden_size, eps=eps)
-        self.dropout = dropout
+    norm: LayerNorm | None
 
-    def forward(
-        self, product: Callable[[Tensor], Tensor], x: Tensor, hidden: Tensor, some: SomeRows | None = None
-    ) -> Tensor:
+    def __init__(self, config: EncoderConfig, has_norm: bool = True) -> None:
+        super().__init__()
+        self.norm = LayerNorm(config.hidden_size, eps=config.norm_eps, bias=config.norm_bias) if has_norm else None
+        self.dropout = config.hidden_dropout
+
+    def enter(self, hidden: Tensor) -> Tensor:
+        """hidden: [T, D]. Returns [T, D]."""
+        return hidden
+
+
+class ResidualNorm(Residual):
+    """Post-norm: LayerNorm(hidden + dropout(product(x)))."""
+
+    def forward(self, product: Product, x: Tensor, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
         norm, added = self.norm, product(x)
+        assert norm is not None
         if not self.training or self.dropout == 0.0:
             return norm(hidden + added)
-        if added.device.type == "cpu" and hidden.dtype == norm.weight.dtype == torch.float32:
+        is_float = hidden.dtype == norm.weight.dtype == torch.float32
+        if added.device.type == "cpu" and is_float and norm.bias is not None:
             rows, num_tokens = (None, len(added)) if some is None else (some.rows, some.num_tokens)
             out = DropoutAddNorm.apply(added, hidden, norm.weight, norm.bias, norm.eps, self.dropout, rows, num_tokens)
             assert isinstance(out, Tensor)
             return out
-        return norm(hidden + F.dropout(added, self.dropout))
+        return norm(hidden + drop_rows(added, self.dropout, some))
+
+
+class PreNorm(Residual):
+    """Pre-norm: hidden + dropout(product(x)), where x was made of LayerNorm(hidden).
+
+    There may be no LayerNorm: the first layer needs none where embeddings are normalised (ModernBERT).
+    """
+
+    def enter(self, hidden: Tensor) -> Tensor:
+        return hidden if self.norm is None else self.norm(hidden)
+
+    def forward(self, product: Product, x: Tensor, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
+        added = product(x)
+        return hidden + (drop_rows(added, self.dropout, some) if self.training and self.dropout else added)
+
+
+def drop_rows(x: Tensor, p: float, some: SomeRows | None) -> Tensor:
+    """Drop elements of x [R, D] with chance p; random bits are drawn for all rows of the pack, of which x has some."""
+    if x.device.type != "cpu" or some is None:
+        return dropout(x, p, True)
+    mask = draw_keep_mask(torch.Size((some.num_tokens, x.shape[1])), p, x.device)
+    return x * some.of(mask.keep) * mask.scale

@@ -52,7 +52,8 @@ class InitialWeights:
         if self.positions == "sinusoidal":
             set_sinusoidal_positions(encoder)
         if self.std is not None:
-            tables = (encoder.embeddings.word, encoder.embeddings.position)
+            embeddings = encoder.embeddings
+            tables = [table for table in (embeddings.word, embeddings.position) if table is not None]
             with torch.no_grad():
                 for table in tables:
                     table.weight.mul_(self.std / encoder.config.initializer_range)

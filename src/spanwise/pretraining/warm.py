@@ -18,7 +18,9 @@ import torch
 
 from spanwise.data.prepare import prepare_documents
 from spanwise.data.token_store import TokenStore
-from spanwise.nn.residual import ResidualNorm
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
@@ -90,12 +92,15 @@ def compile_loops() -> None:
 
 
 def _compile_step(precision: Literal["fp32", "bf16"]) -> None:
-    """One forward and backward through every compiled loop of a step."""
-    weight, bias = torch.zeros(64, 16, requires_grad=True), torch.zeros(64)
-    norm, linear = ResidualNorm(16, 1e-12, 0.1).train(), torch.nn.Linear(16, 16)
+    """Compile every loop of one step forward and backward, those of rotary positions among them."""
+    config = EncoderConfig(
+        vocab_size=60, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=16, rotary_base=1e4
+    )
+    encoder = Encoder(config).train()
+    ids = torch.zeros(2, dtype=torch.int64)
     with autocast(precision, torch.device("cpu")):
-        rows = norm(linear(torch.zeros(2, 16)), torch.zeros(2, 16))
-        vocabulary_loss(rows, weight, bias, torch.zeros(2, dtype=torch.int64), 60).sum.backward()
+        rows = encoder(ids, ids, Sequences.from_lengths([2]))
+        vocabulary_loss(rows, encoder.word_embedding, torch.zeros(64), ids, 60).sum.backward()
 
 
 if __name__ == "__main__":

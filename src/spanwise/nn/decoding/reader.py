@@ -10,6 +10,7 @@ Source: Vaswani et al. 2017, section 3.2.3 (masked self-attention): what is read
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import cast
 
@@ -19,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
-from spanwise.nn.attention import packed_contexts
+from spanwise.nn.attention import PackedContext, packed_contexts
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.layer import EncoderLayer, FeedForward, SelfAttention, with_products
 from spanwise.nn.sequences import Sequences
@@ -69,12 +70,12 @@ class CausalReader:
             positions=places_B,
         )
         hidden_BD = self.encoder.embeddings(ids_B, torch.zeros_like(ids_B), sequences)
-        unread_BC = torch.arange(int(self.lengths_B.max()) + 1, device=device) > places_B[:, None]
-        rows_B = torch.arange(len(ids), device=device)
-        for layer, cache in zip(self._step_layers, self._caches, strict=True):
-            hidden_BD = layer(hidden_BD, lambda qkv, cache=cache: cache.step(qkv, rows_B, places_B, unread_BC))
+        ago_BC = places_B[:, None] - torch.arange(int(self.lengths_B.max()) + 1, device=device)
+        contexts = packed_contexts(self.encoder.config, sequences, training=False)
+        for layer, context, cache in zip(self._step_layers, contexts, self._caches, strict=True):
+            hidden_BD = layer(hidden_BD, functools.partial(cache.step, context, ago_BC))
         self.lengths_B = self.lengths_B + 1
-        return hidden_BD.float()
+        return self.encoder.finished(hidden_BD).float()
 
     def keep(self, rows: np.ndarray) -> None:
         """Forget all rows but these; they are numbered anew, in this order."""
@@ -94,12 +95,10 @@ class CausalReader:
             self._caches = [_Cache(shape) for _ in self._layers]
         contexts = packed_contexts(self.encoder.config, sequences, training=False)
         for layer, context, cache in zip(self._layers, contexts, self._caches, strict=True):
-            hidden_TD = layer(
-                hidden_TD, lambda qkv, c=context, cache=cache: c(cache.write(qkv, row_T, sequences.positions))
-            )
+            hidden_TD = layer(hidden_TD, functools.partial(cache.fill, context, row_T))
         self.lengths_B = self.lengths_B.copy()
         self.lengths_B[list(rows)] = sequences.lengths
-        return hidden_TD.index_select(0, sequences.cu_seqlens[1:] - 1).float()
+        return self.encoder.finished(hidden_TD.index_select(0, sequences.cu_seqlens[1:] - 1)).float()
 
 
 class _Cache:
@@ -109,22 +108,34 @@ class _Cache:
         self.shape = shape
         self.keys = self.values = torch.empty(0)
 
-    def write(self, qkv: Tensor, rows: Tensor, places: Tensor) -> Tensor:
-        """Keep the keys and values of tokens [n, 3D], each at its row and place. Returns `qkv`."""
+    def fill(self, context: PackedContext, rows: Tensor, qkv: Tensor) -> Tensor:
+        """Keep what tokens [T, 3D] of new texts are, each in its row. Returns what they take from each other [T, D]."""
+        qkv = context.rotate(qkv)
+        self._write(qkv, rows, context.sequences.positions)
+        return context.attend(qkv)
+
+    def _write(self, qkv: Tensor, rows: Tensor, places: Tensor) -> None:
+        """Keep the keys and values of tokens [n, 3D], each at its row and place."""
         B, H, C = self.shape
         _, k_nHK, v_nHK = qkv.view(len(qkv), 3, H, -1).unbind(1)
         if not len(self.keys):
             self.keys, self.values = (k_nHK.new_zeros(B, H, C, k_nHK.shape[2]) for _ in range(2))
         self.keys[rows, :, places], self.values[rows, :, places] = k_nHK, v_nHK
-        return qkv
 
-    def step(self, qkv: Tensor, rows_B: Tensor, places_B: Tensor, unread_BC: Tensor) -> Tensor:
-        """What each row's new token takes from all it has read, itself included: [B, 3D] -> [B, D]."""
-        self.write(qkv, rows_B, places_B)
-        longest, H = unread_BC.shape[1], self.shape[1]
+    def step(self, context: PackedContext, ago_BC: Tensor, qkv: Tensor) -> Tensor:
+        """Return what each row's new token takes from those it has read, itself included: [B, 3D] -> [B, D].
+
+        ago_BC: how many tokens before the new one each slot was read; below 0 for slots that were not.
+        """
+        qkv = context.rotate(qkv)
+        self._write(qkv, torch.arange(len(qkv), device=qkv.device), context.sequences.positions)
+        longest, H = ago_BC.shape[1], self.shape[1]
+        unseen_BC = ago_BC < 0
+        if context.reach.before is not None:
+            unseen_BC |= ago_BC > context.reach.before
         q_BHK = qkv.view(len(qkv), 3, H, -1)[:, 0]
         scores_BHC = torch.matmul(self.keys[:, :, :longest], q_BHK.unsqueeze(-1)).squeeze(-1) * q_BHK.shape[2] ** -0.5
-        scores_BHC = scores_BHC.masked_fill(unread_BC[:, None], float("-inf"))
+        scores_BHC = scores_BHC.masked_fill(unseen_BC[:, None], float("-inf"))
         mixed_BHK = torch.matmul(torch.softmax(scores_BHC, -1).unsqueeze(2), self.values[:, :, :longest]).squeeze(2)
         return mixed_BHK.reshape(len(qkv), -1)
 

@@ -25,7 +25,8 @@ class Int8Encoder(Encoder):
 
     def __init__(self, plain: Encoder) -> None:
         nn.Module.__init__(self)
-        self.config, self.embeddings, self.pooler = plain.config, plain.embeddings, plain.pooler
+        self.config, self.embeddings = plain.config, plain.embeddings
+        self.final_norm, self.pooler = plain.final_norm, plain.pooler
         layers = with_products(cast("list[EncoderLayer]", plain.layers), byte_parts)
         self.layers = nn.ModuleList(layers)
         self.eval()

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from spanwise.nn.int8.linear import MOST_ROWS, ByteLinear, Codes, Sums
+from spanwise.nn.int8.linear import MOST_ROWS, ByteLinear, Codes, Sums, coded
 from spanwise.nn.int8.rows import EXACT, GELU_ZERO, TANH, ZERO, add_and_norm, gelu_codes, rescale_rows
-from spanwise.nn.layer import FeedForward, SelfAttention
-from spanwise.nn.residual import ResidualNorm, SomeRows
+from spanwise.nn.layer import FeedForward, Inner, SelfAttention
+from spanwise.nn.residual import Residual, ResidualNorm, SomeRows
 
 
 def byte_parts(plain: SelfAttention | FeedForward, name: str) -> dict[str, nn.Module]:
@@ -27,17 +27,25 @@ def byte_parts(plain: SelfAttention | FeedForward, name: str) -> dict[str, nn.Mo
     Queries, keys and values are not quantised; attention itself runs in bfloat16 under autocast and in float32
     otherwise.
     """
-    parts: dict[str, nn.Module] = {"residual": Int8ResidualNorm(plain.residual)}
+    joining = Int8ResidualNorm if isinstance(plain.residual, ResidualNorm) else Int8PreNorm
+    residual = joining(plain.residual)
     if isinstance(plain, SelfAttention):
         qkv, output = ByteLinear(plain.qkv, ZERO, f"{name}.qkv"), ByteLinear(plain.output, ZERO, f"{name}.output")
-        return parts | {"qkv": Rescaled(qkv), "output": output}
-    up, down = ByteLinear(plain.up, ZERO, f"{name}.up"), ByteLinear(plain.down, GELU_ZERO, f"{name}.down")
-    return parts | {"up": up, "activation": GeluCodes(plain.activation.kind), "down": down}
+        return {"residual": residual, "qkv": Rescaled(qkv), "output": output}
+    inner = InnerCodes(plain.inner) if plain.inner.gated or plain.inner.activation == "silu" else GeluCodes(plain.inner)
+    up, down = ByteLinear(plain.up, ZERO, f"{name}.up"), ByteLinear(plain.down, inner.zero, f"{name}.down")
+    return {"residual": residual, "up": up, "inner": inner, "down": down}
 
 
 def pieces(num_rows: int) -> Iterator[slice]:
     """Return the rows of a pack, at most MOST_ROWS a piece."""
     return (slice(begin, min(begin + MOST_ROWS, num_rows)) for begin in range(0, num_rows, MOST_ROWS))
+
+
+def rescaled(sums: Sums) -> Tensor:
+    """Return the numbers [n, N] that sums stand for; the sums are used up."""
+    rescale_rows(sums.real.numpy(), sums.scales[: sums.num_rows], sums.bias_N)
+    return sums.real
 
 
 class Rescaled(nn.Module):
@@ -51,18 +59,18 @@ class Rescaled(nn.Module):
         dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else torch.float32
         out_TN = torch.empty(len(hidden), self.product.num_outputs, dtype=dtype)
         for rows in pieces(len(hidden)):
-            sums = self.product(hidden[rows])
-            rescale_rows(sums.real.numpy(), sums.scales[: sums.num_rows], sums.bias_N)
-            out_TN[rows] = sums.real
+            out_TN[rows] = rescaled(self.product(hidden[rows]))
         return out_TN
 
 
 class GeluCodes(nn.Module):
-    """GELU of sums, as codes for the next product."""
+    """GELU of sums, as codes for the next product: one compiled loop."""
 
-    def __init__(self, kind: str) -> None:
+    zero = GELU_ZERO
+
+    def __init__(self, plain: Inner) -> None:
         super().__init__()
-        self.constants = TANH if kind == "gelu_tanh" else EXACT
+        self.constants = TANH if plain.activation == "gelu_tanh" else EXACT
 
     def forward(self, sums: Sums) -> Codes:
         codes = torch.empty(sums.sums.shape, dtype=torch.uint8)
@@ -70,14 +78,46 @@ class GeluCodes(nn.Module):
         return Codes(codes, sums.scales, sums.num_rows)
 
 
+class InnerCodes(nn.Module):
+    """Any other function of sums, a gated one among them, as codes for the next product."""
+
+    zero = ZERO
+
+    def __init__(self, plain: Inner) -> None:
+        super().__init__()
+        self.plain = plain
+
+    def forward(self, sums: Sums) -> Codes:
+        return coded(self.plain(rescaled(sums)))
+
+
+class Int8PreNorm(nn.Module):
+    """`PreNorm` without dropout, around a product of bytes."""
+
+    def __init__(self, plain: Residual) -> None:
+        super().__init__()
+        self.enter = plain.enter
+
+    def forward(
+        self, product: Callable[[Tensor], Sums], x: Tensor, hidden: Tensor, some: SomeRows | None = None
+    ) -> Tensor:
+        """x: [T, D], hidden: [T, D] float32. Returns [T, D] float32."""
+        out_TD = torch.empty_like(hidden)
+        for rows in pieces(len(hidden)):
+            torch.add(hidden[rows], rescaled(product(x[rows])), out=out_TD[rows])
+        return out_TD
+
+
 class Int8ResidualNorm(nn.Module):
     """`ResidualNorm` without dropout, around a product of bytes."""
 
-    def __init__(self, plain: ResidualNorm) -> None:
+    def __init__(self, plain: Residual) -> None:
         super().__init__()
         norm = plain.norm
-        self.weight_D, self.bias_D = (tensor.detach().float().numpy() for tensor in (norm.weight, norm.bias))
-        self.eps = np.float32(norm.eps)
+        assert norm is not None
+        bias_D = torch.zeros_like(norm.weight) if norm.bias is None else norm.bias
+        self.weight_D, self.bias_D = (tensor.detach().float().numpy() for tensor in (norm.weight, bias_D))
+        self.eps, self.enter = np.float32(norm.eps), plain.enter
 
     def forward(
         self, product: Callable[[Tensor], Sums], x: Tensor, hidden: Tensor, some: SomeRows | None = None

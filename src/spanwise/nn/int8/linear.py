@@ -56,7 +56,8 @@ class ByteLinear(nn.Module):
         codes_NK = (weight_NK / scales_N[:, None]).round().to(torch.int8)
         self.num_outputs, self.num_inputs = weight_NK.shape
         self.zero = zero
-        self.bias_N = linear.bias.detach().float().numpy()
+        bias_N = torch.zeros(self.num_outputs) if linear.bias is None else linear.bias.detach().float()
+        self.bias_N = bias_N.numpy()
         self._scales_N = scales_N
         self._zeros_N = torch.zeros(self.num_outputs, dtype=torch.int64)
         self._packed = torch.ops.onednn.qlinear_prepack(codes_NK.contiguous(), [MOST_ROWS, self.num_inputs])

@@ -1,0 +1,49 @@
+"""Blocks of a pack on a CPU. Values and gradients stand beside plain attention in test_attention.py."""
+
+import pytest
+import torch
+
+from spanwise.nn.packed_attention import FEWEST_QUERIES, Reach, _blocks, mask
+
+
+@pytest.mark.parametrize("multiple", [1, 16])
+@pytest.mark.parametrize("reach", [Reach(None, None), Reach(None, 0), Reach(5, 5), Reach(70, 70), Reach(40, 0)])
+def test_every_query_is_in_one_block_with_all_the_keys_that_it_sees(reach, multiple):
+    lengths = (3, 400, 1, 250)
+    seen = torch.zeros(sum(lengths), sum(lengths), dtype=torch.int64)
+    for queries, keys, is_masked in _blocks(lengths, sum(lengths), multiple, reach):
+        seen[queries.own, keys.own] += 1
+        assert (queries.end - queries.begin) % multiple == 0 and queries.begin >= 0 and keys.end <= sum(lengths)
+        near = mask(
+            reach, queries.begin - keys.begin, queries.end - queries.begin, keys.end - keys.begin, torch.ones(1)
+        )
+        if not is_masked:
+            assert near[queries.first : queries.last, keys.first : keys.last].eq(0).all()
+    expected = torch.zeros_like(seen)
+    start = 0
+    for length in lengths:
+        ago = torch.arange(length)[:, None] - torch.arange(length)
+        before, after = (length if side is None else side for side in reach)
+        expected[start : start + length, start : start + length] = (ago <= before) & (ago >= -after)
+        start += length
+    assert (seen >= expected).all() and seen.max() == 1
+
+
+def test_a_long_sequence_with_a_window_costs_what_the_window_is_not_its_square():
+    def size(length):
+        blocks = _blocks((length,), length, 1, Reach(64, 64))
+        return sum((q.end - q.begin) * (k.end - k.begin) for q, k, _ in blocks)
+
+    assert size(4096) < 2.1 * size(2048) and size(2048) < 2048 * 2 * 128 + 1
+    assert size(100) == 100 * 100
+
+
+def test_the_mask_is_minus_infinity_out_of_reach_and_knows_where_queries_stand():
+    found = mask(Reach(2, 1), 3, 2, 6, torch.ones(1))
+    inf = float("inf")
+    assert found.tolist() == [[-inf, 0, 0, 0, 0, -inf], [-inf, -inf, 0, 0, 0, 0]]
+
+
+def test_a_reach_covers_sequences_that_are_no_longer_than_it():
+    assert Reach(4, 4).covers(5) and not Reach(4, 4).covers(6) and not Reach(None, 0).covers(2)
+    assert Reach(None, None).covers(10**6) and FEWEST_QUERIES > 0
