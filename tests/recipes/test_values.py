@@ -30,6 +30,7 @@ BASE = [
     "training.max_steps=6",
     "training.precision=fp32",
 ]
+LOCAL = ["encoder.local_window=4", "encoder.global_every=2"]
 CHANGES = {
     "encoder.hidden_size": ["48"],
     "encoder.num_layers": ["1"],
@@ -48,6 +49,17 @@ CHANGES = {
     "encoder.causal": ["true"],
     "encoder.position_offset": ["2"],
     "encoder.embedding_norm": ["false"],
+    "encoder.embedding_dropout": ["0.3"],
+    "encoder.norm_place": ["pre"],
+    "encoder.rotary_base": ["100.0", "initial.positions=normal"],
+    "encoder.local_rotary_base": ["10.0", "encoder.rotary_base=100.0", *LOCAL, "initial.positions=normal"],
+    "encoder.local_window": ["4"],
+    "encoder.global_every": ["2", "encoder.local_window=4", "encoder.num_layers=3"],
+    "encoder.gated": ["true"],
+    "encoder.attention_bias": ["false"],
+    "encoder.feed_forward_bias": ["false"],
+    "encoder.norm_bias": ["false"],
+    "encoder.head_bias": ["false"],
     "format.max_length": ["32"],
     "masking.p": ["0.4"],
     "masking.min_words": ["2"],

@@ -45,8 +45,9 @@ class MaskedLMHead(TiedDecoder):
     def __init__(self, config: EncoderConfig, word_embedding: nn.Parameter) -> None:
         super().__init__(word_embedding)
         self.activation = config.activation
-        self.dense = nn.Linear(config.hidden_size, config.embedding_width)
-        self.norm = LayerNorm(config.embedding_width, eps=config.norm_eps)
+        width = config.embedding_width
+        self.dense = nn.Linear(config.hidden_size, width, bias=config.head_bias)
+        self.norm = LayerNorm(width, eps=config.norm_eps, bias=config.norm_bias)
 
     def transform(self, rows: Tensor) -> Tensor:
         """rows: [N, D], hidden states at the N targets alone. Returns [N, E] float32."""
