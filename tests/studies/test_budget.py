@@ -10,9 +10,9 @@ from toy_studies import toy_study
 from spanwise.errors import ConfigError
 from spanwise.studies import budget, run_study
 from spanwise.studies.folder import settle
+from spanwise.studies.page import facts
 from spanwise.studies.plan import plan_study
 from spanwise.studies.probes import MaskedTokens
-from spanwise.studies.tables import facts
 
 PROBES = (MaskedTokens(max_tokens=200),)
 
@@ -97,6 +97,7 @@ def test_a_study_of_equal_time_trains_as_long_as_it_was_measured_and_says_so(tin
     record = run_study(study, data=tiny_store.path, valid=tiny_store.path, out=out, seeds=1).record
     kept = json.loads((out / "study.json").read_text())
     for arm, rate in kept["rates"].items():
-        assert kept["tokens"][arm] == max(1, round(0.05 * rate)) <= record["arms"][arm]["runs"]["0"]["tokens"]
-    assert record["budget"] == {"kind": "seconds", "value": 0.05, "tokens": kept["tokens"], "rates": kept["rates"]}
+        assert kept["tokens"][arm] == max(1, round(0.05 * rate)) <= record.arms[arm].runs["0"].tokens
+    written = {"kind": "seconds", "value": 0.05, "tokens": kept["tokens"], "rates": kept["rates"]}
+    assert json.loads((out / "result.json").read_text())["budget"] == written
     assert "tokens per second that were measured once" in facts(record)[0]

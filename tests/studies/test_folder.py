@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.studies.folder import StudyFolder, read_record, settle, settle_measure, told, write_record
+from spanwise.studies.folder import StudyFolder, in_words, read_record, settle, settle_measure, write_record
 
 
 def test_the_same_study_settles_again_and_another_is_refused(tmp_path):
@@ -38,7 +38,7 @@ def test_a_study_of_other_arms_is_told_by_their_names(tmp_path):
 
 
 def test_many_changes_are_told_by_the_first_few():
-    assert told([(f"p{n}", 1, 2) for n in range(9)]).endswith("; and 3 more")
+    assert in_words([(f"p{n}", 1, 2) for n in range(9)]).endswith("; and 3 more")
 
 
 def test_a_run_is_diverged_where_its_folder_says_so(tmp_path):

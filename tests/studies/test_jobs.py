@@ -47,14 +47,14 @@ def test_a_process_finds_the_parts_of_a_users_file_and_gives_the_figures_of_this
     data = {"data": tiny_store.path, "valid": tiny_store.path, "seeds": 1}
     plan = plan_study(study, out=tmp_path / "plan", **data)
     assert own_modules(plan) == {"my_study": str(tmp_path / "my_study.py")}
-    in_turn = run_study(study, out=tmp_path / "one", **data).record["figures"]
+    in_turn = run_study(study, out=tmp_path / "one", **data).record.figures
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     shutil.rmtree(tmp_path / "two" / "mine-0")  # what is done is not done again: one model is left, for one process
     (tmp_path / "two" / "measures" / "masked-tokens" / "mine-0.json").unlink()
     kept = (tmp_path / "two" / "usual-0" / "metrics.jsonl").stat().st_mtime_ns
-    beside = run_study(study, out=tmp_path / "two", jobs=2, **data).record["figures"]
+    beside = run_study(study, out=tmp_path / "two", jobs=2, **data).record.figures
     assert (tmp_path / "two" / "usual-0" / "metrics.jsonl").stat().st_mtime_ns == kept
-    assert [figure["arms"] for figure in beside] == [figure["arms"] for figure in in_turn]
+    assert [figure.arms for figure in beside] == [figure.arms for figure in in_turn]
 
 
 def test_a_process_that_died_before_it_read_what_to_do_is_told():

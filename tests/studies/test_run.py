@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -31,24 +31,28 @@ def finished(tiny_store, probe_data, tmp_path_factory):
     return run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=2)
 
 
+def figure_of(record, key):
+    return next(figure for figure in record.figures if figure.key == key)
+
+
 def test_a_study_gives_every_figure_of_every_model_and_paired_intervals_as_scipy_has_them(finished):
     record = finished.record
-    assert {run["state"] for arm in record["arms"].values() for run in arm["runs"].values()} == {"finished"}
-    figure = next(figure for figure in record["figures"] if figure["key"] == "span_mlm_loss")
-    ours, other = ([figure["arms"][arm]["values"][seed] for seed in ("0", "1")] for arm in ("sbo", "mlm"))
-    found = next(d for d in figure["differences"] if (d["ours"], d["other"]) == ("sbo", "mlm"))
+    assert {run.state for _, run in record.runs} == {"finished"}
+    figure = figure_of(record, "span_mlm_loss")
+    ours, other = ([figure.arms[arm].values[seed] for seed in ("0", "1")] for arm in ("sbo", "mlm"))
+    found = next(d for d in figure.differences if (d.ours, d.other) == ("sbo", "mlm"))
     interval = stats.ttest_rel(ours, other).confidence_interval(0.95)
-    assert (found["low"], found["high"]) == pytest.approx((interval.low, interval.high))
-    assert set(figure["baselines"]) == {"unigram", "bigram"} and figure["controls"]["mlm"]["mean"] > 0
-    sbo = next(figure for figure in record["figures"] if figure["key"] == "span_sbo_loss")
-    assert sbo["arms"]["mlm"]["mean"] is None and "no head" in sbo["arms"]["mlm"]["why"]
-    assert sbo["controls"]["mlm"]["mean"] is not None  # the control has the heads of all its arms
-    assert any(figure["probe"] == "minimal-pairs" and figure["arms"]["mlm"]["values"] for figure in record["figures"])
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert set(figure.baselines) == {"unigram", "bigram"} and figure.controls["mlm"].mean > 0
+    sbo = figure_of(record, "span_sbo_loss")
+    assert sbo.arms["mlm"].mean is None and "no head" in sbo.arms["mlm"].why
+    assert sbo.controls["mlm"].mean is not None  # the control has the heads of all its arms
+    assert any(figure.probe == "minimal-pairs" and figure.arms["mlm"].values for figure in record.figures)
 
 
 def test_the_tables_say_what_result_json_says(finished):
     kept = json.loads((finished.folder / "result.json").read_text())
-    assert kept["figures"] == json.loads(json.dumps(finished.record["figures"]))
+    assert kept == json.loads(json.dumps(asdict(finished.record)))
     text, page = (finished.folder / "table.md").read_text(), (finished.folder / "report.html").read_text()
     mean = next(f for f in kept["figures"] if f["key"] == "span_mlm_loss")["arms"]["sbo"]["mean"]
     assert f"{mean:.3f} ± " in text and f"{mean:.3f} <small>± " in page
@@ -71,16 +75,16 @@ def test_a_second_call_does_nothing_again(finished, tiny_store, probe_data):
     before = {path: path.stat().st_mtime_ns for path in files}
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": finished.folder}
     again = run_study(toy_study(), seeds=2, **data)
-    assert again.record["figures"] == finished.record["figures"]
+    assert again.record.figures == finished.record.figures
     assert {path: path.stat().st_mtime_ns for path in files} == before
 
 
 def test_another_seed_is_added_to_those_that_are_there(finished, tiny_store, probe_data, tmp_path):
     out = shutil.copytree(finished.folder, tmp_path / "out")
     more = run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=3)
-    for before, after in zip(finished.record["figures"], more.record["figures"], strict=True):
-        for arm, values in after["arms"].items():
-            had, has = before["arms"][arm]["values"], values["values"]
+    for before, after in zip(finished.record.figures, more.record.figures, strict=True):
+        for arm, values in after.arms.items():
+            had, has = before.arms[arm].values, values.values
             assert had.items() <= has.items() and (not had or set(has) == {"0", "1", "2"})
 
 
@@ -107,7 +111,7 @@ def test_training_text_given_as_held_out_stands_in_the_tables(finished, tiny_sto
     prepare(tmp_path / "text.txt", tiny_store.tokenizer(), tmp_path / "store")
     study = replace(toy_study(), probes=toy_study().probes[:1])
     plan = plan_study(study, data=tiny_store.path, valid=tmp_path / "store", out=tmp_path / "out")
-    assert collect(plan)["notes"] == []
+    assert collect(plan).notes == []
 
 
 def test_another_text_over_an_old_folder_is_refused(finished, tiny_store, tiny_text, probe_data, tmp_path):
@@ -165,8 +169,8 @@ def test_a_study_killed_in_the_middle_goes_on_to_the_same_figures(finished, tiny
     assert not (out / "sbo-1" / "final").exists()  # it was stopped before the end
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": out}
     resumed = run_study(toy_study(), seeds=2, **data)
-    for ours, theirs in zip(resumed.record["figures"], finished.record["figures"], strict=True):
-        assert ours["arms"] == theirs["arms"] and ours["controls"] == theirs["controls"]
+    for ours, theirs in zip(resumed.record.figures, finished.record.figures, strict=True):
+        assert ours.arms == theirs.arms and ours.controls == theirs.controls
 
 
 def test_a_run_that_diverges_is_shown_and_leaves_its_arm_without_a_mean(tiny_store, probe_data, tmp_path):
@@ -175,10 +179,10 @@ def test_a_run_that_diverges_is_shown_and_leaves_its_arm_without_a_mean(tiny_sto
     study = toy_study(arms={"cool": toy_recipe("cool"), "hot": hot}, probes=(MaskedTokens(max_tokens=300),))
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": tmp_path / "out"}
     result = run_study(study, seeds=1, **data)
-    assert result.diverged == ["hot-0"]
-    figure = next(figure for figure in result.record["figures"] if figure["key"] == "span_mlm_loss")
-    assert figure["arms"]["hot"]["mean"] is None and "hot-0 diverged" in figure["arms"]["hot"]["why"]
-    assert figure["arms"]["cool"]["mean"] is not None
+    assert result.record.diverged == ["hot-0"]
+    figure = figure_of(result.record, "span_mlm_loss")
+    assert figure.arms["hot"].mean is None and "hot-0 diverged" in figure.arms["hot"].why
+    assert figure.arms["cool"].mean is not None
     assert "hot-0 diverged" in (tmp_path / "out" / "table.md").read_text()
     marked = (tmp_path / "out" / "hot-0" / "diverged.json").stat().st_mtime_ns
     run_study(study, seeds=1, **data)

@@ -2,8 +2,9 @@
 
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -11,6 +12,9 @@ from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.options.budget import parse_budget
 from spanwise.cli.processes import is_one_of_several, launch_again
 from spanwise.runtime.program import program
+
+if TYPE_CHECKING:
+    from spanwise.studies.record import StudyRecord
 
 DIVERGED = 5  # the exit status of bad numbers
 
@@ -76,7 +80,6 @@ def study(
     from spanwise.studies.catalogue import find_study
     from spanwise.studies.run import run_study
     from spanwise.studies.study import changed_study
-    from spanwise.studies.tables import differences_table, means_table, unfinished
 
     command = f"{program()} {shlex.join(sys.argv[1:])}"
     chosen = changed_study(
@@ -101,18 +104,21 @@ def study(
     )
     if result is None:
         return 0  # not the process that speaks
-    status = DIVERGED if result.diverged else 0
+    record = result.record
     if json:
-        print_json(result.record)
-        return status
-    for table in (
-        means_table(result.record, main=True),
-        differences_table(result.record, main=True, control=False),
-    ):
-        print_table(table.columns, table.rows, title=table.title)
+        print_json(asdict(record))
+    else:
+        _print_tables(record, out)
+    return DIVERGED if record.diverged else 0
+
+
+def _print_tables(record: "StudyRecord", out: Path) -> None:
+    from spanwise.studies.page import differences_table, means_table, unfinished
+
+    for table in (means_table(record, main=True), differences_table(record, main=True, control=False)):
+        print_table(table.columns, [[cell.plain for cell in row] for row in table.rows], title=table.title or "Figures")
         say(table.note)
         say("")
-    for line in unfinished(result.record):
+    for line in unfinished(record):
         say(line)
     say(f"Tables: {out / 'table.md'}, {out / 'report.html'}, {out / 'result.json'}")
-    return status

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 MAX_POINTS = 240  # more can't be seen in a box this wide
 NUM_TICKS = 5
+NUM_SAMPLES = 6  # points of a line where it can't be drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,17 +27,22 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Tick:
+    """A mark on an axis."""
+
     percent: float  # from the left, or from the top
     label: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnLine:
+    """A line in the box of its chart."""
+
     label: str
     tone: str
     dashed: bool
     points: str  # SVG points in a box of 1000 x 1000
     last: str  # the last value, written out
+    samples: str  # a few points in words, as "x: y; x: y"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +56,6 @@ class Chart:
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     note: str = ""
-    kind: str = field(default="chart", init=False)
 
 
 def draw_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str, note: str = "") -> Chart | None:
@@ -84,6 +89,7 @@ def draw_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str,
                 dashed=line.dashed or level,
                 points=" ".join(f"{1000 * place_x(x):.1f},{1000 * place_y(y):.1f}" for x, y in path),
                 last=f"{points[-1][1]:.2f}",
+                samples=sampled(points),
             )
         )
     return Chart(
@@ -97,7 +103,14 @@ def draw_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str,
     )
 
 
+def sampled(points: list[tuple[float, float]]) -> str:
+    """Write a few points of a line, evenly chosen, with its ends."""
+    chosen = sorted({round(i * (len(points) - 1) / (NUM_SAMPLES - 1)) for i in range(NUM_SAMPLES)})
+    return "; ".join(f"{points[index][0]:,.0f}: {points[index][1]:.3f}" for index in chosen)
+
+
 def finite_points(line: Line) -> list[tuple[float, float]]:
+    """Return the points of a line that can be drawn."""
     return [(x, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
 
 

@@ -6,7 +6,7 @@ Letters: S sequences.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spanwise.reporting.spans import NUM_COLOURS
 
@@ -33,7 +33,6 @@ class MaskPicture:
     lengths: tuple[int, ...]  # cells of each row
     columns: int
     stretches: tuple[Stretch, ...]
-    kind: str = field(default="mask_picture", init=False)
 
 
 def draw_masks(

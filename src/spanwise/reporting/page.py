@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from spanwise.reporting.curves import Chart
+from spanwise.reporting.mask_picture import MaskPicture
 from spanwise.reporting.spans import Run
 
 Tone = Literal["", "good", "muted", "bad"]
 Language = Literal["en", "ko"]
+TONES = ("ours", "boundary", "init", "unigram", "bigram", "control")  # of things of one kind, in order and around
+NOTHING = "–"
 LABELS = {
     "en": {"contents": "Contents", "made_by": "Made by spanwise", "copy": "Copy", "copied": "Copied", "boundary": "±"},
     "ko": {"contents": "차례", "made_by": "spanwise로 만듦", "copy": "복사", "copied": "복사됨", "boundary": "±"},
@@ -32,8 +37,9 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles:
+    """Headline numbers side by side."""
+
     tiles: Sequence[Tile]
-    kind: str = field(default="tiles", init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +47,21 @@ class Prose:
     """Paragraphs of plain text."""
 
     paragraphs: Sequence[str]
-    kind: str = field(default="prose", init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
+    """One cell of a table."""
+
     text: str
     note: str = ""  # a standard error or an interval, in small letters
     tone: Tone = ""
     strong: bool = False
+
+    @property
+    def plain(self) -> str:
+        """The text and the note in one line."""
+        return f"{self.text} {self.note}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +71,7 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
-    kind: str = field(default="table", init=False)
+    title: str = ""  # where the heading of the section is not enough
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +88,8 @@ class Bar:
 
 @dataclass(frozen=True, kw_only=True)
 class BarGroup:
+    """Bars under one label."""
+
     label: str
     bars: Sequence[Bar]
     note: str = ""
@@ -89,7 +103,6 @@ class Bars:
     groups: Sequence[BarGroup]
     legend: Sequence[tuple[str, str]] = ()  # (label, tone)
     note: str = ""
-    kind: str = field(default="bars", init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +113,6 @@ class MaskedText:
     runs: Sequence[Run]
     note: str = ""
     legend: Sequence[tuple[str, str]] = ()  # (how it is shown, words)
-    kind: str = field(default="masked_text", init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +125,6 @@ class Highlight:
     after: str
     facts: Sequence[str] = ()
     tone: Tone = ""
-    kind: str = field(default="highlight", init=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,21 +132,30 @@ class Commands:
     """Lines to copy, each with what it does."""
 
     lines: Sequence[tuple[str, str]]  # (command, words)
-    kind: str = field(default="commands", init=False)
+
+
+Block = Tiles | Prose | Table | Chart | Bars | MaskedText | MaskPicture | Highlight | Commands
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A heading with its blocks; `None` among the blocks is left out."""
+    """A heading with its blocks; `None` among the blocks, and a table without rows, are left out."""
 
     key: str  # the anchor
     title: str
-    blocks: Sequence[Any]
+    blocks: Sequence[Block | None]
     lead: str = ""
+
+    @property
+    def shown(self) -> list[Block]:
+        """The blocks that have something to show."""
+        return [block for block in self.blocks if block and not (isinstance(block, Table) and not block.rows)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
+    """A report: sections one below the other."""
+
     title: str
     subtitle: str
     sections: Sequence[Section]
@@ -145,30 +165,49 @@ class Page:
 
 @cache
 def environment() -> Environment:
-    return Environment(
+    """Return the template engine; blocks are drawn by the macro that is named like their class."""
+    made = Environment(
         loader=PackageLoader("spanwise.reporting", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["kind"] = lambda block: type(block).__name__
+    return made
 
 
 def render(page: Page) -> str:
-    """The page as one HTML string with style and script inside: no other file, no network."""
+    """Return the page as one HTML string with style and script inside: no other file, no network."""
     folder = files("spanwise.reporting").joinpath("templates")
-    kept = [
-        Section(key=s.key, title=s.title, lead=s.lead, blocks=[b for b in s.blocks if b is not None])
-        for s in page.sections
-    ]
     return (
         environment()
         .get_template("page.html.j2")
         .render(
             page=page,
-            sections=[section for section in kept if section.blocks],
+            sections=[section for section in page.sections if section.shown],
             labels=LABELS[page.language],
             style=folder.joinpath("style.css").read_text(encoding="utf-8"),
             script=folder.joinpath("script.js").read_text(encoding="utf-8"),
         )
     )
+
+
+def number(value: float | None, digits: int) -> str:
+    """Write a number with so many digits behind the point; a dash where there is none."""
+    return NOTHING if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def signed(value: float | None, digits: int) -> str:
+    """Write a number with its sign; a dash where there is none."""
+    return NOTHING if value is None or not math.isfinite(value) else f"{value:+.{digits}f}".replace("-", "−")
+
+
+def row(heading: str, *cells: Cell | str, tone: Tone = "") -> list[Cell]:
+    """Return a row of a table: a bold heading, then cells; `tone` is that of the last, where it is plain text."""
+    last = len(cells) - 1
+    drawn = [
+        Cell(text=cell, tone=tone if place == last else "") if isinstance(cell, str) else cell
+        for place, cell in enumerate(cells)
+    ]
+    return [Cell(text=heading, strong=True), *drawn]

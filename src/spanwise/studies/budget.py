@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 
@@ -32,29 +32,22 @@ class Budget:
     """What is equal for all arms, and what follows from it for each."""
 
     kind: Literal["tokens", "compute", "seconds"]
-    value: float | None  # operations or seconds of every arm; None for tokens
     tokens: Mapping[str, int]  # that each arm reads
-    flops: Mapping[str, float]  # operations that each arm needs per token
+    value: float | None = None  # operations or seconds of every arm
     rates: Mapping[str, float] = field(default_factory=dict)  # tokens per second that were measured, for "seconds"
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """The part of study.json that must stay equal."""
         by_time = {"seconds": self.value, "rates": dict(self.rates)} if self.kind == "seconds" else {}
         return {"tokens": dict(self.tokens), **by_time}
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The part of result.json."""
-        value = {} if self.value is None else {"value": self.value}
-        rates = {"rates": dict(self.rates)} if self.rates else {}
-        return {"kind": self.kind, **value, "tokens": dict(self.tokens), **rates}
 
 
 def settle_budget(
     study: Study,
     store: TokenStore,
     folder: StudyFolder,
+    flops: Mapping[str, float],
     *,
     threads: int | None = None,
     device: str | None = None,
@@ -62,21 +55,21 @@ def settle_budget(
 ) -> Budget:
     """Return the tokens of every arm; rates of a budget of seconds are measured, or read where they are kept.
 
-    `threads` are those of a run, where it takes another number than its recipe says. Nothing is written.
+    `flops` are the operations that each arm needs per token, `threads` those of every run, where they are not its
+    recipe's. Nothing is written.
     Raises: ConfigError for a folder with something else, and where several processes would measure.
     """
-    flops = {arm: _flops_per_token(study, arm, store) for arm in study.arms}
     if study.seconds is not None:
         rates = _kept_rates(study, folder)
         if rates is None:
             rates = _measured_rates(study, store, threads, device, log or RunLog(None, stream=None))
         tokens = {arm: max(1, round(study.seconds * rate)) for arm, rate in rates.items()}
-        return Budget(kind="seconds", value=study.seconds, tokens=tokens, flops=flops, rates=rates)
+        return Budget(kind="seconds", value=study.seconds, tokens=tokens, rates=rates)
     if study.compute is not None:
         tokens = {arm: max(1, round(study.compute / per_token)) for arm, per_token in flops.items()}
-        return Budget(kind="compute", value=study.compute, tokens=tokens, flops=flops)
+        return Budget(kind="compute", value=study.compute, tokens=tokens)
     tokens = {arm: tokens_of(study, arm) or int(recipe.training.length[1]) for arm, recipe in study.arms.items()}
-    return Budget(kind="tokens", value=None, tokens=tokens, flops=flops)
+    return Budget(kind="tokens", tokens=tokens)
 
 
 def tokens_of(study: Study, arm: str) -> int | None:
@@ -84,7 +77,8 @@ def tokens_of(study: Study, arm: str) -> int | None:
     return study.tokens[arm] if isinstance(study.tokens, Mapping) else study.tokens
 
 
-def _flops_per_token(study: Study, arm: str, store: TokenStore) -> float:
+def flops_per_token(study: Study, arm: str, store: TokenStore) -> float:
+    """Return the training operations that an arm needs per token of this text."""
     recipe, tokens = study.arms[arm], tokens_of(study, arm)
     if tokens is not None:
         recipe = seeded(recipe, tokens=tokens, seed=0)

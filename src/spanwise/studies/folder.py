@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,34 +39,58 @@ class StudyFolder:
     path: Path
 
     def run(self, arm: str, seed: int) -> RunFolder:
+        """Return the folder of an arm trained from a seed."""
         return RunFolder(self.path / f"{arm}-{seed}")
 
     def control(self, arm: str, seed: int) -> Path:
+        """Return the folder of the weights that training of an arm began with."""
         return self.path / f"control-{arm}-{seed}"
 
     def measured(self, probe: str, model: str) -> Path:
-        """The figures of a model, or of "baselines"."""
+        """Return the file with the figures of a model, or of "baselines"."""
         return self.path / "measures" / probe / f"{model}.json"
 
     def work(self, probe: str, model: str) -> Path:
+        """Return the folder for runs of a probe's own."""
         return self.path / "measures" / probe / model
 
     def cuts(self, probe: str) -> Path:
+        """Return the folder for cuts of a probe's files."""
         return self.path / "measures" / probe / "cuts"
 
     def seeds_begun(self, arm: str) -> set[int]:
-        """The seeds from which an arm was trained, or began to be."""
+        """Return the seeds from which an arm was trained, or began to be."""
         ends = (path.name.removeprefix(f"{arm}-") for path in self.path.glob(f"{arm}-*") if path.is_dir())
         return {int(end) for end in ends if end.isdecimal()}
 
     def probes_measured(self) -> set[str]:
-        """The probes that have figures of a model."""
+        """Return the probes that have figures of a model."""
         return {path.parent.name for path in self.path.glob("measures/*/*.json") if path.stem != BASELINES}
 
     def diverged(self, arm: str, seed: int) -> str | None:
-        """What a run ended with whose numbers went bad; None where they did not."""
+        """Return the error that ended a run whose numbers went bad, or None."""
         found = read_record(self.run(arm, seed).path / DIVERGED_NAME, "error")
         return None if found is None else str(found["error"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """The figures of one model, or the columns that need none, with the settings they depend on."""
+
+    settings: Mapping[str, object]
+    figures: Mapping[str, float | None] = field(default_factory=dict)
+    failed: str = ""  # the probe's own training diverged
+    seconds: float = 0.0
+    where: Mapping[str, str] = field(default_factory=dict)  # device and versions
+    columns: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of baselines, by name
+
+
+def read_measure(path: Path) -> Measure | None:
+    """Read what was measured; None where nothing was. Raises: ConfigError for a damaged file."""
+    record = read_record(path, "settings")
+    if record is None:
+        return None
+    return Measure(**{name: record[name] for name in Measure.__dataclass_fields__ if name in record})
 
 
 def recorded_study(folder: StudyFolder) -> dict[str, Any] | None:
@@ -84,7 +108,7 @@ def recorded_study(folder: StudyFolder) -> dict[str, Any] | None:
     return there
 
 
-def settle(folder: StudyFolder, identity: Mapping[str, Any]) -> None:
+def settle(folder: StudyFolder, identity: Mapping[str, object]) -> None:
     """Write what the study is, or hold it against what is there.
 
     Raises: ConfigError saying what differs, or that the folder holds something else.
@@ -93,10 +117,11 @@ def settle(folder: StudyFolder, identity: Mapping[str, Any]) -> None:
     if there is None:
         write_record(folder.path / STUDY_NAME, identity)
         return
-    arms, now = list(there.get("arms", {})), list(identity["arms"])
-    changes = difference(there, json.loads(json.dumps(identity)))
+    as_kept = json.loads(json.dumps(identity))
+    changes = difference(there, as_kept)
     if changes:
-        what = told(changes) if set(arms) == set(now) else f"arms {', '.join(arms)} there, {', '.join(now)} now"
+        arms, now = list(there.get("arms", {})), list(as_kept["arms"])
+        what = in_words(changes) if set(arms) == set(now) else f"arms {', '.join(arms)} there, {', '.join(now)} now"
         raise ConfigError(
             f"{folder.path} holds another study; {what}. Give a new folder, or the study as it was "
             "(more seeds and further probes are welcome here)."
@@ -115,30 +140,28 @@ def refuse_less(folder: StudyFolder, arms: Iterable[str], seeds: Iterable[int], 
             f"{folder.path} has runs from more seeds ({', '.join(runs)}), which the tables would lose; ask for "
             f"--seeds {lost[-1] + 1}, or delete their folders."
         )
-    asked = list(probes)
-    if more := sorted(folder.probes_measured() - set(asked)):
-        options = " ".join(f"--probe {name}" for name in (*asked, *more))
+    wanted = list(probes)
+    if more := sorted(folder.probes_measured() - set(wanted)):
+        options = " ".join(f"--probe {name}" for name in (*wanted, *more))
         raise ConfigError(
             f"{folder.path} has figures of other probes ({', '.join(more)}), which the tables would lose; ask for them "
             f"too ({options}), or delete their folders in {folder.path / 'measures'}."
         )
 
 
-def settle_measure(path: Path, settings: Mapping[str, Any]) -> None:
+def settle_measure(path: Path, settings: Mapping[str, object]) -> None:
     """Refuse figures that were measured otherwise. Raises: ConfigError saying what differs."""
-    there = read_record(path, "settings")
-    if there is None:
-        return
-    changes = difference(there["settings"], json.loads(json.dumps(settings)))
+    there = read_measure(path)
+    changes = [] if there is None else difference(there.settings, json.loads(json.dumps(settings)))
     if changes:
         raise ConfigError(
-            f"{path} was measured otherwise: {told(changes)}. Delete the folder {path.parent} to measure all models "
-            "again, or give what was given before."
+            f"{path} was measured otherwise: {in_words(changes)}. Delete the folder {path.parent} to measure all "
+            "models again, or give what was given before."
         )
 
 
-def told(changes: Sequence[tuple[str, Any, Any]]) -> str:
-    """What differs, the first few of them in words."""
+def in_words(changes: Sequence[tuple[str, object, object]]) -> str:
+    """Say what differs, the first few changes one by one."""
     shown = [f"{path}: {before} there, {now} now" for path, before, now in changes[:SHOWN_CHANGES]]
     more = len(changes) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
@@ -161,6 +184,7 @@ def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
     return record
 
 
-def write_record(path: Path, record: Mapping[str, Any]) -> None:
+def write_record(path: Path, record: Mapping[str, object]) -> None:
+    """Write a JSON object whole; numbers that are not finite become null."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text_atomic(path, json.dumps(finite(dict(record)), indent=1, ensure_ascii=False) + "\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from spanwise.config import to_record
 from spanwise.data.token_store import TokenStore
@@ -16,10 +16,12 @@ from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check_inputs
 from spanwise.runtime.device import choose_device
 from spanwise.runtime.progress import RunLog
-from spanwise.studies.budget import Budget, settle_budget
+from spanwise.studies.budget import Budget, flops_per_token, settle_budget
 from spanwise.studies.folder import StudyFolder
 from spanwise.studies.probes import Material, Probe, find_files
 from spanwise.studies.study import Study, arm_record, check_study, seeded
+
+SAME_COMMAND = "(the same command as before)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,14 +45,16 @@ class StudyPlan:
     folder: StudyFolder
     seeds: tuple[int, ...]
     budget: Budget
+    flops: Mapping[str, float]  # that each arm needs per token
     data: Path
     valid: Path | None
     files: Mapping[str, Mapping[str, Path]]  # of each probe
     hashes: Mapping[str, Mapping[str, str]]  # of those files
-    identity: Mapping[str, Any]
+    identity: Mapping[str, object]
     device: str | None = None
+    resume_command: str = SAME_COMMAND
 
-    @property
+    @cached_property
     def units(self) -> list[Unit]:
         """All models, seed by seed, so that a study that is cut short has whole pairs."""
         controls = self.control_arms if self.study.control != "none" else {}
@@ -63,36 +67,29 @@ class StudyPlan:
             )
         ]
 
-    @property
+    @cached_property
     def control_arms(self) -> dict[str, str]:
         """For every arm the one whose control is its own: arms of one encoder begin with the same weights."""
-        found: dict[str, str] = {}
-        first: list[tuple[Any, str]] = []
-        for name, recipe in self.study.arms.items():
-            shape = (to_record(recipe.encoder), to_record(recipe.initial))
-            found[name] = next((arm for known, arm in first if known == shape), name)
-            if found[name] == name:
-                first.append((shape, name))
-        return found
+        starts = {name: to_record([recipe.encoder, recipe.initial]) for name, recipe in self.study.arms.items()}
+        return {name: next(arm for arm in starts if starts[arm] == start) for name, start in starts.items()}
 
     def recipe(self, unit: Unit) -> PretrainingRecipe:
-        """What the model of a unit is trained by, or would be: a control has the heads of all arms that share it."""
+        """Return the recipe that a model is trained by, or would be: a control has the heads of all its arms."""
         recipe = seeded(self.study.arms[unit.of], tokens=self.budget.tokens[unit.of], seed=unit.seed)
         if not unit.is_control:
             return recipe
         sharing = [arm for arm, of in self.control_arms.items() if of == unit.of]
-        objectives: dict[str, Any] = {}
-        for arm in sharing:
-            objectives = {**self.study.arms[arm].objectives, **objectives}
+        objectives = {name: part for arm in reversed(sharing) for name, part in self.study.arms[arm].objectives.items()}
         return replace(recipe, objectives=objectives, corruption=Symbols())
 
     def model(self, unit: Unit) -> Path:
+        """Return the folder of a model's weights."""
         if unit.is_control:
             return self.folder.control(unit.of, unit.seed)
         return self.folder.run(unit.of, unit.seed).final
 
     def material(self, probe: Probe) -> Material:
-        """What a probe measures on."""
+        """Return what a probe measures on."""
         store = TokenStore.open(self.data)
         return Material(
             store=store,
@@ -104,11 +101,11 @@ class StudyPlan:
 
     @property
     def max_length(self) -> int:
-        """Of a sequence that every arm has met."""
+        """The longest sequence that every arm has met."""
         return min(recipe.format.max_length for recipe in self.study.arms.values())
 
-    def settings(self, probe: Probe) -> dict[str, Any]:
-        """What figures of a probe depend on beside the model."""
+    def settings(self, probe: Probe) -> dict[str, object]:
+        """Return what figures of a probe depend on beside the model."""
         return {"probe": to_record(probe), "files": dict(self.hashes[probe.name]), "max_length": self.max_length}
 
 
@@ -123,6 +120,7 @@ def plan_study(
     device: str | None = None,
     jobs: int = 1,
     log: RunLog | None = None,
+    resume_command: str = SAME_COMMAND,
 ) -> StudyPlan:
     """Check the study and everything it will need, and settle how many tokens every arm reads; nothing is written.
 
@@ -149,7 +147,8 @@ def plan_study(
         except DataError as error:
             raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
     folder = StudyFolder(Path(out))
-    budget = settle_budget(study, store, folder, threads=1 if jobs > 1 else None, device=device, log=log)
+    flops = {arm: flops_per_token(study, arm, store) for arm in study.arms}
+    budget = settle_budget(study, store, folder, flops, threads=1 if jobs > 1 else None, device=device, log=log)
     identity = {
         "format": "spanwise study, version 1",
         "control": study.control,
@@ -163,15 +162,18 @@ def plan_study(
         folder=folder,
         seeds=tuple(range(seeds)),
         budget=budget,
+        flops=flops,
         data=Path(data),
         valid=None if valid is None else Path(valid),
         files=files,
         hashes={probe: {key: hash_of(path) for key, path in found.items()} for probe, found in files.items()},
         identity=identity,
         device=device,
+        resume_command=resume_command,
     )
 
 
 def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.run import check_processes
+from spanwise.reporting.markdown import markdown
 from spanwise.reporting.page import render
 from spanwise.runtime.distributed import joined, world_of_environment
 from spanwise.runtime.files import write_text_atomic
@@ -27,29 +28,19 @@ from spanwise.studies.folder import (
 )
 from spanwise.studies.jobs import work_beside
 from spanwise.studies.page import study_page
-from spanwise.studies.plan import StudyPlan, Unit, plan_study
+from spanwise.studies.plan import SAME_COMMAND, StudyPlan, Unit, plan_study
+from spanwise.studies.record import StudyRecord
 from spanwise.studies.results import collect
 from spanwise.studies.study import Study
-from spanwise.studies.tables import markdown
-from spanwise.studies.units import SAME_COMMAND, measure_baselines, needs_training, train, work_on
+from spanwise.studies.units import measure_baselines, needs_training, train, work_on
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResult:
-    """Where the tables lie, and the record that result.json holds."""
+    """The folder with the tables, and the record that they are drawn from."""
 
     folder: Path
-    record: dict[str, Any]
-
-    @property
-    def diverged(self) -> list[str]:
-        """The runs whose numbers went bad, as ARM-SEED."""
-        return [
-            f"{arm}-{seed}"
-            for arm, found in self.record["arms"].items()
-            for seed, run in found["runs"].items()
-            if run["state"] == "diverged"
-        ]
+    record: StudyRecord
 
 
 def run_study(
@@ -89,11 +80,12 @@ def run_study(
         device=device,
         jobs=jobs,
         log=log,
+        resume_command=resume_command,
     )
     if world_of_environment().size > 1:
         if jobs > 1:
             raise ConfigError("--jobs works on several models, several processes share one; give one of the two.")
-        if not train_together(plan, stream, resume_command):
+        if not train_together(plan, stream):
             return None
     with folder_lock(plan.folder.path):
         settle_all(plan)
@@ -102,7 +94,7 @@ def run_study(
             write_tables(plan, command)
 
         if jobs == 1:
-            work_in_turn(plan, stream, resume_command, after)
+            work_in_turn(plan, stream, after)
         else:
             work_beside(plan, jobs, log, after)
         record = write_tables(plan, command)
@@ -110,21 +102,22 @@ def run_study(
 
 
 def settle_all(plan: StudyPlan) -> None:
-    """Everything that can be refused before the first step: another study's folder, figures that were measured
+    """Refuse all that can be refused before the first step: another study's folder, figures that were measured
     otherwise or would be left out, and, as baselines read them, damaged files of the probes."""
     settle(plan.folder, plan.identity)
-    for probe in plan.study.found_probes:
+    probes = plan.study.found_probes
+    for probe in probes:
         for name in (BASELINES, *(unit.name for unit in plan.units)):
             settle_measure(plan.folder.measured(probe.name, name), plan.settings(probe))
-    refuse_less(plan.folder, plan.study.arms, plan.seeds, [probe.name for probe in plan.study.found_probes])
-    for probe in plan.study.found_probes:
+    refuse_less(plan.folder, plan.study.arms, plan.seeds, [probe.name for probe in probes])
+    for probe in probes:
         measure_baselines(plan, probe)
 
 
-def train_together(plan: StudyPlan, stream: IO[str] | None, resume_command: str) -> bool:
-    """Train all arms as one of several processes; whether this is the one that goes on to measure.
+def train_together(plan: StudyPlan, stream: IO[str] | None) -> bool:
+    """Train all arms as one of several processes, and return whether this is the one that goes on to measure.
 
-    What is done already is the leader's word. Raises: as `run_study`, and PeerLostError.
+    The leader says what is done already. Raises: as `run_study`, and PeerLostError.
     """
     with joined() as group, contextlib.ExitStack() as stack:
         assert group is not None  # called by one of several
@@ -135,21 +128,22 @@ def train_together(plan: StudyPlan, stream: IO[str] | None, resume_command: str)
             settle_all(plan)
         for unit in plan.units:
             if not unit.is_control and group.gather(needs_training(plan, unit))[0]:
-                train(plan, unit, stream if group.world.is_leader else None, resume_command, group.world)
+                train(plan, unit, stream if group.world.is_leader else None, group.world)
         return group.world.is_leader
 
 
-def work_in_turn(plan: StudyPlan, stream: IO[str] | None, resume_command: str, after: Callable[[Unit], None]) -> None:
-    """All models in this process, one after the other."""
+def work_in_turn(plan: StudyPlan, stream: IO[str] | None, after: Callable[[Unit], None]) -> None:
+    """Work on all models in this process, one after the other."""
     for unit in plan.units:
-        work_on(plan, unit, stream, resume_command)
+        work_on(plan, unit, stream)
         after(unit)
 
 
-def write_tables(plan: StudyPlan, command: str) -> dict[str, Any]:
-    """Write result.json, table.md and report.html from what there is by now; returns the record."""
+def write_tables(plan: StudyPlan, command: str) -> StudyRecord:
+    """Write result.json, table.md and report.html from what there is by now, and return the record."""
     record = collect(plan, command)
-    write_record(plan.folder.path / RESULT_NAME, record)
-    write_text_atomic(plan.folder.path / TABLE_NAME, markdown(record))
-    write_text_atomic(plan.folder.path / REPORT_NAME, render(study_page(record)))
+    page = study_page(record)
+    write_record(plan.folder.path / RESULT_NAME, asdict(record))
+    write_text_atomic(plan.folder.path / TABLE_NAME, markdown(page))
+    write_text_atomic(plan.folder.path / REPORT_NAME, render(page))
     return record

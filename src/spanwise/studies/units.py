@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from importlib.metadata import version
-from typing import IO, Any
+from typing import IO
 
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import NumericsError
@@ -20,17 +21,14 @@ from spanwise.runtime.device import choose_device
 from spanwise.runtime.distributed import World
 from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
 from spanwise.runtime.progress import RunLog
-from spanwise.studies.folder import BASELINES, DIVERGED_NAME, read_record, write_record
+from spanwise.studies.folder import BASELINES, DIVERGED_NAME, Measure, read_measure, write_record
 from spanwise.studies.plan import StudyPlan, Unit
-from spanwise.studies.probes import Context, Probe
+from spanwise.studies.probes import Context, Figures, Probe
 
 ALONE = World()
-SAME_COMMAND = "(the same command as before)"
 
 
-def work_on(
-    plan: StudyPlan, unit: Unit, stream: IO[str] | None = sys.stdout, resume_command: str = SAME_COMMAND
-) -> None:
+def work_on(plan: StudyPlan, unit: Unit, stream: IO[str] | None = sys.stdout) -> None:
     """Do what is still to be done for one model.
 
     Raises: as `pretrain` and the tasks do, but for NumericsError, which is a result.
@@ -39,35 +37,31 @@ def work_on(
     if unit.is_control:
         write_control(plan, unit)
     elif needs_training(plan, unit):
-        train(plan, unit, stream, resume_command)
-    if not unit.is_control and has_diverged(plan, unit):
-        return
-    for probe in plan.study.found_probes:
-        if not plan.folder.measured(probe.name, unit.name).exists():
-            log.say(f"{unit.name}: {probe.name}")
-            measure(plan, unit, probe, log, resume_command)
+        train(plan, unit, stream)
+    for probe in left_to_measure(plan, unit):
+        log.say(f"{unit.name}: {probe.name}")
+        measure(plan, unit, probe, log)
 
 
-def is_done(plan: StudyPlan, unit: Unit) -> bool:
-    """Whether nothing is left to do for a model."""
-    if not unit.is_control and has_diverged(plan, unit):
-        return True
-    return all(plan.folder.measured(probe.name, unit.name).exists() for probe in plan.study.found_probes)
+def left_to_measure(plan: StudyPlan, unit: Unit) -> list[Probe]:
+    """Return the probes that a model has no figures of; none where its training diverged."""
+    if has_diverged(plan, unit):
+        return []
+    return [probe for probe in plan.study.found_probes if not plan.folder.measured(probe.name, unit.name).exists()]
 
 
 def needs_training(plan: StudyPlan, unit: Unit) -> bool:
-    """Whether a run has neither ended nor diverged."""
+    """Return whether a run has neither ended nor diverged."""
     return plan.folder.run(unit.of, unit.seed).state != "finished" and not has_diverged(plan, unit)
 
 
 def has_diverged(plan: StudyPlan, unit: Unit) -> bool:
-    return plan.folder.diverged(unit.of, unit.seed) is not None
+    """Return whether the numbers of a run went bad."""
+    return not unit.is_control and plan.folder.diverged(unit.of, unit.seed) is not None
 
 
-def train(
-    plan: StudyPlan, unit: Unit, stream: IO[str] | None, resume_command: str = SAME_COMMAND, world: World = ALONE
-) -> None:
-    """Train an arm from a seed, to its end or until its numbers go bad; of several processes the first keeps both."""
+def train(plan: StudyPlan, unit: Unit, stream: IO[str] | None, world: World = ALONE) -> None:
+    """Train an arm from a seed, to its end or until its numbers go bad; the first of several processes keeps both."""
     run = plan.folder.run(unit.of, unit.seed)
     log = RunLog(run.path if world.is_leader else None, stream=stream)
     log.say(f"{unit.name}: {plan.budget.tokens[unit.of]:,} tokens")
@@ -80,7 +74,7 @@ def train(
             resume=True,
             log=log,
             device=plan.device,
-            resume_command=resume_command,
+            resume_command=plan.resume_command,
         )
     except NumericsError as error:
         if world.is_leader:
@@ -99,7 +93,7 @@ def write_control(plan: StudyPlan, unit: Unit) -> None:
         write_folder(temporary, model.encoder, dict(model.heads.items()), store.tokenizer())
 
 
-def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog, resume_command: str = SAME_COMMAND) -> None:
+def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:
     """Measure one model by one probe and keep the figures."""
     began = time.perf_counter()
     context = Context(
@@ -110,24 +104,28 @@ def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog, resume_comma
         out=plan.folder.work(probe.name, unit.name),
         log=log,
         device=plan.device,
-        resume_command=resume_command,
+        resume_command=plan.resume_command,
     )
-    kept: dict[str, Any] = {"settings": plan.settings(probe), "figures": {}, "failed": ""}
+    figures: Figures = {}
+    failed = ""
     try:
-        kept["figures"] = probe.measure(context)
+        figures = probe.measure(context)
     except NumericsError as error:
-        kept["failed"] = f"the probe's own training diverged: {error}"
-    kept["seconds"] = time.perf_counter() - began
-    kept["where"] = {
-        "device": choose_device(plan.device).type,
-        **{package: version(package) for package in ("torch", "spanwise")},
-    }
-    write_record(plan.folder.measured(probe.name, unit.name), kept)
+        failed = f"the probe's own training diverged: {error}"
+    where = {"device": choose_device(plan.device).type, "torch": version("torch"), "spanwise": version("spanwise")}
+    found = Measure(
+        settings=plan.settings(probe),
+        figures=figures,
+        failed=failed,
+        seconds=time.perf_counter() - began,
+        where=where,
+    )
+    write_record(plan.folder.measured(probe.name, unit.name), asdict(found))
 
 
 def measure_baselines(plan: StudyPlan, probe: Probe) -> None:
-    """Figures that need no model, once a study."""
+    """Compute the figures that need no model, once per study."""
     target = plan.folder.measured(probe.name, BASELINES)
-    if read_record(target) is None:
-        columns = probe.baselines(plan.material(probe))
-        write_record(target, {"settings": plan.settings(probe), "columns": columns})
+    if read_measure(target) is None:
+        found = Measure(settings=plan.settings(probe), columns=probe.baselines(plan.material(probe)))
+        write_record(target, asdict(found))
