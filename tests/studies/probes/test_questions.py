@@ -12,10 +12,5 @@ def test_every_size_has_f1_and_exact(context_of):
     assert all(0 <= value <= 100 for value in found.values())
 
 
-def test_small_sets_are_read_until_enough_steps_are_done():
-    probe = Questions()
-    assert probe.epochs_of(128) == 30 and probe.epochs_of(1_024) == 4 and probe.epochs_of(None) == 3
-
-
 def test_the_usual_sizes_are_those_of_the_few_shot_papers():
     assert [figure.key for figure in Questions().figures if figure.main] == ["f1_at_128", "f1_at_1024", "f1_at_all"]

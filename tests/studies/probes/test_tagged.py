@@ -1,12 +1,15 @@
-"""Tagging at several sizes: one fine-tuning a size, on cuts that lie inside one another."""
+"""Chunks and entities are found in the scored part, after training on the other."""
 
-from spanwise.studies.probes import Chunks
+from spanwise.studies.probes import Chunks, Entities
 
 
-def test_a_figure_a_size(context_of):
-    probe = Chunks(sizes=(4, 8), least_steps=1, num_epochs=1, learning_rate=1e-2)
-    context = context_of(probe)
-    found = probe.measure(context)
-    assert set(found) == {figure.key for figure in probe.figures} == {"f1_at_4", "f1_at_8"}
-    assert sorted(path.name for path in context.out.iterdir()) == ["chunks-4", "chunks-8"]
-    assert sorted(path.name for path in context.material.cuts.iterdir()) == ["train-4.txt", "train-8.txt"]
+def test_each_probe_trains_and_scores_on_files_of_its_own(context_of):
+    for probe, scored in (
+        (Chunks(sizes=(6,), least_steps=1, num_epochs=1), "conll2000/test.txt"),
+        (Entities(sizes=(6,), least_steps=1, num_epochs=1), "wikiann_en/dev.txt"),
+    ):
+        context = context_of(probe)
+        assert context.material.files["dev"].as_posix().endswith(scored)
+        assert set(probe.measure(context)) == {"f1_at_6"}
+        assert [figure.key for figure in type(probe)().figures] == ["f1_at_100", "f1_at_1000"]
+        assert f"{probe.name}, 1,000 sentences: F1" == type(probe)().figures[1].label

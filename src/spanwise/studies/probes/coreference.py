@@ -1,22 +1,40 @@
 """Coreference: CoNLL F1 after a short fine-tuning on OntoGUM or LitBank.
 
-Source: Joshi et al. 2019 (the model), Pradhan et al. 2014 (the score); FAMILY section 5.5.
+Source: Joshi et al. 2019 (the model), Pradhan et al. 2014 (the score).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from spanwise.config import part
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
-from spanwise.studies.probes.coreference_files import Corpus, coreference_files
 from spanwise.studies.probes.finetuned import finetuned_scores
 from spanwise.tasks.coref.reader import read_coreference
 
 LONGEST = 384  # tokens of a segment
+Corpus = Literal["ontogum", "litbank"]
+SOURCES = {
+    "ontogum": ("OntoGUM", "amir-zeldes/gum (coref/ontogum/conll)"),
+    "litbank": ("LitBank", "dbamman/litbank (coref/conll)"),
+}
+
+
+def coreference_files(corpus: Corpus) -> dict[str, ProbeFile]:
+    """Return the training and development documents of a corpus, in CoNLL columns or JSON lines."""
+    title, repository = SOURCES[corpus]
+    how = f"It is made from the GitHub repository {repository}, the documents of each part one after another."
+    return {
+        key: ProbeFile(
+            patterns=(f"coref/{corpus}/{key}*", f"{corpus}/{key}*"),
+            what=f"{title}, {words} documents with coreference in CoNLL columns",
+            how=how,
+        )
+        for key, words in (("train", "training"), ("dev", "development"))
+    }
 
 
 @part("coreference_probe")
@@ -31,19 +49,18 @@ class CoreferenceProbe:
     name: ClassVar[str] = "coreference"
     what: ClassVar[str] = "coreference CoNLL F1 after a short fine-tuning"
     needs_valid: ClassVar[bool] = False
+    figures: ClassVar[tuple[Figure, ...]] = (
+        Figure(key="conll_f1", label="coreference: CoNLL F1", unit="%", better="higher"),
+        Figure(key="mentions_f1", label="coreference: F1 of mentions", unit="%", better="higher", main=False),
+    )
 
     @property
     def files(self) -> Mapping[str, ProbeFile]:
+        """The documents of the corpus."""
         return coreference_files(self.corpus)
 
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        return (
-            Figure(key="conll_f1", label="coreference: CoNLL F1", unit="%", better="higher"),
-            Figure(key="mentions_f1", label="coreference: F1 of mentions", unit="%", better="higher", main=False),
-        )
-
     def measure(self, context: Context) -> Figures:
+        """Return the scores of the development documents."""
         files = context.material.files
         scores = finetuned_scores(
             context,
@@ -62,6 +79,7 @@ class CoreferenceProbe:
         return {figure.key: scores[figure.key] for figure in self.figures if figure.key in scores}
 
     def baselines(self, material: Material) -> dict[str, Figures]:
+        """Read the documents, so that a damaged file is refused before training."""
         for path in material.files.values():
             read_coreference(path, purpose="score")
         return {}

@@ -5,8 +5,8 @@ Every arm and every seed of a study is given the same cut, so that differences a
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from spanwise.errors import DataError
@@ -18,13 +18,13 @@ PURPOSE = "study cut"
 
 
 def chosen(num_examples: int, num_wanted: int) -> list[int]:
-    """Which of the examples are taken, in their own order; fewer wanted are always among more."""
+    """Return which of the examples are taken, in their own order; fewer wanted are always among more."""
     order = sorted(range(num_examples), key=lambda index: derive_key(0, PURPOSE, index))
     return sorted(order[:num_wanted])
 
 
 def cut_questions(path: Path, num_wanted: int | None, folder: Path) -> Path:
-    """So many questions of a file of the SQuAD shape; the file itself where all are wanted.
+    """Write so many questions of a file of the SQuAD shape; the file itself serves where all are wanted.
 
     Raises: DataError where the file has not that shape, or fewer questions.
     """
@@ -32,33 +32,27 @@ def cut_questions(path: Path, num_wanted: int | None, folder: Path) -> Path:
         return path
     record = read_json(path)
     try:
-        places = [
-            (a, p, q)
-            for a, article in enumerate(record["data"])
-            for p, paragraph in enumerate(article["paragraphs"])
-            for q in range(len(paragraph["qas"]))
-        ]
-        if num_wanted == len(places):
-            return path
-        _check_enough(path, len(places), num_wanted, "questions")
-        kept = {places[index] for index in chosen(len(places), num_wanted)}
-        articles = []
-        for a, article in enumerate(record["data"]):
-            paragraphs = []
-            for p, paragraph in enumerate(article["paragraphs"]):
-                asked = [question for q, question in enumerate(paragraph["qas"]) if (a, p, q) in kept]
-                if asked:
-                    paragraphs.append({**paragraph, "qas": asked})
-            if paragraphs:
-                articles.append({**article, "paragraphs": paragraphs})
+        articles = record["data"]
+        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+        num_questions = sum(len(paragraph["qas"]) for paragraph in paragraphs)
     except (KeyError, TypeError) as error:
         raise DataError(f"{path} has not the shape of SQuAD (data, paragraphs, qas): {error!r}.") from error
-    text = json.dumps({**record, "data": articles}, ensure_ascii=False) + "\n"
-    return _written(folder, path, num_wanted, text)
+    if num_wanted == num_questions:
+        return path
+    _check_enough(path, num_questions, num_wanted, "questions")
+    kept, numbers = set(chosen(num_questions, num_wanted)), itertools.count()
+    for paragraph in paragraphs:
+        paragraph["qas"] = [question for question in paragraph["qas"] if next(numbers) in kept]
+    for article in articles:
+        article["paragraphs"] = [paragraph for paragraph in article["paragraphs"] if paragraph["qas"]]
+    record["data"] = [article for article in articles if article["paragraphs"]]
+    return _written(folder, path, num_wanted, json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def cut_sentences(path: Path, num_wanted: int | None, folder: Path) -> Path:
-    """So many sentences of a file with a token a line and a blank line between them; the file where all are wanted.
+    """Write so many sentences of a file with one token per line and a blank line between sentences.
+
+    The file itself serves where all are wanted.
 
     Raises: DataError where there are fewer.
     """
@@ -74,7 +68,8 @@ def cut_sentences(path: Path, num_wanted: int | None, folder: Path) -> Path:
     if num_wanted == len(whole):
         return path
     _check_enough(path, len(whole), num_wanted, "sentences")
-    return _written(folder, path, num_wanted, _joined([whole[index] for index in chosen(len(whole), num_wanted)]))
+    lines_of = ([line for line in whole[index] if not _is_mark(line)] for index in chosen(len(whole), num_wanted))
+    return _written(folder, path, num_wanted, "\n\n".join(map("\n".join, lines_of)) + "\n")
 
 
 def _check_enough(path: Path, num_examples: int, num_wanted: int, what: str) -> None:
@@ -88,10 +83,6 @@ def _check_enough(path: Path, num_examples: int, num_wanted: int, what: str) -> 
 
 def _is_mark(line: str) -> bool:
     return line.startswith("-DOCSTART-")
-
-
-def _joined(sentences: Sequence[Sequence[str]]) -> str:
-    return "\n\n".join("\n".join(line for line in lines if not _is_mark(line)) for lines in sentences) + "\n"
 
 
 def _written(folder: Path, path: Path, num_wanted: int, text: str) -> Path:

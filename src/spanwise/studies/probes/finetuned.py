@@ -1,4 +1,4 @@
-"""A short fine-tuning run from a pre-trained model, and its scores: what four of the probes have in common.
+"""A short fine-tuning run from a pre-trained model, and its scores: what most of the probes need.
 
 The learning rate follows the width of the encoder (1e-3 at 128, 7e-5 at 768) unless a probe sets one: small encoders
 are trained with higher rates, and one rule for all arms favours none. The seed is that of the pre-training run.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import remove_folder, write_text_atomic
@@ -24,7 +23,7 @@ DROPOUT = 0.1  # pre-training on text that is read once goes without; labelled d
 
 
 def usual_rate(width: int) -> float:
-    """Peak learning rate for an encoder of this hidden size."""
+    """Return the peak learning rate for an encoder of this hidden size."""
     return STANDARD_RATE * (STANDARD_WIDTH / width) ** POWER
 
 
@@ -39,7 +38,7 @@ def finetuned_scores(
     learning_rate: float | None = None,
     overrides: Sequence[str] = (),
 ) -> Mapping[str, float]:
-    """Scores on `dev` after fine-tuning on `train`, under `context.out / name`.
+    """Return the scores on `dev` after fine-tuning on `train` in the folder `context.out / name`.
 
     A run that was cut off goes on; of a finished one the scores are kept and the weights are not.
     """
@@ -50,8 +49,7 @@ def finetuned_scores(
         return scores
     context.log.say(f"  {name}: fine-tuning on {train.name}")
     rate = learning_rate or usual_rate(read_folder(context.model).config.hidden_size)
-    values: dict[str, Any] = {"training.learning_rate": rate, "training.seed": context.seed, "training.log_every": 50}
-    changes = [f"{path}={value}" for path, value in values.items()]
+    changes = [f"training.learning_rate={rate}", f"training.seed={context.seed}", "training.log_every=50"]
     result = finetune(
         task,
         model=context.model,

@@ -28,19 +28,16 @@ class MinimalPairs:
     name: ClassVar[str] = "minimal-pairs"
     what: ClassVar[str] = "BLiMP: grammatical sentences held for likelier than ungrammatical ones"
     needs_valid: ClassVar[bool] = False
-
-    @property
-    def files(self) -> Mapping[str, ProbeFile]:
-        pairs = ProbeFile(
+    figures: ClassVar[tuple[Figure, ...]] = (
+        Figure(key="right", label="minimal pairs judged right", unit="%", better="higher"),
+    )
+    files: ClassVar[Mapping[str, ProbeFile]] = {
+        "pairs": ProbeFile(
             patterns=("probes/blimp*.jsonl*", "blimp*.jsonl*"),
             what="BLiMP's pairs, JSON lines with sentence_good, sentence_bad and UID",
             how="It is the data folder of the GitHub repository alexwarstadt/blimp, its files one after another.",
         )
-        return {"pairs": pairs}
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        return (Figure(key="right", label="minimal pairs judged right", unit="%", better="higher"),)
+    }
 
     def measure(self, context: Context) -> Figures:
         checkpoint = read_folder(context.model)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -28,8 +28,8 @@ from spanwise.errors import DataError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.device import choose_device
-from spanwise.studies.probes.base import Context, Figure, Figures, Material
-from spanwise.studies.probes.coreference_files import coreference_files
+from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
+from spanwise.studies.probes.coreference import Corpus, coreference_files
 from spanwise.tasks.checkpoint import open_tokenizer
 from spanwise.tasks.coref.encode import document_states
 from spanwise.tasks.coref.features import CoreferenceFeatures, cut_segments
@@ -55,7 +55,7 @@ class Pairs:
 class SpanPairs:
     """Accuracy and area under the ROC curve of a logistic probe on pairs of gold mentions."""
 
-    corpus: Literal["ontogum", "litbank"] = "ontogum"
+    corpus: Corpus = "ontogum"
     max_pairs: Annotated[int, Field(ge=2)] = 8_000  # of each file, evenly chosen
     penalty: Annotated[float, Field(gt=0)] = 1e-2  # of the squared weights, beside the mean loss
 
@@ -63,16 +63,15 @@ class SpanPairs:
     what: ClassVar[str] = "do two mentions corefer, from frozen boundary vectors"
     needs_valid: ClassVar[bool] = False
 
-    @property
-    def files(self) -> Mapping[str, Any]:
-        return coreference_files(self.corpus)
+    figures: ClassVar[tuple[Figure, ...]] = (
+        Figure(key="accuracy", label="span pairs: right", unit="%", better="higher"),
+        Figure(key="auc", label="span pairs: area under the curve", unit="%", better="higher", main=False),
+    )
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
-        return (
-            Figure(key="accuracy", label="span pairs: right", unit="%", better="higher"),
-            Figure(key="auc", label="span pairs: area under the curve", unit="%", better="higher", main=False),
-        )
+    def files(self) -> Mapping[str, ProbeFile]:
+        """The documents of the corpus."""
+        return coreference_files(self.corpus)
 
     def measure(self, context: Context) -> Figures:
         checkpoint = read_folder(context.model)

@@ -1,65 +1,74 @@
-"""What the probes of tagged sentences have in common: fine-tune on so many sentences, and score spans."""
+"""Chunks and entities: F1 of spans after 100 and 1,000 training sentences.
+
+Source: Tjong Kim Sang and Buchholz 2000 (CoNLL-2000); Pan et al. 2017 (WikiANN), in the split of Rahimi et al. 2019.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from spanwise.studies.probes.base import Context, Figure, Figures, Material
+from spanwise.config import part
+from spanwise.studies.probes.base import ProbeFile
 from spanwise.studies.probes.cuts import cut_sentences
-from spanwise.studies.probes.finetuned import finetuned_scores
-from spanwise.tasks.tagging.reader import Purpose, read_tagged
-
-BATCH = 16
-PURPOSES: dict[str, Purpose] = {"train": "train", "dev": "score"}
+from spanwise.studies.probes.few_examples import FewExamples
+from spanwise.tasks.tagging.reader import read_tagged
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggedProbe:
-    """Fine-tune on so many sentences of "train", find the spans of "dev"; a probe says which files those are."""
+class TaggedProbe(FewExamples):
+    """Fine-tune on so many tagged sentences, and score the spans of others."""
 
     sizes: tuple[Annotated[int, Field(ge=1)], ...] = (100, 1_000)
-    least_steps: Annotated[int, Field(ge=1)] = 150  # small sets are read again until so many steps are done
-    num_epochs: Annotated[int, Field(ge=1)] = 5
-    learning_rate: Annotated[float, Field(gt=0)] | None = None  # None: by the encoder's width
 
-    name: ClassVar[str]
-    needs_valid: ClassVar[bool] = False
+    task: ClassVar[str] = "tagging"
+    examples: ClassVar[str] = "sentences"
+    batch_size: ClassVar[int] = 16
+    scores: ClassVar[Mapping[str, str]] = {"f1": "F1"}
 
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        return tuple(
-            Figure(key=f"f1_at_{size}", label=f"{self.name}, {size:,} sentences: F1", unit="%", better="higher")
-            for size in self.sizes
+    def layout(self, max_length: int) -> list[str]:
+        return [f"task.max_length={max_length}"]
+
+    def read(self, path: Path, *, is_trained_on: bool) -> object:
+        return read_tagged(path, purpose="train" if is_trained_on else "score")
+
+    def cut(self, path: Path, size: int | None, folder: Path) -> Path:
+        return cut_sentences(path, size, folder)
+
+
+@part("chunks_probe")
+class Chunks(TaggedProbe):
+    """Find the chunks of CoNLL-2000's test part."""
+
+    name: ClassVar[str] = "chunks"
+    subject: ClassVar[str] = name
+    what: ClassVar[str] = "chunking F1 after few training sentences"
+    files: ClassVar[Mapping[str, ProbeFile]] = {
+        key: ProbeFile(
+            patterns=(f"tagging/conll2000/{part_name}*", f"conll2000/{part_name}*"),
+            what=f"CoNLL-2000's {part_name} sentences, a word, its class and its chunk tag per line",
+            how=f"It is {part_name}.txt of the CoNLL-2000 shared task on chunking, as its site has it.",
         )
+        for key, part_name in (("train", "train"), ("dev", "test"))
+    }
 
-    def measure(self, context: Context) -> Figures:
-        """F1 of spans on the development file after fine-tuning on each size of the training file."""
-        files, cuts = context.material.files, context.material.cuts
-        found: Figures = {}
-        for size in self.sizes:
-            epochs = max(self.num_epochs, round(self.least_steps * BATCH / size))
-            scores = finetuned_scores(
-                context,
-                f"{self.name}-{size}",
-                "tagging",
-                train=cut_sentences(files["train"], size, cuts),
-                dev=files["dev"],
-                learning_rate=self.learning_rate,
-                overrides=[
-                    f"task.max_length={context.material.max_length}",
-                    f"training.num_epochs={epochs}",
-                    f"batch_size={BATCH}",
-                ],
-            )
-            found[f"f1_at_{size}"] = scores["f1"]
-        return found
 
-    def baselines(self, material: Material) -> dict[str, Figures]:
-        for key, purpose in PURPOSES.items():
-            read_tagged(material.files[key], purpose=purpose)
-        for size in self.sizes:
-            cut_sentences(material.files["train"], size, material.cuts)
-        return {}
+@part("entities_probe")
+class Entities(TaggedProbe):
+    """Find the entities of WikiANN's English development part."""
+
+    name: ClassVar[str] = "entities"
+    subject: ClassVar[str] = name
+    what: ClassVar[str] = "named entity F1 after few training sentences"
+    files: ClassVar[Mapping[str, ProbeFile]] = {
+        key: ProbeFile(
+            patterns=(f"tagging/wikiann_en/{key}*", f"wikiann_en/{key}*"),
+            what=f"the {key} sentences of WikiANN's English part, a word and its tag per line",
+            how=f"It is the file {key} of en.tar.gz in the split of the GitHub repository afshinrahimi/mmner.",
+        )
+        for key in ("train", "dev")
+    }

@@ -1,0 +1,99 @@
+"""What the probes of few examples have in common: fine-tune on cuts of one file, and score another.
+
+A cut holds the first n examples in an order that a key decides, so small cuts lie inside larger ones, and every arm and
+every seed of a study is given the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from spanwise.studies.probes.base import Context, Figure, Figures, Material
+from spanwise.studies.probes.finetuned import finetuned_scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewExamples:
+    """Fine-tune on so many examples of "train" (None: all), score "dev"; a probe says which files and task."""
+
+    sizes: tuple[Annotated[int, Field(ge=1)] | None, ...] = ()
+    least_steps: Annotated[int, Field(ge=1)] = 150  # small sets are read again until so many steps are done
+    num_epochs: Annotated[int, Field(ge=1)] = 5  # and large ones so many times
+    learning_rate: Annotated[float, Field(gt=0)] | None = None  # None: by the encoder's width
+
+    name: ClassVar[str]
+    task: ClassVar[str]
+    subject: ClassVar[str]  # what is found, in the labels of figures
+    examples: ClassVar[str]  # what the files hold, in the labels of figures
+    batch_size: ClassVar[int]
+    scores: ClassVar[Mapping[str, str]]  # label of each score by its name, the main one first
+    needs_valid: ClassVar[bool] = False
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Every score at every size."""
+        return tuple(
+            Figure(
+                key=f"{score}_at_{size or 'all'}",
+                label=f"{self.subject}, {f'{size:,}' if size else 'all'} {self.examples}: {label}",
+                unit="%",
+                better="higher",
+                main=place == 0,
+            )
+            for size in self.sizes
+            for place, (score, label) in enumerate(self.scores.items())
+        )
+
+    def measure(self, context: Context) -> Figures:
+        """Return the scores on the development file after fine-tuning on each size of the training file."""
+        files, cuts = context.material.files, context.material.cuts
+        dev = self.cut(files["dev"], self.dev_size, cuts)
+        found: Figures = {}
+        for size in self.sizes:
+            epochs, batch = f"training.num_epochs={self.epochs_of(size)}", f"batch_size={self.batch_size}"
+            scores = finetuned_scores(
+                context,
+                f"{self.name}-{size or 'all'}",
+                self.task,
+                train=self.cut(files["train"], size, cuts),
+                dev=dev,
+                learning_rate=self.learning_rate,
+                overrides=[*self.layout(context.material.max_length), epochs, batch],
+            )
+            found |= {f"{score}_at_{size or 'all'}": scores[score] for score in self.scores}
+        return found
+
+    def epochs_of(self, size: int | None) -> int:
+        """Return how often a set is read: `num_epochs` times, or until `least_steps` are done."""
+        enough = 0 if size is None else round(self.least_steps * self.batch_size / size)
+        return max(self.num_epochs, enough)
+
+    def baselines(self, material: Material) -> dict[str, Figures]:
+        """Read both files and make the cuts, so that a damaged or small file is refused before training."""
+        for key, path in material.files.items():
+            self.read(path, is_trained_on=key == "train")
+        for size in self.sizes:
+            self.cut(material.files["train"], size, material.cuts)
+        return {}
+
+    @property
+    def dev_size(self) -> int | None:
+        """How many examples of the development file are scored; None: all."""
+        return None
+
+    def layout(self, max_length: int) -> list[str]:
+        """Return changes of the task's recipe for sequences of at most so many tokens."""
+        raise NotImplementedError
+
+    def read(self, path: Path, *, is_trained_on: bool) -> object:
+        """Read a whole file as the task does. Raises: DataError for a damaged one."""
+        raise NotImplementedError
+
+    def cut(self, path: Path, size: int | None, folder: Path) -> Path:
+        """Write so many examples of a file. Raises: DataError where it has fewer."""
+        raise NotImplementedError
