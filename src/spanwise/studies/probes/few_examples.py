@@ -6,6 +6,7 @@ every seed of a study is given the same.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from spanwise.studies.probes.finetuned import finetuned_scores
 
 
 @dataclass(frozen=True, kw_only=True)
-class FewExamples:
+class FewExamples(ABC):
     """Fine-tune on so many examples of "train" (None: all), score "dev"; a probe says which files and task."""
 
     sizes: tuple[Annotated[int, Field(ge=1)] | None, ...] = ()
@@ -86,14 +87,14 @@ class FewExamples:
         """How many examples of the development file are scored; None: all."""
         return None
 
+    @abstractmethod
     def layout(self, max_length: int) -> list[str]:
         """Return changes of the task's recipe for sequences of at most so many tokens."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, path: Path, *, is_trained_on: bool) -> object:
         """Read a whole file as the task does. Raises: DataError for a damaged one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cut(self, path: Path, size: int | None, folder: Path) -> Path:
         """Write so many examples of a file. Raises: DataError where it has fewer."""
-        raise NotImplementedError
