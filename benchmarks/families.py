@@ -80,6 +80,7 @@ class Batches:
     def __init__(self, recipe, paragraphs: list[np.ndarray], pairs: bool) -> None:
         from spanwise.data.vocabulary import Vocabulary
         from spanwise.pretraining.collate import Collator
+        from spanwise.pretraining.parts import PackParts
 
         ids = np.arange(VOCAB_SIZE)
         vocabulary = Vocabulary(
@@ -91,15 +92,14 @@ class Batches:
         )
         lengths = np.array([len(row) for row in paragraphs])
         self.table, self.rows = table_of(lengths, pairs), batches_of(lengths, grouped=False)
-        self.collator = Collator(
-            InMemory(vocabulary, np.concatenate(paragraphs)),
+        parts = PackParts(
             format=recipe.format,
             masking=recipe.masking,
             replacement=recipe.replacement,
             objectives=recipe.objectives,
             corruption=recipe.corruption,
-            seed=0,
         )
+        self.collator = Collator(InMemory(vocabulary, np.concatenate(paragraphs)), parts, seed=0)
 
     def masked(self, index: int):
         return self.collator.masked(self.table, self.rows[index % len(self.rows)], epoch=0)

@@ -30,6 +30,7 @@ from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats import BlockTable, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+from spanwise.pretraining.parts import PackParts
 
 NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 30.0
 HAS_PEER = importlib.util.find_spec("transformers") is not None
@@ -73,14 +74,13 @@ def make_tokenizer(vocabulary: Vocabulary):
 
 def ours(masking, vocabulary: Vocabulary, text_ids: np.ndarray, whole_path: bool = False) -> Callable[[int], int]:
     spans = isinstance(masking, GeometricSpans)
-    collator = Collator(
-        IdsInMemory(vocabulary, text_ids),
+    parts = PackParts(
         format=SingleSegment(max_length=LENGTH),
         masking=masking,
         replacement=Replacement(unit="span" if spans else "token"),
         objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()} if spans else {"mlm": MaskedLM()},
-        seed=0,
     )
+    collator = Collator(IdsInMemory(vocabulary, text_ids), parts, seed=0)
     lengths = np.full(NUM_SEQUENCES, LENGTH - 2)
     table = BlockTable(starts=np.cumsum(lengths) - lengths, lengths=lengths, num_special=2)
     rows = np.arange(NUM_SEQUENCES)

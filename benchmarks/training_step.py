@@ -122,6 +122,7 @@ class Ours:
         from spanwise.pretraining.masking import GeometricSpans, Replacement
         from spanwise.pretraining.model import PretrainingModel
         from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+        from spanwise.pretraining.parts import PackParts
         from spanwise.runtime.device import resolve_precision
         from spanwise.training.optim import build_optimizer
         from spanwise.training.plan import TrainingOptions
@@ -143,14 +144,13 @@ class Ours:
         lengths = np.array([len(row) for row in paragraphs])
         self.table = BlockTable(starts=np.cumsum(lengths) - lengths, lengths=lengths, num_special=2)
         objectives = {"mlm": MaskedLM(), "sbo": SpanBoundary()}
-        self.collator = Collator(
-            InMemory(vocabulary, np.concatenate(paragraphs)),
+        parts = PackParts(
             format=SingleSegment(max_length=LONGEST + 2),
             masking=GeometricSpans(),
             replacement=Replacement(unit="span"),
             objectives=objectives,
-            seed=0,
         )
+        self.collator = Collator(InMemory(vocabulary, np.concatenate(paragraphs)), parts, seed=0)
         config = EncoderConfig(**size.shape)
         encoder = Encoder(config)
         heads = {name: objective.build(encoder) for name, objective in objectives.items()}

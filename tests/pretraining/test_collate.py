@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models
-from toy_packs import packs_of
+from toy_packs import packs_of, with_parts
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
 from spanwise.errors import ConfigError
@@ -28,7 +28,7 @@ def collator_of(store, **options) -> Collator:
         objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()},
         seed=3,
     )
-    return Collator(store, **{**parts, **options})
+    return with_parts(Collator, store, **{**parts, **options})
 
 
 ROWS = np.array([4, 1, 30])
@@ -134,7 +134,8 @@ def test_masking_is_many_times_faster_than_the_collator_most_people_use(vocabula
     peer = DataCollatorForLanguageModeling(PreTrainedTokenizerFast(tokenizer_object=wordpiece, **names))
     pack = packs_of(32, 510)
     rows = pack.input_ids.reshape(32, 512).tolist()
-    collator = Collator(
+    collator = with_parts(
+        Collator,
         SimpleNamespace(vocabulary=vocabulary),
         format=SingleSegment(),
         masking=GeometricSpans(),

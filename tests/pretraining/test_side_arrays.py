@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from toy_packs import with_parts
 
 from spanwise import recipes
 from spanwise.data.store_writer import TokenStoreWriter
@@ -38,7 +39,7 @@ def tagged(tokenizer, documents, tmp_path_factory) -> TokenStore:
 
 def collator_of(store, **options) -> Collator:
     parts = dict(format=SingleSegment(max_length=32), masking=GeometricSpans(), replacement=Replacement(), seed=1)
-    return Collator(store, objectives={"mlm": MaskedLM()}, **{**parts, **options})
+    return with_parts(Collator, store, objectives={"mlm": MaskedLM()}, **{**parts, **options})
 
 
 def test_each_token_has_its_own_tag_and_specials_have_none(tagged):

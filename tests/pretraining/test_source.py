@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
+from toy_packs import with_parts
 
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import ConfigError, DataError
@@ -27,7 +28,7 @@ def source_of(store, **options) -> PretrainingSource:
         max_tokens=200,
         packs_per_step=3,
     )
-    return PretrainingSource(store, **{**parts, **options})
+    return with_parts(PretrainingSource, store, **{**parts, **options})
 
 
 def content(step) -> list:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from spanwise.pretraining.packs import Pack, Spans
+from spanwise.pretraining.parts import PackParts
+
+Made = TypeVar("Made")
 
 PAD, UNK, CLS, SEP, MASK = 0, 1, 2, 3, 4
 
@@ -64,3 +69,9 @@ def texts_of(lines: list[str]) -> tuple[Pack, dict[str, int]]:
         kinds.append([0, *(1 if i == 0 else 2 for word in words for i in range(len(word))), 0])
         ids += [2, *(numbers.setdefault(piece, 10 + len(numbers)) for word in words for piece in word), 2]
     return with_ids(pack_of(kinds), ids), numbers
+
+
+def with_parts(kind: Callable[..., Made], data: object, **options: Any) -> Made:
+    """Make a collator or a source of `kind` over a store, with parts and options named alike."""
+    parts = {name: options.pop(name) for name in list(options) if name in PackParts.__dataclass_fields__}
+    return kind(data, PackParts(**parts), **options)

@@ -22,6 +22,7 @@ class Vocabulary:
     is_special: np.ndarray  # [V] bool: ids that user text never becomes and random replacement never draws
     starts_word: np.ndarray  # [V] bool: False for continuation pieces (`##x`) and specials
     unigram_counts: np.ndarray  # [V] int64: how often each id stands in the store; all zero when unknown
+    question_id: int = -1  # stands for a span that recurs; see text/specials.py
     ends_word: np.ndarray = field(default_factory=lambda: _NOTHING)  # [V] bool: what follows starts a word, always
 
     def __post_init__(self) -> None:

@@ -67,9 +67,10 @@ class Encoder(nn.Module):
 
     def check_lengths(self, sequences: Sequences) -> None:
         """Raises: DataError for a sequence that is longer than the encoder has positions."""
-        if sequences.max_length > self.config.max_positions:
+        longest = max(sequences.max_length, sequences.num_positions)
+        if longest > self.config.max_positions:
             raise DataError(
-                f"A sequence of {sequences.max_length} tokens came, but this encoder has {self.config.max_positions} "
+                f"A sequence of {longest} tokens came, but this encoder has {self.config.max_positions} "
                 "positions. Cut the input into shorter sequences."
             )
 

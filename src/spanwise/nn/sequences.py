@@ -5,7 +5,7 @@ Letters: T tokens in the pack, S sequences.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,12 +17,14 @@ class Sequences:
     """The borders of the S sequences that lie end to end in one pack of T tokens.
 
     `lengths` stays on the host (plain integers, so no kernel choice ever waits for a device);
-    `cu_seqlens [S+1]` int32 and `positions [T]` int64 live on the device of the batch.
+    `cu_seqlens [S+1]` int32 and `positions [T]` int64 live on the device of the batch. Positions count from 0 in every
+    sequence; some may be left out, as where a span was replaced by one token and what follows stayed where it was.
     """
 
     lengths: tuple[int, ...]
     cu_seqlens: Tensor
     positions: Tensor
+    num_positions: int = 0  # one more than the largest position, where positions have gaps; 0: they have none
 
     @classmethod
     def from_lengths(cls, lengths: list[int] | tuple[int, ...] | np.ndarray) -> Sequences:
@@ -49,15 +51,16 @@ class Sequences:
 
     def with_filler(self, num_tokens: int) -> Sequences:
         """These sequences and one of `num_tokens` more behind them, all at position 0."""
-        return Sequences(
+        return replace(
+            self,
             lengths=(*self.lengths, num_tokens),
             cu_seqlens=torch.cat((self.cu_seqlens, self.cu_seqlens[-1:] + num_tokens)),
             positions=torch.cat((self.positions, self.positions.new_zeros(num_tokens))),
         )
 
     def to(self, device: torch.device | str) -> Sequences:
-        return Sequences(
-            lengths=self.lengths,
+        return replace(
+            self,
             cu_seqlens=self.cu_seqlens.to(device, non_blocking=True),
             positions=self.positions.to(device, non_blocking=True),
         )

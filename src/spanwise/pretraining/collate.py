@@ -6,29 +6,24 @@ is in its pack. Letters: T tokens in the pack, S sequences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from spanwise.data.batch import Batch
 from spanwise.data.token_store import TokenStore
-from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, draws_for
-from spanwise.pretraining.corruption.symbols import Symbols
-from spanwise.pretraining.formats.base import BlockTable, InputFormat
+from spanwise.pretraining.corruption.base import DRAWS, Draws, draws_for
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.alias import AliasTable
-from spanwise.pretraining.masking.base import MaskingScheme, bound
+from spanwise.pretraining.masking.base import ShorteningReplacement, bound
 from spanwise.pretraining.masking.merge import hidden_tokens
-from spanwise.pretraining.masking.nothing import NoReplacement
-from spanwise.pretraining.masking.replacement import Replacement
-from spanwise.pretraining.needs import check_needs
-from spanwise.pretraining.objectives.base import Objective
+from spanwise.pretraining.masking.shortening import shorten
+from spanwise.pretraining.objectives.base import Targets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
-from spanwise.pretraining.side_arrays import WordUnit, check_side_arrays, side_arrays_of, with_side_arrays
+from spanwise.pretraining.parts import PackParts
+from spanwise.pretraining.side_arrays import check_side_arrays, with_side_arrays
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
@@ -39,64 +34,46 @@ for, and packs of a few thousand tokens all differ; a last sequence of fewer tha
 
 @dataclass(frozen=True, kw_only=True)
 class Masked:
-    """A pack with what was hidden in it."""
+    """A pack with what was hidden in it, in places of the pack as the encoder reads it.
+
+    Where the replacement shortens, the masking saw a longer pack: `text`, in which it had `chosen` what to hide.
+    """
 
     pack: Pack  # the original ids
     spans: Spans
     hidden: Hidden
     input_ids: np.ndarray  # [T] int64, what the encoder reads, or the generator before it
     draws: np.ndarray | None = None  # [N] float64: a random number for each hidden token, where a corruption samples
+    text: Pack | None = None  # the pack that the masking saw, where it is another
+    chosen: Spans | None = None  # what the masking chose in it
+
+    @property
+    def num_chosen(self) -> int:
+        """How many tokens the masking chose."""
+        spans = self.spans if self.chosen is None else self.chosen
+        return int((spans.end - spans.start).sum())
 
 
 class Collator:
     """Makes the batches of one store and one set of recipe parts.
 
-    `num_maskings` = k repeats the maskings of the first k epochs (static masking; 1 for validation), None draws new
-    ones at every epoch. `max_targets` is the most hidden tokens of a pack. `word_unit` says what counts as a word. A
-    batch has the targets of the objectives and of those that the corruption learns itself. `random_ids` is the law of
-    random tokens, by default that of the store.
-
-    Raises: ConfigError where an objective asks for what none of the other parts gives; DataError where the store lacks
-    a side array.
+    `random_ids` is the law of random tokens, by default that of the store. Raises: DataError where the store lacks a
+    side array.
     """
 
-    def __init__(
-        self,
-        store: TokenStore,
-        *,
-        format: InputFormat,
-        masking: MaskingScheme,
-        replacement: Replacement | NoReplacement,
-        objectives: Mapping[str, Objective],
-        seed: int,
-        num_maskings: int | None = None,
-        max_targets: int | None = None,
-        word_unit: WordUnit = "word",
-        corruption: Corruption | None = None,
-        random_ids: AliasTable | None = None,
-    ) -> None:
-        corruption = corruption or Symbols()
-        trained = {**corruption.objectives, **objectives}
-        check_needs(format, trained, masking, corruption)
-        if num_maskings is not None and num_maskings < 1:
-            raise ConfigError(f"num_maskings must be at least 1, or None for new maskings always; got {num_maskings}.")
+    def __init__(self, store: TokenStore, parts: PackParts, *, seed: int, random_ids: AliasTable | None = None) -> None:
         self.store = store
-        self.format = format
-        self.masking = bound(masking, store.vocabulary)
-        self.replacement = replacement
-        self.objectives = trained
-        self.corruption = corruption
+        self.parts = parts
         self.seed = seed
-        self.num_maskings = num_maskings
-        self.max_targets = max_targets
-        self._word_unit = word_unit
-        self._side_arrays = side_arrays_of(masking, word_unit)
-        check_side_arrays(store, self._side_arrays)
-        self._random_ids = replacement.random_ids(store.vocabulary) if random_ids is None else random_ids
+        self.format = parts.format
+        self.masking = bound(parts.masking, store.vocabulary)
+        self.objectives = parts.trained_objectives
+        check_side_arrays(store, parts.side_arrays)
+        self._random_ids = parts.replacement.random_ids(store.vocabulary) if random_ids is None else random_ids
 
     def repeated(self, epoch: int) -> int:
         """Return the epoch whose sequences and masks this epoch shows."""
-        return epoch if self.num_maskings is None else epoch % self.num_maskings
+        return epoch if self.parts.num_maskings is None else epoch % self.parts.num_maskings
 
     def masked(self, table: BlockTable, rows: np.ndarray, epoch: int, *, capacity: int | None = None) -> Masked:
         """Return the pack of the blocks `rows` [S], masked as this epoch masks them.
@@ -104,8 +81,8 @@ class Collator:
         `capacity` is the most tokens to hide where the pack is a part of another; by default `max_targets`.
         """
         pack = self.format.assemble(self.store, table, rows)
-        if self._side_arrays:
-            pack = with_side_arrays(pack, self.store, table, rows, self._side_arrays, self._word_unit)
+        if self.parts.side_arrays:
+            pack = with_side_arrays(pack, self.store, table, rows, self.parts.side_arrays, self.parts.word_unit)
         return self.mask(pack, epoch, capacity=capacity)
 
     def mask(self, pack: Pack, epoch: int, *, capacity: int | None = None) -> Masked:
@@ -113,54 +90,70 @@ class Collator:
         epoch = self.repeated(epoch)
         select_keys_S = keys_for(self.seed, "masking", epoch, pack.block_ids)
         replace_keys_S = keys_for(self.seed, "replacement", epoch, pack.block_ids)
-        spans = self.masking.select(pack, select_keys_S, capacity=self.max_targets if capacity is None else capacity)
+        capacity = self.parts.max_targets if capacity is None else capacity
+        replacement = self.parts.replacement
+        spans = self.masking.select(pack, select_keys_S, capacity=capacity)
         hidden = hidden_tokens(pack, spans)
-        input_ids = self.replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids, hidden)
-        draws = None
-        if self.corruption.samples:
+        input_ids = replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids, hidden)
+        masked = Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids)
+        if isinstance(replacement, ShorteningReplacement):
+            masked = _shortened(masked, replacement)
+        if self.parts.corruption.samples:
             draw_keys_S = keys_for(self.seed, "sampling", epoch, pack.block_ids)
-            draws = draws_for(pack.borders, hidden.position, hidden.sequence, draw_keys_S)
-        return Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids, draws=draws)
+            hidden = masked.hidden
+            draws = draws_for(masked.pack.borders, hidden.position, hidden.sequence, draw_keys_S)
+            masked = replace(masked, draws=draws)
+        return masked
 
     def batch(self, masked: Masked) -> Batch:
         """Return what travels to the model, with the targets and counts of every objective."""
         pack = masked.pack
-        targets: dict[str, Any] = {
+        targets: dict[str, Targets] = {
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }
         counts = {name: target.count for name, target in targets.items()}
-        if masked.draws is not None:
-            targets[DRAWS] = Draws(uniform=torch.from_numpy(masked.draws))
+        draws = {} if masked.draws is None else {DRAWS: Draws(uniform=torch.from_numpy(masked.draws))}
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         filler_id = max(0, self.store.vocabulary.pad_id)  # nothing reads it; GPT-1's tokenizer has no [PAD]
         return Batch(
             input_ids=torch.from_numpy(_lengthened(masked.input_ids, num_filler, filler_id)),
             token_type_ids=torch.from_numpy(_lengthened(pack.token_type_ids, num_filler, 0)),
-            sequences=_sequences(_with_filler(pack.borders, num_filler, self.format.max_length)),
-            targets=targets,
+            sequences=sequences_of(pack, num_filler, self.format.max_length),
+            targets={**targets, **draws},
             counts=counts,
             num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
         )
 
 
+def _shortened(masked: Masked, replacement: ShorteningReplacement) -> Masked:
+    pack, spans, hidden, input_ids = shorten(
+        masked.pack,
+        masked.spans,
+        masked.hidden,
+        masked.input_ids,
+        replacement.shortened(masked.spans),
+        stays=replacement.keeps_positions,
+    )
+    return Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids, text=masked.pack, chosen=masked.spans)
+
+
 def _lengthened(values_T: np.ndarray, count: int, value: int) -> np.ndarray:
     return np.concatenate([values_T, np.full(count, value, dtype=values_T.dtype)])
 
 
-def _with_filler(borders: np.ndarray, count: int, longest: int) -> np.ndarray:
-    """Borders with sequences of filler at the end, none longer than the encoder has positions for."""
-    ends = [min(first + longest, count) for first in range(0, count, longest)]
-    return np.concatenate([borders, borders[-1] + np.array(ends, dtype=borders.dtype)])
-
-
-def _sequences(borders: np.ndarray) -> Sequences:
-    """`Sequences.from_lengths`, compiled: this is made for every pack."""
+def sequences_of(pack: Pack, num_filler: int = 0, longest: int = 1) -> Sequences:
+    """Return the borders and positions of a pack, with sequences of filler behind it, none longer than `longest`."""
+    ends = [min(first + longest, num_filler) for first in range(0, num_filler, longest)]
+    borders = np.concatenate([pack.borders, pack.borders[-1] + np.array(ends, dtype=pack.borders.dtype)])
     cu_seqlens, positions_T = _places(borders)
+    if pack.positions is not None:
+        positions_T[: len(pack.positions)] = pack.positions
     return Sequences(
         lengths=tuple(np.diff(borders).tolist()),
         cu_seqlens=torch.from_numpy(cu_seqlens),
         positions=torch.from_numpy(positions_T),
+        num_positions=0 if pack.positions is None else int(pack.positions.max(initial=-1)) + 1,
     )
 
 

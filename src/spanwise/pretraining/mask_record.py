@@ -28,13 +28,14 @@ def mask_record(masked: Iterable[Masked]) -> dict[str, Any]:
     num_tokens = 0
     for one in masked:
         first = len(lengths)
-        borders = one.pack.borders
-        num_tokens += int(one.pack.maskable.sum())
-        for size in (one.spans.end - one.spans.start).tolist():
+        pack, chosen = (one.pack, one.spans) if one.text is None or one.chosen is None else (one.text, one.chosen)
+        borders = pack.borders
+        num_tokens += int(pack.maskable.sum())
+        for size in (chosen.end - chosen.start).tolist():
             counts[size] = counts.get(size, 0) + 1
         kept = max(0, min(MAX_SEQUENCES - first, len(borders) - 1))
         lengths += np.diff(borders)[:kept].tolist()
-        for sequence, start, end in zip(one.spans.sequence, one.spans.start, one.spans.end, strict=True):
+        for sequence, start, end in zip(chosen.sequence, chosen.start, chosen.end, strict=True):
             if sequence < kept:
                 origin = int(borders[sequence])
                 spans.append([first + int(sequence), int(start) - origin, int(end) - origin])

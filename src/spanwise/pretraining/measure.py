@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
-from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_logits
-from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.collate import Masked, sequences_of
 from spanwise.pretraining.hidden_tokens import HiddenTokens, describe_hidden
 from spanwise.pretraining.masking.merge import gaps
 from spanwise.pretraining.model import PretrainingModel
@@ -44,7 +43,7 @@ def to_batch(one: Masked) -> Batch:
     return Batch(
         input_ids=torch.from_numpy(one.input_ids),
         token_type_ids=torch.from_numpy(one.pack.token_type_ids),
-        sequences=Sequences.from_lengths(np.diff(one.pack.borders)),
+        sequences=sequences_of(one.pack),
         ids=tuple(one.pack.block_ids.tolist()),
     )
 

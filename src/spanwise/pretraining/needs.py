@@ -7,13 +7,18 @@ those below can be given by a format of your own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from spanwise.errors import ConfigError
-from spanwise.pretraining.formats import FORMATS
-
-HIDES = frozenset({"spans"})
-"""What a masking gives that says nothing else."""
+from spanwise.pretraining.corruption.base import Corruption
+from spanwise.pretraining.formats import FORMATS, InputFormat
+from spanwise.pretraining.masking.base import (
+    MaskingScheme,
+    ReplacementScheme,
+    ShorteningReplacement,
+    given_by,
+    left_by,
+)
 
 MASKING_WORDS = {
     "spans": "asks for hidden tokens ('spans'); masking {part} hides none. Choose a masking that does, such as "
@@ -34,7 +39,21 @@ CORRUPTION_WORDS = {
     "replacements": "asks which tokens were replaced by likely ones ('replacements'); corruption {part} replaces none. "
     "Use corruption=Generator().",
 }
-OTHER_WORDS = MASKING_WORDS.keys() | ENCODER_WORDS.keys() | CORRUPTION_WORDS.keys()
+REPLACEMENT_WORDS = {
+    "spans": "guesses hidden tokens at their places ('spans'); replacement {part} leaves one token of a span, so none "
+    "is there to be guessed. Set replacement.others to Replacement() with a masking that hides spans without a group "
+    "too, such as RecurringSpans(), or use Replacement().",
+    "questions": "asks for questions; replacement {part} writes none. Use replacement=QuestionTokens() with a masking "
+    "that gives groups, such as RecurringGroups().",
+}
+ASKED_OF_MASKING = {
+    "groups": "replaces spans that belong together ('groups'); masking {part} gives none. Use RecurringGroups().",
+    "lone_spans": "has a replacement for spans without a group ('others'); masking {part} gives groups alone. Leave "
+    "replacement.others out, or use RecurringSpans().",
+}
+"""What a replacement may ask of a masking."""
+
+OTHER_WORDS = MASKING_WORDS.keys() | ENCODER_WORDS.keys() | CORRUPTION_WORDS.keys() | REPLACEMENT_WORDS.keys()
 """What a format is not asked for."""
 
 
@@ -55,15 +74,21 @@ class EncoderValues(Protocol):
     def pooler(self) -> bool: ...
 
 
-def hides_tokens(masking: Any) -> bool:
-    """Whether a masking chooses any token at all; a masking of your own does unless its `gives` says otherwise."""
-    return "spans" in _given_by_masking(masking)
+def hides_tokens(masking: MaskingScheme) -> bool:
+    """Return whether a masking chooses any token at all."""
+    return "spans" in given_by(masking)
 
 
-def check_needs(format: Any, objectives: Mapping[str, Needy], masking: Any = None, corruption: Any = None) -> None:
-    """Refuse objectives that the format, or masking and corruption where they are given, leave without what they need.
+def check_needs(
+    format: InputFormat,
+    objectives: Mapping[str, Needy],
+    masking: MaskingScheme | None = None,
+    corruption: Corruption | None = None,
+    replacement: ReplacementScheme | None = None,
+) -> None:
+    """Refuse objectives that the format, or one of the other parts that are given, leaves without what they need.
 
-    Raises: ConfigError naming the objective and the part. Opens no file.
+    Raises: ConfigError naming the objective, or the replacement, and the part. Opens no file.
     """
     if not objectives:
         raise ConfigError("a recipe needs at least one objective, for example objectives={'mlm': MaskedLM()}.")
@@ -77,11 +102,31 @@ def check_needs(format: Any, objectives: Mapping[str, Needy], masking: Any = Non
                 + (f" Try {givers}." if givers else "")
             )
         if masking is not None:
-            lacking = objective.needs & MASKING_WORDS.keys() - _given_by_masking(masking)
+            lacking = objective.needs & MASKING_WORDS.keys() - given_by(masking)
             _refuse(name, lacking, MASKING_WORDS, type(masking).__name__)
         if corruption is not None:
             lacking = objective.needs & CORRUPTION_WORDS.keys() - corruption.gives
             _refuse(name, lacking, CORRUPTION_WORDS, type(corruption).__name__)
+        if replacement is not None:
+            given = left_by(replacement)
+            lacking = objective.needs & REPLACEMENT_WORDS.keys() - given
+            _refuse(name, lacking, REPLACEMENT_WORDS, type(replacement).__name__)
+    if masking is not None and replacement is not None:
+        _check_replacement(masking, replacement)
+
+
+def _check_replacement(masking: MaskingScheme, replacement: ReplacementScheme) -> None:
+    """Refuse a replacement that has nothing to replace, or no answer to some spans. Raises: ConfigError."""
+    given: frozenset[str] = given_by(masking)
+    asked: frozenset[str] = getattr(replacement, "needs", frozenset())
+    names = type(masking).__name__, type(replacement).__name__
+    for word in sorted(asked - given):
+        raise ConfigError(f"replacement {names[1]} {ASKED_OF_MASKING[word].format(part=names[0])}")
+    if isinstance(replacement, ShorteningReplacement) and "lone_spans" in given - asked:
+        raise ConfigError(
+            f"masking {names[0]} hides spans without a group too, and replacement {names[1]} puts nothing there. Set "
+            "replacement.others to Replacement(), or use RecurringGroups()."
+        )
 
 
 def check_encoder_needs(encoder: EncoderValues, objectives: Mapping[str, Needy]) -> None:
@@ -89,10 +134,6 @@ def check_encoder_needs(encoder: EncoderValues, objectives: Mapping[str, Needy])
     given = {"causal" if encoder.causal else "bidirectional"} | ({"pooler"} if encoder.pooler else set())
     for name, objective in objectives.items():
         _refuse(name, objective.needs & ENCODER_WORDS.keys() - given, ENCODER_WORDS, "")
-
-
-def _given_by_masking(masking: Any) -> frozenset[str]:
-    return getattr(masking, "gives", HIDES)
 
 
 def _refuse(name: str, lacking: frozenset[str] | set[str], words: Mapping[str, str], part: str) -> None:

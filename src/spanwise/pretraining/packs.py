@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class Pack:
-    """S sequences end to end as ids, specials included, before masking."""
+    """S sequences end to end as ids, specials included: what stands there, whatever the encoder is shown."""
 
     input_ids: np.ndarray  # [T] int64, the original ids
     token_type_ids: np.ndarray  # [T] int64
@@ -23,6 +23,8 @@ class Pack:
     block_ids: np.ndarray  # [S] int64: the block each sequence is, keys of all random draws
     pair_labels: np.ndarray | None = None  # [S] int64 where the format gives them
     side: Mapping[str, np.ndarray] = field(default_factory=dict)  # [T] uint8: the store's side arrays, 0 at specials
+    positions: np.ndarray | None = None  # [T] int64, with gaps where a replacement left tokens out; None: 0, 1, 2, ...
+    questions: Spans | None = None  # after a replacement that shortens: the spans that are a token now, not maskable
 
 
 @dataclass(frozen=True, kw_only=True)

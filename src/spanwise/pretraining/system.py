@@ -15,6 +15,7 @@ from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
+from spanwise.pretraining.masking.base import ShorteningReplacement
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.mixtures.length_warmup import GrowingSource, LengthWarmup, Source
@@ -22,6 +23,7 @@ from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
+from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
@@ -38,7 +40,7 @@ def check(recipe: PretrainingRecipe) -> None:
     Raises: ConfigError that names both parts.
     """
     _check_names(recipe)
-    check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption)
+    check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption, recipe.replacement)
     _check_encoder(recipe, recipe.encoder)
     _check_masking(recipe)
     if recipe.format.max_length > recipe.encoder.max_positions:
@@ -259,13 +261,12 @@ def usual_source(recipe: PretrainingRecipe, data: TokenStore) -> PretrainingSour
 def usual_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource | MixedSource: ...
 def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
     """The packs of `training_source` without a length warm-up."""
-    parts, batch = _parts(recipe), recipe.batch
-    own: dict[str, Any] = dict(packs_per_step=batch.packs_per_step, num_maskings=recipe.num_maskings)
+    parts, seed, packs_per_step = pack_parts(recipe), recipe.training.seed, recipe.batch.packs_per_step
     if isinstance(data, Mixture):
         if len(data.parts) > 1:
-            return MixedSource(data, seed=recipe.training.seed, **own, **parts)
+            return MixedSource(data, parts, seed=seed, packs_per_step=packs_per_step)
         data = data.parts[0].store
-    return PretrainingSource(data, seed=recipe.training.seed, **own, **parts)
+    return PretrainingSource(data, parts, seed=seed, packs_per_step=packs_per_step)
 
 
 def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
@@ -277,23 +278,26 @@ def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraini
     nats lower than what is really guessed.
     """
     if hides_tokens(recipe.masking):
-        recipe = replace(recipe, replacement=ALL_MASKED)
-    seed = recipe.training.seed + VALIDATION_PURPOSE
-    return PretrainingSource(store, seed=seed, num_maskings=1, order="stored", **_parts(recipe))
+        is_shortening = isinstance(recipe.replacement, ShorteningReplacement)
+        replacement = recipe.replacement.measured() if is_shortening else ALL_MASKED
+        recipe = replace(recipe, replacement=replacement)
+    parts = replace(pack_parts(recipe), num_maskings=1)
+    return PretrainingSource(store, parts, seed=recipe.training.seed + VALIDATION_PURPOSE, order="stored")
 
 
-def _parts(recipe: PretrainingRecipe) -> dict[str, Any]:
-    """What every source of a recipe is made with."""
-    return dict(
+def pack_parts(recipe: PretrainingRecipe) -> PackParts:
+    """The parts of a recipe that every source makes its packs with. Raises: ConfigError as `PackParts`."""
+    return PackParts(
         format=recipe.format,
         masking=recipe.masking,
         replacement=recipe.replacement,
         objectives=recipe.objectives,
+        corruption=recipe.corruption,
+        word_unit=recipe.word_unit,
+        num_maskings=recipe.num_maskings,
         max_tokens=recipe.batch.max_tokens,
         max_sequences=recipe.batch.max_sequences,
         max_targets=recipe.batch.max_targets,
-        word_unit=recipe.word_unit,
-        corruption=recipe.corruption,
     )
 
 

@@ -35,6 +35,7 @@ from spanwise.pretraining.masking import (
     WholeWords,
 )
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, SpanBoundary
+from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.device import autocast
 from spanwise.text.corpus import Document
@@ -71,18 +72,16 @@ def compile_loops() -> None:
             *others,
             MaskingMixture(schemes={"spans": geometric, "pieces": SubwordTokens()}),
         ):
-            source = PretrainingSource(
-                store,
+            parts = PackParts(
                 format=SingleSegment(max_length=16),
                 masking=masking,
                 replacement=Replacement(),
                 objectives={"rtd": ReplacedToken()},
                 corruption=Generator(objectives={"mlm": MaskedLM(), "sbo": SpanBoundary()}),
-                seed=0,
                 max_tokens=64,
                 max_targets=64,
             )
-            source.step(0)
+            PretrainingSource(store, parts, seed=0).step(0)
         for format in (*(kind(max_length=16) for kind in FORMATS), ContiguousText(document_end="separator")):
             table = format.blocks(store, 0, 0)
             pack = format.assemble(store, table, np.arange(table.num_blocks))

@@ -18,6 +18,8 @@ from spanwise.pretraining.masking import (
     NGrams,
     NoMasking,
     NoReplacement,
+    QuestionTokens,
+    RecurringGroups,
     RecurringSpans,
     Replacement,
     SubwordTokens,
@@ -513,3 +515,8 @@ def test_a_negative_epoch_is_refused(collate):
 def test_ids_of_another_tokenizer_are_refused(collate, ids):
     with pytest.raises(DataError, match="example 1 has an id outside 0 to 499"):
         collate()([[2, 20, 3], ids])
+
+
+def test_a_replacement_that_shortens_is_refused(tokenizer):
+    with pytest.raises(ConfigError, match="QuestionTokens makes sequences shorter"):
+        SpanMaskingCollator(tokenizer, masking=RecurringGroups(), replacement=QuestionTokens())

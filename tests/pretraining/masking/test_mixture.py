@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_packs import hidden_of, pack_of
+from toy_packs import hidden_of, pack_of, with_ids
 
 from spanwise.config import from_record, override, to_record
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking import GeometricSpans, MaskingMixture, NoMasking, RecurringSpans, SubwordTokens
+from spanwise.pretraining.masking import (
+    GeometricSpans,
+    MaskingMixture,
+    NoMasking,
+    RecurringGroups,
+    RecurringSpans,
+    SubwordTokens,
+)
 from spanwise.pretraining.masking.base import bound, budgets
 from spanwise.pretraining.masking.mixture import OWN, of_sequences
 from spanwise.recipes import spanbert_nano
@@ -97,7 +104,26 @@ def test_it_is_a_part_like_any_other(vocabulary, pack):
     recurring = MaskingMixture(schemes={"recurring": RecurringSpans(), "pieces": SubwordTokens()})
     ready = bound(recurring, vocabulary)
     assert ready.ratio == 0.15 and len(ready.select(pack, keys_of(pack)).start)
-    assert SPANS_AND_PIECES.gives == {"spans"}
+    assert SPANS_AND_PIECES.gives == {"spans", "lone_spans"}
+
+
+def test_groups_of_one_scheme_stay_groups_beside_the_spans_of_another():
+    """Sequences of three words over and over: some have groups, the others pieces without one."""
+    pack = with_ids(pack_of([[0, *[1] * 30, 0]] * 60), np.tile([2, *[10, 11, 12] * 10, 2], 60))
+    mixture = MaskingMixture(schemes={"pieces": SubwordTokens(), "groups": RecurringGroups()})
+    assert mixture.gives == {"spans", "lone_spans", "groups"}
+
+    spans = mixture.select(pack, keys_of(pack))
+
+    has_group = np.bincount(spans.sequence, spans.group >= 0, minlength=60) > 0
+    assert 15 < has_group.sum() < 45 and (spans.group[has_group[spans.sequence]] >= 0).all()
+    assert len({(s, g) for s, g in zip(spans.sequence, spans.group, strict=True) if g >= 0}) == len(
+        set(spans.group[spans.group >= 0])
+    )
+    for m in np.flatnonzero(spans.group >= 0):
+        first, last = spans.kept[spans.group[m]]
+        assert pack.borders[spans.sequence[m]] < first < last < pack.borders[spans.sequence[m] + 1]
+        assert pack.input_ids[first:last].tolist() == pack.input_ids[spans.start[m] : spans.end[m]].tolist()
 
 
 @pytest.mark.parametrize(

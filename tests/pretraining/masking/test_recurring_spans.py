@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toy_packs import hidden_of, pack_of, texts_of, with_ids
 
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking import RecurringSpans
+from spanwise.pretraining.masking import RecurringGroups, RecurringSpans
 from spanwise.pretraining.masking.merge import merged
 from spanwise.runtime.seed import keys_for
 
@@ -59,25 +59,25 @@ def test_every_occurrence_is_the_kept_one_alike():
 @given(
     st.lists(st.lists(st.integers(0, 5), max_size=40), min_size=1, max_size=6),
     st.sampled_from([0.1, 0.3, 0.9]),
-    st.sampled_from(["geometric", "nothing"]),
+    st.booleans(),
     st.sampled_from(["words", "budget"]),
     st.sampled_from([None, 0, 4]),
 )
-def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio, rest, end, spare):
+def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio, alone, end, spare):
     """Ids stand for words of one token; 0 is a special."""
     pack = with_ids(
         pack_of([[0, *(min(1, word) for word in text), 0] for text in texts]),
         [10 + word for text in texts for word in (0, *text, 0)],
     )
     budget = sum(-(-int(pack.maskable[a:b].sum()) * int(ratio * 10) // 10) for a, b in pairwise(pack.borders))
-    scheme = RecurringSpans(ratio=ratio, rest=rest, end=end)
+    scheme = (RecurringGroups if alone else RecurringSpans)(ratio=ratio, end=end)
     spans = scheme.select(pack, keys_of(pack), capacity=None if spare is None else budget + spare)
 
     hidden_T = hidden_of(pack, spans)
     assert spare is None or hidden_T.sum() <= budget + spare
-    if rest == "nothing" and spans.group is not None:
+    if alone and spans.group is not None:
         assert (spans.group >= 0).all()
-    if rest == "nothing" and spans.group is None:
+    if alone and spans.group is None:
         assert len(spans.start) == 0
     if spans.group is None:
         return
@@ -95,15 +95,13 @@ def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio,
 def test_groups_alone_hide_whole_groups_until_the_budget_is_met():
     """Four of 22 words at 15 %; a group is never cut, so the last one may go beyond."""
     pack, _ = texts_of([TEXT] * 300)
-    spans = RecurringSpans(rest="nothing").select(pack, keys_of(pack))
+    spans = RecurringGroups().select(pack, keys_of(pack))
     hidden = hidden_of(pack, spans).reshape(300, -1)[:, 1:-1]
     words = np.array(TEXT.split())
     assert (spans.group >= 0).all() and (hidden.sum(axis=1) >= 4).all()
     for row in hidden:
         hides = set(words[row])
         assert hides and all((~row[words == word]).sum() >= 1 for word in hides)
-    assert RecurringSpans(rest="nothing").gives == {"spans", "groups"}
-    assert RecurringSpans().gives == {"spans", "groups", "lone_spans"}
 
 
 def test_which_words_are_frequent_is_told_by_the_corpus(vocabulary):

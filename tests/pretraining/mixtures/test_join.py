@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 import numpy as np
+from toy_packs import with_parts
 
 from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats import SentencePair
@@ -16,7 +17,8 @@ ROWS = np.array([7, 3, 12, 30, 1])
 
 
 def test_parts_end_to_end_are_the_whole(store):
-    collator = Collator(
+    collator = with_parts(
+        Collator,
         store,
         format=SentencePair(max_length=48),
         masking=GeometricSpans(),
@@ -42,7 +44,8 @@ def test_parts_end_to_end_are_the_whole(store):
 
 
 def test_side_arrays_are_joined_too(store):
-    collator = Collator(
+    collator = with_parts(
+        Collator,
         store,
         format=SentencePair(max_length=48),
         masking=GeometricSpans(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from toy_packs import with_parts
 
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import ConfigError
@@ -41,7 +42,7 @@ def source_of(stores, shares=SHARES, **options) -> MixedSource:
         packs_per_step=3,
     )
     mixture = open_mixture(dict(zip([store.path for store in stores], shares, strict=True)))
-    return MixedSource(mixture, **{**parts, **options})
+    return with_parts(MixedSource, mixture, **{**parts, **options})
 
 
 def content(step) -> list:

@@ -25,7 +25,7 @@ from spanwise.integrations.huggingface import arrays
 from spanwise.integrations.huggingface.rows import TOKEN_KEYS, Rows, read_rows
 from spanwise.integrations.huggingface.tokenizer_tables import vocabulary_of
 from spanwise.pretraining.masking import GeometricSpans, NoReplacement, Replacement
-from spanwise.pretraining.masking.base import MaskingScheme, bound
+from spanwise.pretraining.masking.base import MaskingScheme, ShorteningReplacement, bound
 from spanwise.pretraining.masking.merge import merged
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import derive_key, keys_for
@@ -81,6 +81,11 @@ class SpanMaskingCollator:
         self.vocabulary = vocabulary_of(tokenizer, unigram_counts)
         self.masking = bound(masking if masking is not None else GeometricSpans(), self.vocabulary)
         self.replacement = replacement if replacement is not None else _replacement(unigram_counts is not None)
+        if isinstance(self.replacement, ShorteningReplacement):
+            raise ConfigError(
+                f"replacement {type(self.replacement).__name__} makes sequences shorter, and this collator keeps every "
+                "token at its place; use Replacement(), or pre-train with `spanwise pretrain`."
+            )
         self.seed = seed
         self.padding, self.max_length, self.pad_to_multiple_of = padding, max_length, pad_to_multiple_of
         self.padding_side = padding_side or getattr(tokenizer, "padding_side", "right")

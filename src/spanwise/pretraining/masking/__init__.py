@@ -5,7 +5,8 @@ from spanwise.pretraining.masking.geometric_spans import GeometricSpans
 from spanwise.pretraining.masking.mixture import MaskingMixture
 from spanwise.pretraining.masking.n_grams import NGrams
 from spanwise.pretraining.masking.nothing import NoMasking, NoReplacement
-from spanwise.pretraining.masking.recurring_spans import RecurringSpans
+from spanwise.pretraining.masking.questions import QuestionTokens
+from spanwise.pretraining.masking.recurring_spans import RecurringGroups, RecurringSpans
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.masking.subword_tokens import SubwordTokens
 from spanwise.pretraining.masking.tagged_phrases import TaggedPhrases
@@ -18,6 +19,8 @@ __all__ = [
     "NGrams",
     "NoMasking",
     "NoReplacement",
+    "QuestionTokens",
+    "RecurringGroups",
     "RecurringSpans",
     "Replacement",
     "SubwordTokens",

@@ -1,4 +1,4 @@
-"""The interface of masking schemes, and the budget that all of them keep.
+"""The interfaces of masking and replacement, and the budget that all of them keep.
 
 Letters: T tokens in the pack, S sequences, n maskable tokens of one sequence.
 """
@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
+from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.merge import spans_of
 from spanwise.pretraining.masking.word_list import word_starts
-from spanwise.pretraining.packs import Pack, Spans
+from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 
 
@@ -37,6 +38,68 @@ class MaskingScheme(Protocol):
         goes beyond it (the rest of a last word) is cut where room is short, and counted in `Spans.num_cut`.
         """
         ...
+
+
+class ReplacementScheme(Protocol):
+    """Puts something in the place of what a masking chose.
+
+    One that writes a special token of its own names its role in a class attribute `roles: tuple[str, ...]`; one that
+    asks more of the masking than hidden spans has `needs`, one that does not leave hidden tokens at their places has
+    `gives` (words of pretraining/needs.py).
+    """
+
+    def random_ids(self, vocabulary: Vocabulary) -> AliasTable | None:
+        """Return the law of random tokens, which is built once a run."""
+        ...
+
+    def apply(
+        self,
+        pack: Pack,
+        spans: Spans,
+        keys: np.ndarray,
+        vocabulary: Vocabulary,
+        random_ids: AliasTable | None = None,
+        hidden: Hidden | None = None,
+    ) -> np.ndarray:
+        """Return input_ids [T] with the spans replaced, a new array; sequence s is decided by keys[s] (uint64 [S]).
+
+        `random_ids` saves building the law again, `hidden` finding the tokens of the spans again.
+        """
+        ...
+
+
+@runtime_checkable
+class ShorteningReplacement(ReplacementScheme, Protocol):
+    """A replacement that leaves one token of some spans: what `apply` wrote at their first."""
+
+    @property
+    def keeps_positions(self) -> bool:
+        """Whether what follows such a span keeps its position, or moves up."""
+        ...
+
+    def shortened(self, spans: Spans) -> np.ndarray:
+        """Return which spans become one token, bool [M]."""
+        ...
+
+    def measured(self) -> ReplacementScheme:
+        """Return what a model is measured with: its hidden tokens are all shown as [MASK]."""
+        ...
+
+
+HIDES = frozenset({"spans", "lone_spans"})
+"""What a masking gives that says nothing else: hidden spans, and some of them belong to no group."""
+LEAVES = frozenset({"spans"})
+"""What a replacement gives that says nothing else: hidden tokens that can be guessed at their places."""
+
+
+def given_by(masking: MaskingScheme) -> frozenset[str]:
+    """Return the words of pretraining/needs.py that a masking gives; one of a user's own need not say any."""
+    return getattr(masking, "gives", HIDES)
+
+
+def left_by(replacement: ReplacementScheme) -> frozenset[str]:
+    """Return the words of pretraining/needs.py that a replacement gives; one of a user's own need not say any."""
+    return getattr(replacement, "gives", LEAVES)
 
 
 def bound(masking: MaskingScheme, vocabulary: Vocabulary) -> MaskingScheme:

@@ -114,6 +114,15 @@ def move(spans: Spans, sequences: np.ndarray, shift: np.ndarray) -> Spans:
     return replace(spans, sequence=sequence, start=spans.start + shift_M, end=spans.end + shift_M, kept=kept)
 
 
+def some_spans(spans: Spans, wanted_M: np.ndarray) -> Spans:
+    """Return those of the spans that are wanted, bool [M]; without groups where none of them has one."""
+    columns = {name: getattr(spans, name)[wanted_M] for name in ("sequence", "start", "end")}
+    group = None if spans.group is None else spans.group[wanted_M]
+    if group is None or not (group >= 0).any():
+        return replace(spans, **columns, group=None, kept=None)
+    return replace(spans, **columns, group=group)
+
+
 def join_spans(parts: Sequence[Spans]) -> Spans:
     """Return spans of different sequences of one pack as one, sorted by where they start; groups are numbered anew."""
     start = np.concatenate([spans.start for spans in parts])

@@ -19,7 +19,7 @@ import numpy as np
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import bound, budgets
+from spanwise.pretraining.masking.base import bound, budgets, given_by
 from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -64,10 +64,9 @@ class MaskingMixture:
 
     @property
     def gives(self) -> frozenset[str]:
-        """What every one of the schemes gives."""
-        return frozenset.intersection(
-            *(getattr(scheme, "gives", frozenset({"spans"})) for scheme in self.schemes.values())
-        )
+        """What every one of the schemes gives, and the kinds of spans that any of them gives."""
+        given = [given_by(scheme) for scheme in self.schemes.values()]
+        return frozenset.intersection(*given) | (frozenset.union(*given) & {"groups", "lone_spans"})
 
     @property
     def side_arrays(self) -> tuple[str, ...]:

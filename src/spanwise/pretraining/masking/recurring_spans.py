@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -24,34 +24,29 @@ from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, mix
 
+NO_LAW = np.zeros((0, 2), dtype=np.uint64)
 NO_WORD_IS_FREQUENT = np.zeros(0, dtype=np.bool_)
 
 
-@part("recurring_spans")
-class RecurringSpans:
-    """Hide spans of up to `max_words` whole words that occur again in their sequence, until the budget is reached.
+@dataclass(frozen=True, kw_only=True)
+class Recurring:
+    """Base of the schemes that hide spans of up to `max_words` whole words that occur again in their sequence.
 
     The longest recurring spans are looked for first, and a word belongs to one of them; of the spans of a sequence one
     after the other is drawn, an occurrence of it to keep, and the others are hidden: they are a group of `Spans`, whose
-    kept occurrence is the only one left. With `rest="geometric"` the rest of the budget, or all of it in a text that
-    repeats nothing, is filled by geometric spans, which touch a kept occurrence last; a group that the budget ends in
-    the middle of is hidden as far as it goes, and its spans then belong to no group. With `rest="nothing"` groups alone
-    are hidden, each as a whole or not at all.
+    kept occurrence is the only one that is left.
 
     A span of nothing but frequent words (`of the`) is none. A word is frequent if each of its tokens makes up more than
     `frequent_share` of the corpus: no list of stop words of any language is needed, and [UNK] equals nothing. What is
     frequent is known once the scheme is bound to a vocabulary with counts, as every run does; unbound, no word is.
-
-    Differs: Splinter hides single word pieces too (its spans end at word borders, but it counts them in pieces), has a
-    list of English stop words, and a budget of spans instead of tokens.
     """
+
+    gives: ClassVar[frozenset[str]]
 
     max_words: int = 10
     ratio: float = 0.15  # share of a sequence's maskable tokens
     frequent_share: float = 0.001
-    p: float = 0.2  # of the geometric spans: chance that one ends after each word
     end: Literal["words", "budget"] = "words"
-    rest: Literal["geometric", "nothing"] = "geometric"  # what fills the budget where groups do not
 
     def __post_init__(self) -> None:
         checked_ratio(self.ratio)
@@ -59,35 +54,62 @@ class RecurringSpans:
             raise ConfigError(f"masking.max_words must be at least 1, got {self.max_words}.")
         if not 0.0 <= self.frequent_share <= 1.0:
             raise ConfigError(f"masking.frequent_share must be from 0 to 1, got {self.frequent_share}.")
-        _ = self.table  # raises here, not at the first batch
-
-    @property
-    def gives(self) -> frozenset[str]:
-        """Hidden spans in groups, and beside them spans without a group where something fills the budget."""
-        return frozenset({"spans", "groups"} | ({"lone_spans"} if self.rest == "geometric" else set()))
+        _ = self.fill  # raises here, not at the first batch
 
     @cached_property
-    def table(self) -> AliasTable:
-        """The law of the geometric spans' numbers of words, counted from one."""
-        return AliasTable.from_weights(laws.geometric(self.p, self.max_words))
+    def fill(self) -> AliasTable | None:
+        """The law of the numbers of words, counted from one, of the spans that fill the budget; None: nothing does."""
+        return None
 
-    def for_vocabulary(self, vocabulary: Vocabulary) -> BoundRecurringSpans:
+    def for_vocabulary(self, vocabulary: Vocabulary) -> BoundRecurring:
         """Return the scheme with the frequent tokens of a vocabulary."""
         total = max(1, int(vocabulary.unigram_counts.sum()))
         is_frequent_V = vocabulary.unigram_counts / total > self.frequent_share
-        return BoundRecurringSpans(scheme=self, is_frequent=is_frequent_V, unk_id=vocabulary.unk_id)
+        return BoundRecurring(scheme=self, is_frequent=is_frequent_V, unk_id=vocabulary.unk_id)
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack with no word taken for frequent. See `MaskingScheme.select`."""
-        bound = BoundRecurringSpans(scheme=self, is_frequent=NO_WORD_IS_FREQUENT, unk_id=-1)
+        bound = BoundRecurring(scheme=self, is_frequent=NO_WORD_IS_FREQUENT, unk_id=-1)
         return bound.select(pack, keys, capacity=capacity)
 
 
+@part("recurring_groups")
+class RecurringGroups(Recurring):
+    """Hide recurring spans alone, until the budget is reached or a text repeats nothing more.
+
+    A group is hidden as a whole or not at all: the last one may go beyond the budget (`end="words"`), or those that
+    don't fit are left out (`end="budget"`).
+
+    Differs: Splinter counts the length of a span and the budget otherwise (in word pieces, in spans), and has a list of
+    English stop words.
+    """
+
+    gives: ClassVar[frozenset[str]] = frozenset({"spans", "groups"})
+
+
+@part("recurring_spans")
+class RecurringSpans(Recurring):
+    """Hide recurring spans, and fill the rest of the budget, or all of it in a text that repeats nothing, by geometric
+    spans, which touch a kept occurrence last.
+
+    The last group may be hidden in part, where the budget ends; its spans then belong to no group.
+    """
+
+    gives: ClassVar[frozenset[str]] = frozenset({"spans", "groups", "lone_spans"})
+
+    p: float = 0.2  # of the geometric spans: chance that one ends after each word
+
+    @cached_property
+    def fill(self) -> AliasTable | None:
+        """The law of the geometric spans' numbers of words, counted from one."""
+        return AliasTable.from_weights(laws.geometric(self.p, self.max_words))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BoundRecurringSpans:
+class BoundRecurring:
     """The scheme of a run; `is_frequent` is [V] bool."""
 
-    scheme: RecurringSpans
+    scheme: Recurring
     is_frequent: np.ndarray
     unk_id: int
 
@@ -99,7 +121,8 @@ class BoundRecurringSpans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         scheme = self.scheme
         texts = (pack.input_ids, self.is_frequent, self.unk_id)
-        options = (scheme.table.columns, scheme.max_words, scheme.end == "budget", scheme.rest == "nothing")
+        law = NO_LAW if scheme.fill is None else scheme.fill.columns
+        options = (law, scheme.max_words, scheme.end == "budget", scheme.fill is None)
         return mask_by(_mark, pack, keys, self.ratio, capacity, *texts, *options)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from spanwise.errors import DataError
 from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats.base import BlockTable
 
-KEPT_EPOCHS = 8  # of a small store, several lie in one pack
+Order = Literal["shuffled", "stored"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +30,14 @@ class LaidEpoch:
 class BlockStream:
     """Place p is the p-th block that is visited. A pure function of (store, format, seed).
 
-    Raises: DataError for a store without text.
+    `order` "stored" visits the blocks of every epoch as they are stored. The orders of the last `num_kept` epochs are
+    kept: of a small store, several epochs lie in one pack. Raises: DataError for a store without text.
     """
 
-    def __init__(self, collator: Collator) -> None:
+    def __init__(self, collator: Collator, *, order: Order = "shuffled", num_kept: int = 8) -> None:
         self.collator = collator
+        self._order = order
+        self._num_kept = num_kept
         self._kept: dict[int, LaidEpoch] = {}
         self._first_places = [0]  # of epoch e; epochs differ in length where the format draws anew
         self.epoch(0)
@@ -43,7 +47,7 @@ class BlockStream:
         laid = self._kept.get(epoch)
         if laid is None:
             laid = self._lay_out(epoch)
-            while len(self._kept) >= KEPT_EPOCHS:
+            while len(self._kept) >= self._num_kept:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[epoch] = laid
         while len(self._first_places) <= epoch + 1:
@@ -82,4 +86,6 @@ class BlockStream:
             table = collator.format.blocks(collator.store, collator.seed, collator.repeated(epoch))
         if table.num_blocks == 0:
             raise DataError("the token store holds no text; prepare a corpus that does.")
-        return LaidEpoch(table=table, order=permutation(collator.seed, epoch, table.num_blocks))
+        num_blocks = table.num_blocks
+        order = np.arange(num_blocks) if self._order == "stored" else permutation(collator.seed, epoch, num_blocks)
+        return LaidEpoch(table=table, order=order)

@@ -10,25 +10,19 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spanwise.data.batch import Batch
 from spanwise.data.packing import pack_boundaries
-from spanwise.errors import ConfigError
 from spanwise.pretraining.collate import Collator, Masked
-from spanwise.pretraining.corruption.base import Corruption
-from spanwise.pretraining.formats.base import BlockTable, InputFormat
-from spanwise.pretraining.masking.base import MaskingScheme, budgets
-from spanwise.pretraining.masking.nothing import NoReplacement
-from spanwise.pretraining.masking.replacement import Replacement
+from spanwise.pretraining.formats.base import BlockTable
+from spanwise.pretraining.masking.base import budgets
 from spanwise.pretraining.mixtures.block_stream import BlockStream
 from spanwise.pretraining.mixtures.join import join_masked
 from spanwise.pretraining.mixtures.mixture import Mixture
-from spanwise.pretraining.objectives.base import Objective
-from spanwise.pretraining.side_arrays import WordUnit
+from spanwise.pretraining.mixtures.steps import PackedSteps
+from spanwise.pretraining.parts import PackParts
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import derive_key
 
@@ -56,68 +50,30 @@ class _Chunk:
     borders: np.ndarray  # [p+1] int64, packs cut out of the blocks
 
 
-class MixedSource:
+class MixedSource(PackedSteps):
     """A `BatchSource` over the stores of a mixture: `step(index)` is a pure function of (stores, shares, recipe parts,
     seed, index).
 
     Every store has an order and masks drawn from a seed of its own; packs hold blocks of all stores. An epoch is as
     many tokens as the first epochs of all stores hold together.
 
-    Raises: ConfigError for capacities that no block fits; DataError for a store without text.
+    Raises: ConfigError as `Collator`; DataError for a store without text.
     """
 
-    def __init__(
-        self,
-        mixture: Mixture,
-        *,
-        format: InputFormat,
-        masking: MaskingScheme,
-        replacement: Replacement | NoReplacement,
-        objectives: Mapping[str, Objective],
-        seed: int,
-        max_tokens: int,
-        max_sequences: int | None = None,
-        max_targets: int | None = None,
-        packs_per_step: int = 1,
-        num_maskings: int | None = None,
-        word_unit: WordUnit = "word",
-        corruption: Corruption | None = None,
-    ) -> None:
-        if packs_per_step < 1:
-            raise ConfigError(f"packs_per_step must be at least 1, got {packs_per_step}.")
-        if max_tokens < format.max_length:
-            raise ConfigError(
-                f"max_tokens={max_tokens} holds no sequence of format.max_length={format.max_length}; "
-                "raise max_tokens or lower max_length."
-            )
-        self.mixture = mixture
-        self.packs_per_step = packs_per_step
-        random_ids = replacement.random_ids(mixture.vocabulary)
-        self._streams = [
-            BlockStream(
-                Collator(
-                    part.store,
-                    format=format,
-                    masking=masking,
-                    replacement=replacement,
-                    objectives=objectives,
-                    seed=derive_key(seed, "mixture", number),
-                    num_maskings=num_maskings,
-                    max_targets=max_targets,
-                    word_unit=word_unit,
-                    corruption=corruption,
-                    random_ids=random_ids,
-                )
-            )
+    def __init__(self, mixture: Mixture, parts: PackParts, *, seed: int, packs_per_step: int = 1) -> None:
+        random_ids = parts.replacement.random_ids(mixture.vocabulary)
+        collators = [
+            Collator(part.store, parts, seed=derive_key(seed, "mixture", number), random_ids=random_ids)
             for number, part in enumerate(mixture.parts)
         ]
+        super().__init__(collators[0], packs_per_step)
+        self.mixture = mixture
+        self._parts = parts
+        self._streams = [BlockStream(collator) for collator in collators]
         self._shares = np.array([part.share for part in mixture.parts])
-        self._max_tokens = max_tokens
-        self._max_sequences = max_sequences
-        self._max_targets = max_targets
         self._tables = tuple(stream.epoch(0).table for stream in self._streams)
         self._epoch_tokens = int(sum(table.packed_lengths.sum() for table in self._tables))
-        self._chunk_blocks = max(CHUNK_BLOCKS, 2 * max_tokens)  # more than a pack can hold
+        self._chunk_blocks = max(CHUNK_BLOCKS, 2 * parts.tokens_of_pack)  # more than a pack can hold
         self._lock = threading.RLock()  # the prefetch thread makes steps while the loop asks for positions
         nothing = (0,) * len(self._streams)
         self._begins = [_Begin(places=nothing, tokens=nothing, pack=0)]
@@ -127,15 +83,6 @@ class MixedSource:
     def tables(self) -> list[tuple[BlockTable, float]]:
         """The blocks of the first epoch of each store, and its share of the tokens."""
         return list(zip(self._tables, self._shares.tolist(), strict=True))
-
-    def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
-        """Return the packs of one step, or of several processes' shares the one of process `rank`."""
-        return [self._streams[0].collator.batch(masked) for masked in self.masked_step(index, rank, num_ranks)]
-
-    def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]:
-        """Return the packs of one step before they become tensors."""
-        first = index * self.packs_per_step
-        return [self._masked(pack) for pack in range(first + rank, first + self.packs_per_step, num_ranks)]
 
     def position(self, index: int) -> dict[str, float | int | dict[str, float]]:
         """Return where step `index` begins: epochs and tokens passed, and the epochs of each store."""
@@ -152,10 +99,11 @@ class MixedSource:
             }
         return {"epoch": tokens / self._epoch_tokens, "tokens": tokens, "epochs": epochs}
 
-    def _masked(self, number: int) -> Masked:
+    def masked(self, pack: int) -> Masked:
+        """Return a pack, counted from the start of the run."""
         with self._lock:
-            chunk, pack = self._place(number)
-            before, after = chunk.borders[pack], chunk.borders[pack + 1]
+            chunk, place = self._place(pack)
+            before, after = chunk.borders[place], chunk.borders[place + 1]
             passed = np.bincount(chunk.stores[:before], minlength=len(self._streams))
             taken = np.bincount(chunk.stores[before:after], minlength=len(self._streams))
             firsts = (np.array(chunk.begin.places) + passed).tolist()
@@ -164,15 +112,16 @@ class MixedSource:
                 for store, (stream, first) in enumerate(zip(self._streams, firsts, strict=True))
                 for epoch, rows in stream.rows(first, first + int(taken[store]))
             ]
-        ratio = self._streams[0].collator.masking.ratio
+        ratio = self.collator.masking.ratio
         asked = [int(budgets(ratio, table.text_lengths[rows]).sum()) for _, table, rows, _ in wanted]
-        spare = None if self._max_targets is None else self._max_targets - sum(asked)
+        most = self._parts.max_targets
+        spare = None if most is None else most - sum(asked)
         made = []
         for (store, table, rows, epoch), budget in zip(wanted, asked, strict=True):
             capacity = None if spare is None else budget + spare
             masked = self._streams[store].collator.masked(table, rows, epoch, capacity=capacity)
             if spare is not None:
-                spare -= len(masked.hidden.position) - budget
+                spare -= masked.num_chosen - budget
             made.append(_renamed(masked, store * STORE_IDS))
         return join_masked(made)
 
@@ -215,10 +164,10 @@ class MixedSource:
         lengths_m, targets_m = columns
         borders = pack_boundaries(
             lengths_m,
-            self._max_tokens,
-            self._max_sequences,
-            num_targets=None if self._max_targets is None else targets_m,
-            max_targets=self._max_targets,
+            self._parts.tokens_of_pack,
+            self._parts.max_sequences,
+            num_targets=None if self._parts.max_targets is None else targets_m,
+            max_targets=self._parts.max_targets,
         )[:-1]
         return _Chunk(begin=begin, stores=stores_m[: borders[-1]], lengths=lengths_m[: borders[-1]], borders=borders)
 
@@ -229,7 +178,7 @@ class MixedSource:
         laid = stream.epoch(epoch)
         rows = laid.order[inside : inside + _AHEAD_BLOCKS]
         targets = np.zeros(len(rows), dtype=np.int64)
-        if self._max_targets is not None:
+        if self._parts.max_targets is not None:
             targets = budgets(stream.collator.masking.ratio, laid.table.text_lengths[rows])
         return np.stack([laid.table.packed_lengths[rows], targets])
 

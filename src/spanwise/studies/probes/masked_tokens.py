@@ -31,6 +31,7 @@ from spanwise.pretraining.masking import GeometricSpans, SubwordTokens
 from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.measure import TokenScores, facts_of, score_hidden
 from spanwise.pretraining.objectives import MaskedLM
+from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.system import continue_model, shaped_like
 from spanwise.runtime.device import choose_device
@@ -105,17 +106,15 @@ class MaskedTokens:
         return {kind: self._masked(valid, masking, material.max_length) for kind, masking in maskings.items()}
 
     def _masked(self, valid: TokenStore, masking: Any, max_length: int) -> list[Masked]:
-        source = PretrainingSource(
-            valid,
+        parts = PackParts(
             format=SingleSegment(max_length=max_length),
             masking=masking,
             replacement=ALL_MASKED,
             objectives={"mlm": MaskedLM()},
-            seed=SEED,
             max_tokens=max(PACK_TOKENS, max_length),
             num_maskings=1,
-            order="stored",
         )
+        source = PretrainingSource(valid, parts, seed=SEED, order="stored")
         packs: list[Masked] = []
         num_tokens = 0
         for masked in itertools.chain.from_iterable(map(source.masked_step, range(source.num_packs(0)))):
