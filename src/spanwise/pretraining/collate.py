@@ -16,6 +16,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Draws, draws_for
 from spanwise.pretraining.formats.base import BlockTable
+from spanwise.pretraining.formats.side_arrays import check_side_arrays, with_side_arrays
 from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.base import ShorteningReplacement, bound
 from spanwise.pretraining.masking.merge import hidden_tokens
@@ -23,7 +24,6 @@ from spanwise.pretraining.masking.shortening import shorten
 from spanwise.pretraining.objectives.base import Targets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.pretraining.parts import PackParts
-from spanwise.pretraining.side_arrays import check_side_arrays, with_side_arrays
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 

@@ -9,10 +9,10 @@ from spanwise.errors import ConfigError
 from spanwise.pretraining.corruption.base import Corruption
 from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import InputFormat
+from spanwise.pretraining.formats.side_arrays import WordUnit, side_arrays_of
 from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme
 from spanwise.pretraining.needs import check_needs
 from spanwise.pretraining.objectives.base import Objective
-from spanwise.pretraining.side_arrays import WordUnit, side_arrays_of
 
 _NOTHING = Symbols()
 

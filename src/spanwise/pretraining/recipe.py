@@ -15,8 +15,8 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sinusoids import set_sinusoidal_positions
 from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.formats.side_arrays import WordUnit
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
-from spanwise.pretraining.side_arrays import WordUnit
 from spanwise.training.plan import TrainingOptions
 
 

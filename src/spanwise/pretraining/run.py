@@ -29,6 +29,7 @@ from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator, write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import flops_on_text
+from spanwise.pretraining.formats.side_arrays import side_arrays_of
 from spanwise.pretraining.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
 from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
@@ -37,7 +38,6 @@ from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixture import Data, Mixture, mixture_of, open_mixture, read_data
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe, identity_record
-from spanwise.pretraining.side_arrays import side_arrays_of
 from spanwise.pretraining.system import (
     build_model,
     check,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, overload
+from typing import overload
 
 from torch import nn
 
@@ -15,6 +15,7 @@ from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
+from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.masking.base import ShorteningReplacement
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
@@ -25,7 +26,6 @@ from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
-from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline
 from spanwise.runtime.seed import derive_key

@@ -12,9 +12,9 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import DataError
 from spanwise.pretraining.collate import Collator
 from spanwise.pretraining.formats import FORMATS, SingleSegment
+from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of, with_side_arrays
 from spanwise.pretraining.masking import GeometricSpans, Replacement, WholeWords
 from spanwise.pretraining.objectives import MaskedLM
-from spanwise.pretraining.side_arrays import check_side_arrays, side_arrays_of, with_side_arrays
 from spanwise.pretraining.system import check_inputs
 
 ROWS = np.array([4, 1, 20])
