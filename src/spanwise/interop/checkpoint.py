@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.auto_model import FORM, padded_encoder
 from spanwise.interop.heads import form_of, is_labelled, make_head, size_of
 from spanwise.interop.record import recorded_forms
 from spanwise.interop.tables import BY_MODEL_TYPE
@@ -56,6 +57,7 @@ class Checkpoint:
     model_type: str = "bert"  # the family
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
     record: dict[str, Any] = field(default_factory=dict)  # spanwise.json, empty for folders of others
+    their_settings: Mapping[str, Any] | None = None  # config.json where transformers runs the encoder (auto_model.py)
 
     def is_labelled(self, head: str) -> bool:
         """Whether fine-tuning on a labelled task made a head."""
@@ -67,7 +69,19 @@ class Checkpoint:
         "pooled" asks for an encoder with a pooler: `build_encoder` makes one where `config.pooler` says so.
         """
         recorded = recorded_forms(self.record).get(head)
+        if self.their_settings is not None:
+            return recorded or FORM
         return recorded or form_of(BY_MODEL_TYPE[self.model_type], head, self.config)
+
+    def check_native(self, purpose: str) -> None:
+        """Refuse an encoder that transformers runs. Raises: CheckpointError that begins with `purpose`."""
+        if self.their_settings is not None:
+            raise CheckpointError(
+                f"{purpose} needs an encoder that this package computes itself ({', '.join(BY_MODEL_TYPE)}), and "
+                f"{self.folder} is of type {self.model_type!r}, which transformers runs. "
+                "spanwise.integrations.huggingface.SpanBoundaryPretraining pre-trains it in the Trainer of "
+                "transformers; tasks and pipelines take it as it is."
+            )
 
 
 def warn_of_misfits(checkpoint: Checkpoint) -> None:
@@ -84,8 +98,12 @@ def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, s
     Raises:
         CheckpointError: `config` has another shape than the weights.
     """
-    encoder = Encoder(config or checkpoint.config)
-    tensors = checkpoint.tensors
+    config, tensors = config or checkpoint.config, checkpoint.tensors
+    encoder = (
+        Encoder(config)
+        if checkpoint.their_settings is None
+        else padded_encoder(checkpoint.folder, checkpoint.their_settings, config)
+    )
     if encoder.pooler is not None and "pooler.dense.weight" not in tensors:
         initialize(encoder.pooler, encoder.config, seed, prefix="encoder.pooler")
         tensors = tensors | {f"pooler.{name}": tensor for name, tensor in encoder.pooler.named_parameters()}

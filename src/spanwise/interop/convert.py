@@ -61,7 +61,8 @@ def _convert(
     checkpoint: Checkpoint, folder: Path, target: Path, tokenizer: Path | None, dtype: torch.dtype
 ) -> Converted:
     words = _open_tokenizer(checkpoint, tokenizer)
-    architecture = BY_MODEL_TYPE[checkpoint.model_type].architectures.get(checkpoint.source_class)
+    family = BY_MODEL_TYPE.get(checkpoint.model_type)
+    architecture = family.architectures.get(checkpoint.source_class) if family else None
     has_heads = architecture is not None and checkpoint.heads.keys() >= set(architecture.heads)
     written = write_folder(
         folder,

@@ -15,16 +15,18 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
+from spanwise.interop.auto_model import choice_for, settings_of
 from spanwise.interop.checkpoint import real_tensors
 from spanwise.interop.head_files import Arranged, arrange, check_own_names
 from spanwise.interop.heads import KINDS, check_not_ours, describe_own_heads, size_of, split_head
-from spanwise.interop.model_config import config_record, lost_values
+from spanwise.interop.model_config import config_record, labels_record, lost_values
 from spanwise.interop.record import OWN_HEADS, recorded_forms
 from spanwise.interop.tensor_files import HEADS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.kind import SequenceForm
 from spanwise.nn.heads.sequence import SequenceHead
+from spanwise.nn.padded_encoder import PaddedEncoder
 
 Heads = Mapping[str, nn.Module | Mapping[str, Tensor]]
 """Heads by name (interop/heads.py), as modules or as tensors in our names (as `Checkpoint.heads` has them)."""
@@ -106,7 +108,8 @@ def plan_folder(folder: Path, content: FolderContent) -> FolderPlan:
         parts |= split_head(name, as_float32(kept_tensors))
     body = real_tensors(encoder, config.vocab_size)
     arranged = arrange(body, parts, choice.architecture, choice.family.key_map(config, settings))
-    lost = lost_values(config, settings, folder / "config.json")
+    is_native = not isinstance(encoder, PaddedEncoder)
+    lost = lost_values(config, settings, folder / "config.json") if is_native else {}
     own = describe_own_heads(content.heads, kept, content.extra, content.main_head)
     record = {
         **{name: value for name, value in content.extra.items() if name not in ("forms", OWN_HEADS)},
@@ -125,6 +128,8 @@ def plan_folder(folder: Path, content: FolderContent) -> FolderPlan:
 def _choose(
     content: FolderContent, parts: Mapping[str, Mapping[str, Tensor]], forms: Mapping[str, SequenceForm]
 ) -> Choice:
+    if isinstance(content.encoder, PaddedEncoder):
+        return choice_for(content.encoder)
     config, pad_id = content.encoder.config, _token_ids(content.tokenizer).get("pad_token_id")
     given = {name: GivenHead(tensors=tensors.keys(), form=forms.get(name)) for name, tensors in parts.items()}
     if content.architecture is not None:
@@ -134,6 +139,8 @@ def _choose(
 
 def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Any]:
     """The content of config.json."""
+    if isinstance(content.encoder, PaddedEncoder):
+        return {**settings_of(content.encoder), **labels_record(content.labels, content.problem_type)}
     tokens = _token_ids(content.tokenizer)
     if not choice.family.names_borders:
         tokens = {key: number for key, number in tokens.items() if key == "pad_token_id"}

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.auto_folders import read_auto_folder
+from spanwise.interop.auto_model import is_other_kind
 from spanwise.interop.checkpoint import Checkpoint, LoadReport
 from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
 from spanwise.interop.family import Family
@@ -46,6 +48,9 @@ def read_folder(source: str | Path) -> Checkpoint:
     folder = find_folder(source)
     config_path = folder / "config.json"
     settings = read_json_object(config_path)
+    has_tokenizer = any((folder / name).exists() for name in TOKENIZER_FILES)
+    if is_other_kind(settings):
+        return read_auto_folder(folder, settings, has_tokenizer=has_tokenizer)
     family, config = find_family(settings, config_path), encoder_config(settings, config_path)
     record = read_record(folder)
     config = with_recorded(config, record, folder)
@@ -85,7 +90,7 @@ def read_folder(source: str | Path) -> Checkpoint:
         tensors=as_float32(translated.encoder),
         heads=heads,
         source_class=source_class or _bare_class(family),
-        tokenizer_folder=folder if any((folder / name).exists() for name in TOKENIZER_FILES) else None,
+        tokenizer_folder=folder if has_tokenizer else None,
         report=LoadReport(
             missing=tuple(lacking),
             unexpected=translated.unexpected,

@@ -121,12 +121,17 @@ def config_record(
         **family.architectures[architecture].settings,
     }
     if num_labels is not None:
-        names = list(labels) or [f"LABEL_{number}" for number in range(num_labels)]
-        record["id2label"] = {str(number): name for number, name in enumerate(names)}
-        record["label2id"] = {name: number for number, name in enumerate(names)}
-        if problem_type is not None:
-            record["problem_type"] = problem_type
+        record |= labels_record(list(labels) or [f"LABEL_{number}" for number in range(num_labels)], problem_type)
     return record
+
+
+def labels_record(labels: Sequence[str], problem_type: str | None) -> dict[str, Any]:
+    """Return what `config.json` says of a classifier's scores; nothing where they have no names."""
+    if not labels:
+        return {}
+    named: dict[str, Any] = {"id2label": {str(number): name for number, name in enumerate(labels)}}
+    named["label2id"] = {name: number for number, name in enumerate(labels)}
+    return named | ({} if problem_type is None else {"problem_type": problem_type})
 
 
 def lost_values(config: EncoderConfig, settings: Mapping[str, Any], path: Path) -> dict[str, Any]:

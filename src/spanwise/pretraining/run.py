@@ -230,6 +230,7 @@ def make_ready(
     """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
     checkpoint = read_folder(init) if init is not None else None
     if checkpoint is not None:
+        checkpoint.check_native("pre-training")
         refuse_edited(checkpoint.folder, is_allowed=allow_edited, say=log.say)
     generator = read_generator(checkpoint) if checkpoint and isinstance(recipe.corruption, Generator) else None
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)

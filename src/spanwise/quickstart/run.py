@@ -129,6 +129,8 @@ class _Job:
         if note:
             self.terminal.say(note)
         checkpoint = None if init is None else read_folder(init)
+        if checkpoint is not None:
+            checkpoint.check_native("pre-training")
         recipe = learning.quickstart_recipe(checkpoint, self.bundle.language)
         reader = CorpusReader(texts, self.bundle, options, self.clock.budget)
         prepared = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)

@@ -16,7 +16,7 @@ def show_model(model: str, /, *, json: bool = False) -> None:
     Parameters
     ----------
     model
-        Checkpoint folder of BERT, RoBERTa, ALBERT, ELECTRA or GPT-1 type, or a hub id.
+        Checkpoint folder, or a hub id. Types that are not computed here run through transformers, if it is installed.
     json
         Print one JSON object.
     """
@@ -77,9 +77,11 @@ def _print(found: dict[str, Any], checkpoint: "Checkpoint") -> None:
             ("Tensors", checkpoint.report),
         ]
     )
-    family = BY_MODEL_TYPE[checkpoint.model_type]
-    if not family.is_stock:
+    without = f", which leaves out {', '.join(beside)}" if beside else ""
+    family = BY_MODEL_TYPE.get(checkpoint.model_type)
+    if family is None:
+        say(f"Loads with AutoModel{without}; and with spanwise.load, where transformers is installed and runs it.")
+    elif not family.is_stock:
         say("Loads with spanwise.load alone: no class of Hugging Face computes this encoder.")
     elif checkpoint.source_class in family.architectures:
-        without = f", which leaves out {', '.join(beside)}" if beside else ""
         say(f"Loads with transformers.{checkpoint.source_class}{without}; with AutoModel; and with spanwise.load.")

@@ -11,6 +11,7 @@ from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.int8.layer import byte_parts
 from spanwise.nn.layer import EncoderLayer, with_products
+from spanwise.nn.padded_encoder import PaddedEncoder
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.device import Precision
 
@@ -40,7 +41,15 @@ class Int8Encoder(Encoder):
 
 
 def prepared_for(precision: Precision, encoder: Encoder) -> Encoder:
-    """The encoder to predict with: for "int8" one with weights of bytes, else the one given."""
+    """Return the encoder to predict with: for "int8" one with weights of bytes, else the one given.
+
+    Raises: ConfigError for int8 and an encoder that another library runs.
+    """
+    if precision == "int8" and isinstance(encoder, PaddedEncoder):
+        raise ConfigError(
+            f"precision 'int8' is of encoders that this package computes itself; {type(encoder.body).__name__} runs "
+            "through transformers: use 'auto', 'bf16' or 'fp32'."
+        )
     return Int8Encoder(encoder) if precision == "int8" else encoder
 
 
