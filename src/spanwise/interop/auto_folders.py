@@ -6,6 +6,8 @@ tokens, and of hidden words where the table of words is tied; what the others co
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from spanwise.interop.record import notes_of_edits, read_record
 from spanwise.interop.tensor_files import read_weights
 from spanwise.nn.padded_encoder import PaddedEncoder
 from spanwise.runtime.outline import outline
+
+logger = logging.getLogger(__name__)
 
 # how a class ends -> the head, and the names of its parts: ours -> theirs, the first of several ways that is there
 THEIR_HEADS: dict[str, tuple[str, tuple[dict[str, str], ...]]] = {
@@ -61,7 +65,7 @@ def read_auto_folder(folder: Path, settings: Mapping[str, Any], *, has_tokenizer
     encoder = wrapped(loaded.body)
     source_class = named_class(settings) or type(loaded.body).__name__
     theirs, used = _their_heads(source_class, others, encoder)
-    name = type(loaded.body).__name__
+    _say_once(type(loaded.body).__name__)
     return Checkpoint(
         folder=folder,
         config=encoder.config,
@@ -71,16 +75,18 @@ def read_auto_folder(folder: Path, settings: Mapping[str, Any], *, has_tokenizer
         tokenizer_folder=folder if has_tokenizer else None,
         report=LoadReport(
             unexpected=tuple(name for name in loaded.unexpected if name not in used),
-            notes=(
-                f"{name} runs through transformers, padded, so slower than a native family",
-                *notes_of_edits(folder),
-            ),
+            notes=notes_of_edits(folder),
         ),
         model_type=settings["model_type"],
         labels=read_labels(settings),
         record=record,
         their_settings=dict(settings),
     )
+
+
+@functools.cache
+def _say_once(name: str) -> None:
+    logger.warning("%s runs through transformers, in padded rows: slower than a family computed here.", name)
 
 
 def _their_heads(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +49,7 @@ def is_other_kind(settings: Mapping[str, Any]) -> bool:
     return isinstance(settings.get("model_type"), str) and settings["model_type"] not in BY_MODEL_TYPE
 
 
-def load_body(folder: Path, settings: Mapping[str, Any], stored: Mapping[str, object]) -> LoadedBody:
+def load_body(folder: Path, settings: Mapping[str, Any], stored: Collection[str]) -> LoadedBody:
     """Load the encoder of a folder with all its weights; `stored` has the names of the tensors in its files.
 
     Raises: CheckpointError where transformers is not installed or can't load the folder, where tensors are missing, and
@@ -57,9 +57,7 @@ def load_body(folder: Path, settings: Mapping[str, Any], stored: Mapping[str, ob
     """
     transformers = _transformers(folder, settings)
     config = _their_config(transformers, folder, settings)
-    model_class = transformers.AutoModel._model_mapping.get(type(config), None)
-    takes_pooler = model_class and "add_pooling_layer" in inspect.signature(model_class.__init__).parameters
-    options = {"add_pooling_layer": any("pooler." in name for name in stored)} if takes_pooler else {}
+    options = _options(transformers, config, stored)
     try:
         with _quiet(transformers):
             body, info = transformers.AutoModel.from_pretrained(
@@ -79,16 +77,19 @@ def load_body(folder: Path, settings: Mapping[str, Any], stored: Mapping[str, ob
     return LoadedBody(body, tuple(sorted(info["unexpected_keys"])))
 
 
-def padded_encoder(folder: Path, settings: Mapping[str, Any], config: EncoderConfig) -> PaddedEncoder:
+def padded_encoder(
+    folder: Path, settings: Mapping[str, Any], config: EncoderConfig, stored: Collection[str]
+) -> PaddedEncoder:
     """Make an encoder of the kind that `settings` names, its weights yet to be set; `config` may have other dropout
-    rates and more vocabulary than `settings`."""
+    rates and more vocabulary than `settings`. `stored` has the names of the tensors that will fill it."""
     transformers = _transformers(folder, settings)
     changed: dict[str, Any] = {"vocab_size": config.vocab_size}
     for names, rate in ((HIDDEN_DROPOUTS, config.hidden_dropout), (ATTENTION_DROPOUTS, config.attention_dropout)):
         changed |= {name: rate for name in names if name in settings}
     theirs = _their_config(transformers, folder, {**settings, **changed})
     with torch.random.fork_rng(devices=[]), _quiet(transformers):
-        return wrapped(transformers.AutoModel.from_config(theirs), config)
+        body = transformers.AutoModel.from_config(theirs, **_options(transformers, theirs, stored))
+    return wrapped(body, config)
 
 
 def wrapped(body: nn.Module, config: EncoderConfig | None = None) -> PaddedEncoder:
@@ -98,10 +99,12 @@ def wrapped(body: nn.Module, config: EncoderConfig | None = None) -> PaddedEncod
     return PaddedEncoder(config, body, pad_id=theirs.pad_token_id or 0, has_token_types=config.num_token_types > 0)
 
 
-def choice_for(encoder: PaddedEncoder) -> Choice:
-    """Return class and family to write an encoder as: those that it came from."""
+def choice_for(encoder: PaddedEncoder, asked: str | None = None) -> Choice:
+    """Return class and family to write an encoder as: those that it came from. Raises: ConfigError for another one."""
     body: Any = encoder.body
     name = type(body).__name__
+    if asked not in (None, name):
+        raise ConfigError(f"{asked} does not compute this encoder, {name} does. Name no class to have it chosen.")
     theirs = {parameter: name for name, parameter in body.named_parameters()}
     lines = tuple(Line(ours, theirs[parameter]) for ours, parameter in encoder.named_parameters())
     family = Family(
@@ -137,6 +140,14 @@ def _transformers(folder: Path, settings: Mapping[str, Any]) -> ModuleType:
             "pip install 'spanwise[transformers]'."
         ) from error
     return transformers
+
+
+def _options(transformers: ModuleType, config: Any, stored: Collection[str]) -> dict[str, bool]:
+    """Return what to make a model with: a pooler only where the files have one, for classes that can do without."""
+    model_class = transformers.AutoModel._model_mapping.get(type(config), None)
+    if model_class is None or "add_pooling_layer" not in inspect.signature(model_class.__init__).parameters:
+        return {}
+    return {"add_pooling_layer": any("pooler." in name for name in stored)}
 
 
 def _their_config(transformers: ModuleType, folder: Path, settings: Mapping[str, Any]) -> Any:

@@ -102,7 +102,7 @@ def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, s
     encoder = (
         Encoder(config)
         if checkpoint.their_settings is None
-        else padded_encoder(checkpoint.folder, checkpoint.their_settings, config)
+        else padded_encoder(checkpoint.folder, checkpoint.their_settings, config, tensors)
     )
     if encoder.pooler is not None and "pooler.dense.weight" not in tensors:
         initialize(encoder.pooler, encoder.config, seed, prefix="encoder.pooler")

@@ -129,7 +129,7 @@ def _choose(
     content: FolderContent, parts: Mapping[str, Mapping[str, Tensor]], forms: Mapping[str, SequenceForm]
 ) -> Choice:
     if isinstance(content.encoder, PaddedEncoder):
-        return choice_for(content.encoder)
+        return choice_for(content.encoder, content.architecture)
     config, pad_id = content.encoder.config, _token_ids(content.tokenizer).get("pad_token_id")
     given = {name: GivenHead(tensors=tensors.keys(), form=forms.get(name)) for name, tensors in parts.items()}
     if content.architecture is not None:

@@ -80,7 +80,10 @@ def _print(found: dict[str, Any], checkpoint: "Checkpoint") -> None:
     without = f", which leaves out {', '.join(beside)}" if beside else ""
     family = BY_MODEL_TYPE.get(checkpoint.model_type)
     if family is None:
-        say(f"Loads with AutoModel{without}; and with spanwise.load, where transformers is installed and runs it.")
+        say(
+            "Runs through transformers, so slower than a native family. "
+            f"Loads with AutoModel{without}, and with spanwise.load."
+        )
     elif not family.is_stock:
         say("Loads with spanwise.load alone: no class of Hugging Face computes this encoder.")
     elif checkpoint.source_class in family.architectures:

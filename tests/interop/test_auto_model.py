@@ -1,0 +1,138 @@
+"""Encoders that transformers runs: parity one by one and in batches, what is refused, and what happens without it."""
+
+import json
+import sys
+
+import pytest
+import torch
+import transformers
+from tests.interop.auto_models import SETTINGS, auto_model
+
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.auto_model import is_other_kind
+from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.padded_encoder import PaddedEncoder
+from spanwise.nn.sequences import Sequences
+
+LENGTHS = (10, 4, 40, 7)
+
+
+def saved(model, folder):
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", list(SETTINGS))
+@torch.no_grad()
+def test_hidden_states_are_those_of_its_class_alone_and_in_a_padded_batch(kind, tmp_path):
+    model = auto_model(kind)
+    checkpoint = read_folder(saved(model, tmp_path / "theirs"))
+    encoder = build_encoder(checkpoint).eval()
+    assert isinstance(encoder, PaddedEncoder) and checkpoint.config.max_positions == 40
+    pad = model.config.pad_token_id
+    rows = [torch.randint(5, 99, (length,)) for length in LENGTHS]
+    packed = encoder(torch.cat(rows), torch.zeros(sum(LENGTHS), dtype=torch.long), Sequences.from_lengths(LENGTHS))
+    ids = torch.full((len(rows), max(LENGTHS)), pad)
+    for row, values in zip(ids, rows, strict=True):
+        row[: len(values)] = values
+    together = model(input_ids=ids, attention_mask=(ids != pad).long()).last_hidden_state
+    for ours, row, theirs in zip(packed.split(LENGTHS), rows, together, strict=True):
+        torch.testing.assert_close(ours, model(input_ids=row[None]).last_hidden_state[0], atol=1e-5, rtol=0)
+        torch.testing.assert_close(ours, theirs[: len(row)], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("kind", list(SETTINGS))
+def test_a_folder_that_is_written_again_loads_with_its_own_class_and_with_auto_model(kind, tmp_path):
+    model = auto_model(kind)
+    checkpoint = read_folder(saved(model, tmp_path / "theirs"))
+    encoder = build_encoder(checkpoint)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.mul_(0.9)
+    written = write_folder(tmp_path / "ours", encoder, {}, model_type=checkpoint.model_type)
+    assert (written.architecture, written.beside) == (f"{kind}Model", ())
+    settings = [json.loads((tmp_path / name / "config.json").read_text()) for name in ("theirs", "ours")]
+    assert settings[0] == settings[1]
+    ids = torch.randint(5, 99, (2, 9))
+    with torch.no_grad():
+        ours = encoder.eval().body(input_ids=ids).last_hidden_state
+        for loader in (transformers.AutoModel, getattr(transformers, f"{kind}Model")):
+            theirs, report = loader.from_pretrained(tmp_path / "ours", output_loading_info=True)
+            assert not any(report.values())
+            torch.testing.assert_close(theirs.eval()(input_ids=ids).last_hidden_state, ours, atol=1e-6, rtol=0)
+    again = read_folder(tmp_path / "ours")
+    assert {**again.tensors}.keys() == checkpoint.tensors.keys() and again.config == checkpoint.config
+
+
+def test_dropout_may_be_changed(tmp_path):
+    checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path))
+    encoder = build_encoder(
+        checkpoint, checkpoint.config.__class__(**{**vars(checkpoint.config), "hidden_dropout": 0.4})
+    )
+    assert encoder.body.config.dropout == 0.4 and encoder.body.config.attention_dropout == 0.1
+    assert {part.p for part in encoder.modules() if isinstance(part, torch.nn.Dropout)} == {0.4, 0.1}
+
+
+def test_natively_computed_kinds_never_come_here():
+    for model_type in ("bert", "roberta", "albert", "electra", "openai-gpt", "spanwise"):
+        assert not is_other_kind({"model_type": model_type})
+    assert is_other_kind({"model_type": "deberta-v2"}) and not is_other_kind({})
+
+
+def test_without_transformers_the_extra_is_named(tmp_path, monkeypatch):
+    saved(auto_model("DistilBert"), tmp_path)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(
+        CheckpointError, match=r"'distilbert'; this package itself computes bert, .*spanwise\[transformers\]"
+    ):
+        read_folder(tmp_path)
+
+
+def test_code_of_a_folder_is_never_run(tmp_path):
+    saved(auto_model("DistilBert"), tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "evil.py").write_text("raise SystemExit('ran')\n")
+    code = {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}
+    (tmp_path / "config.json").write_text(json.dumps({**settings, "auto_map": code}))
+    assert read_folder(tmp_path).model_type == "distilbert"
+
+
+def test_what_is_no_encoder_of_texts_is_refused(tmp_path):
+    sizes = {"vocab_size": 99, "d_model": 16, "d_ff": 16, "d_kv": 8, "num_layers": 1, "num_heads": 2}
+    saved(transformers.T5Model(transformers.T5Config(**sizes)), tmp_path / "t5")
+    gpt = transformers.GPT2Config(vocab_size=99, n_embd=16, n_layer=1, n_head=2, n_positions=40)
+    saved(transformers.GPT2Model(gpt), tmp_path / "gpt2")
+    for name, kind in (("t5", "T5Model"), ("gpt2", "GPT2Model")):
+        with pytest.raises(CheckpointError, match=f"{kind} is no encoder of texts whose tokens see both sides"):
+            read_folder(tmp_path / name)
+
+
+def test_damaged_and_unknown_folders_are_refused_with_their_reason(tmp_path):
+    saved(auto_model("DistilBert"), tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+
+    def change(**values):
+        (tmp_path / "config.json").write_text(json.dumps({**settings, **values}))
+
+    change(model_type="distilbrt")
+    with pytest.raises(CheckpointError, match=r"'distilbrt'.* does not know it either.*Did you mean 'distilbert'"):
+        read_folder(tmp_path)
+    change(n_layers=4)
+    with pytest.raises(CheckpointError, match=r"lacks .* tensors of DistilBertModel, such as 'transformer.layer.3"):
+        read_folder(tmp_path)
+    change(dim=64)
+    with pytest.raises(CheckpointError, match=r"transformers can't load|lacks"):
+        read_folder(tmp_path)
+
+
+def test_pre_training_on_it_names_the_way_there_is(tmp_path):
+    checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path))
+    with pytest.raises(CheckpointError, match=r"pre-training needs .* 'distilbert'.*SpanBoundaryPretraining"):
+        checkpoint.check_native("pre-training")
+
+
+def test_a_native_class_is_not_written_for_it(tmp_path):
+    checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path / "theirs"))
+    with pytest.raises(ConfigError, match="BertModel does not compute this encoder, DistilBertModel does"):
+        write_folder(tmp_path / "ours", build_encoder(checkpoint), {}, architecture="BertModel")
