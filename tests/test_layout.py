@@ -11,7 +11,7 @@ PACKAGE = ROOT / "src" / "spanwise"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 600
 FORBIDDEN = {"transformers", "torchvision", "datasets", "evaluate"}
-RUNS_TRANSFORMERS = Path("interop/auto_model.py")  # encoders of other kinds; imported inside a function, an extra
+RUNS_TRANSFORMERS = Path("interop/auto/model.py")  # encoders of other kinds; imported inside a function, an extra
 COMPOSERS = ("quickstart", "studies")  # the folders of floor 5 that may use their neighbours (docs/architecture.md)
 
 

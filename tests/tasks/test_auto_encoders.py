@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from tests.interop.auto_models import auto_model
+from tests.interop.auto.models import auto_model
 from tests.tasks.cases import CASES, NAMES
 
 import spanwise

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.auto_model import FORM, padded_encoder
+from spanwise.interop.auto.model import FORM, padded_encoder
 from spanwise.interop.heads import form_of, is_labelled, make_head, size_of
 from spanwise.interop.record import recorded_forms
 from spanwise.interop.tables import BY_MODEL_TYPE
@@ -57,7 +57,7 @@ class Checkpoint:
     model_type: str = "bert"  # the family
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
     record: dict[str, Any] = field(default_factory=dict)  # spanwise.json, empty for folders of others
-    their_settings: Mapping[str, Any] | None = None  # config.json where transformers runs the encoder (auto_model.py)
+    their_settings: Mapping[str, Any] | None = None  # config.json where transformers runs the encoder (auto/model.py)
 
     def is_labelled(self, head: str) -> bool:
         """Whether fine-tuning on a labelled task made a head."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
-from spanwise.interop.auto_model import choice_for, settings_of
+from spanwise.interop.auto.model import choice_for, settings_of
 from spanwise.interop.checkpoint import real_tensors
 from spanwise.interop.head_files import Arranged, arrange, check_own_names
 from spanwise.interop.heads import KINDS, check_not_ours, describe_own_heads, size_of, split_head

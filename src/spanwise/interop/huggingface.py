@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.auto_folders import read_auto_folder
-from spanwise.interop.auto_model import is_other_kind
+from spanwise.interop.auto.folders import read_auto_folder
+from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import Checkpoint, LoadReport
 from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
 from spanwise.interop.family import Family

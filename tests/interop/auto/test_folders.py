@@ -5,9 +5,9 @@ import logging
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.interop.auto_models import auto_model
+from tests.interop.auto.models import auto_model
 
-from spanwise.interop.auto_folders import _say_once
+from spanwise.interop.auto.folders import _say_once
 from spanwise.interop.checkpoint import build_encoder, build_head, warn_of_misfits
 from spanwise.interop.convert import convert
 from spanwise.interop.huggingface import read_folder

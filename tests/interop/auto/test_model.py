@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 import transformers
-from tests.interop.auto_models import SETTINGS, auto_model
+from tests.interop.auto.models import SETTINGS, auto_model
 
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.auto_model import is_other_kind
+from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.padded_encoder import PaddedEncoder

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spanwise.interop.auto_model import load_body, wrapped
+from spanwise.interop.auto.model import load_body, wrapped
 from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
 from spanwise.interop.folder_plan import as_float32
 from spanwise.interop.head_files import own_names
