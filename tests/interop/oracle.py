@@ -48,9 +48,10 @@ class Oracle:
         lines += [line for head in architecture.heads for line in key_map.heads[head]]
         names = [theirs for line in lines for theirs in line.theirs]
         with torch.device("meta"):
-            stock = {name for name, _ in getattr(transformers, class_name)(self.config()).named_parameters()}
+            found = [name for name, _ in getattr(transformers, class_name)(self.config()).named_parameters()]
+        stock = {key_map.copies.get(name, name) for name in found}  # a tied table goes by either of its names
         assert len(names) == len(set(names))
-        assert set(names) | set(key_map.repeats) == stock - set(key_map.copies)
+        assert set(names) | set(key_map.repeats) == stock
 
 
 SHAPE = dict(vocab_size=99, hidden_size=32, num_hidden_layers=3, num_attention_heads=4, intermediate_size=64)
@@ -65,6 +66,13 @@ ORACLES = {
     ),
     "albert": Oracle("AlbertConfig", SHAPE | {"max_position_embeddings": 40, "embedding_size": 8}),
     "electra": Oracle("ElectraConfig", SHAPE | {"max_position_embeddings": 40, "embedding_size": 8}),
+    "xlm_roberta": Oracle(
+        "XLMRobertaConfig",
+        SHAPE | {"max_position_embeddings": 42, "type_vocab_size": 1, "layer_norm_eps": 1e-5, "pad_token_id": 1},
+        pad_id=1,
+        has_types=False,
+        counts_positions=True,
+    ),
     "openai_gpt": Oracle(
         "OpenAIGPTConfig",
         dict(vocab_size=99, n_embd=32, n_layer=3, n_head=4, n_positions=40, pad_token_id=0),
@@ -144,7 +152,7 @@ def their_scores(model, oracle, batch):
 def our_scores(encoder, heads, batch):
     """The same from our packed encoder and its heads by name."""
     real = batch.mask.bool()
-    sequences = Sequences.from_lengths(LENGTHS)
+    sequences = Sequences.from_lengths(batch.mask.sum(1).tolist())
     hidden_TD = encoder(batch.ids[real], batch.types[real], sequences)
     size = encoder.config.vocab_size
     scores = {}

@@ -55,7 +55,7 @@ def test_every_family_refuses_what_no_encoder_can_be(family):
         num_layers=3,
         num_heads=4,
         intermediate_size=128,
-        position_offset=2 if family.model_type == "roberta" else 0,
+        position_offset=2 if family.model_type in ("roberta", "xlm-roberta") else 0,
         activation=next(iter(family.activations.values())),
         **family.constants,
     )

@@ -113,9 +113,12 @@ def spanbert_folder(masked_lm_folder, tmp_path_factory):
 
 FAMILIES = {
     "roberta": ("RobertaTokenizer", "RobertaForMaskedLM", {"max_position_embeddings": 130, "type_vocab_size": 1}),
+    "xlm-roberta": (
+        "XLMRobertaTokenizer", "XLMRobertaForMaskedLM", {"max_position_embeddings": 130, "type_vocab_size": 1},
+    ),
     "albert": ("AlbertTokenizer", "AlbertForMaskedLM", {"embedding_size": 8}),
     "electra": ("BertTokenizer", "ElectraForMaskedLM", {"embedding_size": 8}),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

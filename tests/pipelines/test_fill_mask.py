@@ -43,7 +43,7 @@ def test_answers_are_those_of_transformers(fill, theirs, text):
     assert same(fill(text), theirs(text))
 
 
-@pytest.mark.parametrize("family", ["roberta", "albert", "electra"])
+@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "albert", "electra"])
 def test_models_and_tokenizers_of_other_families_answer_alike(family, family_folder):
     import transformers
 

@@ -16,6 +16,7 @@ SHAPE = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size"
 FAMILIES = {
     "bert": ("Bert", {}),
     "roberta": ("Roberta", {"position_offset": 1, "num_token_types": 1}),
+    "xlm-roberta": ("XLMRoberta", {"position_offset": 1, "num_token_types": 1}),
     "albert": ("Albert", {"embedding_size": 8, "sharing": "all", "pooler": True}),
     "electra": ("Electra", {"embedding_size": 8}),
     "openai-gpt": (

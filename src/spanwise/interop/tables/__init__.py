@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from spanwise.interop.family import Family
-from spanwise.interop.tables import albert, bert, electra, openai_gpt, roberta, spanwise
+from spanwise.interop.tables import albert, bert, electra, openai_gpt, roberta, spanwise, xlm_roberta
 
-FAMILIES: tuple[Family, ...] = tuple(table.FAMILY for table in (bert, roberta, electra, albert, openai_gpt, spanwise))
+FAMILIES: tuple[Family, ...] = tuple(
+    table.FAMILY for table in (bert, roberta, xlm_roberta, electra, albert, openai_gpt, spanwise)
+)
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}
 BY_CLASS = {name: family for family in FAMILIES for name in family.architectures}
