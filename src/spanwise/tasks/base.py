@@ -1,17 +1,20 @@
 """What every task answers: read, featurize, build a head, loss, decode, score.
 
 A task is a frozen part: its fields are the options that must travel with a fine-tuned model (lengths, thresholds,
-labels), so the record of the part inside a checkpoint is all that prediction needs.
+labels), so the record of the part inside a checkpoint is all that prediction needs. A task of one's own is a class that
+extends `Task` and answers its abstract methods; `examples/my_task.py` is one.
 
 Letters: T tokens in the pack, D hidden size, W examples.
 """
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from torch import Tensor, nn
@@ -19,27 +22,18 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.tasks.batches import Features, prediction_packs
+from spanwise.tasks.text_files import OnError, Purpose, read_json
 from spanwise.text.tokenizers import Tokenizer
 
-
-class Features(Protocol):
-    """Examples as integers, and how to lay a choice of them into a pack."""
-
-    @property
-    def lengths_W(self) -> np.ndarray: ...
-
-    def __len__(self) -> int: ...
-
-    def assemble(self, rows: np.ndarray) -> Batch: ...
-
-
-@runtime_checkable
-class ChangesWithEpoch(Protocol):
-    """Features that show another part of an example in every epoch (a window of a long document)."""
-
-    def at_epoch(self, epoch: int, seed: int) -> Features:
-        """As many examples in the same order: a pure function of both numbers."""
-        ...
+Score = float | Mapping[str, "Score"] | str | None
+Scores = Mapping[str, Score]  # numbers from 0 to 100 by name; one level of names below a name is allowed
+T = TypeVar("T")
+D = TypeVar("D")  # what a task reads from a file
+F = TypeVar("F", bound=Features)
+O = TypeVar("O")  # what a head says about one example
+P = TypeVar("P")  # the answers to all examples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +41,7 @@ class ScoreTable:
     """Scores as people read them: a table, and sentences below it."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
+    rows: tuple[tuple[object, ...], ...]
     notes: tuple[str, ...] = ()
 
 
@@ -55,143 +49,165 @@ class ScoreTable:
 class FileScores:
     """The scores of a file of predictions, and what a person should know about it (a sentence each)."""
 
-    scores: dict[str, Any]
+    scores: Scores
     notes: tuple[str, ...] = ()
 
 
-@runtime_checkable
-class Task(Protocol):
+class Task(ABC, Generic[D, F, O, P]):
     """One kind of labelled data, from its file to its score.
 
-    `read` gives the task's own data class; `featurize`, `decode` and `score` take it. `output` is what a head says
-    about a pack: one fp32 array an example of `batch.ids`, in order (filler at the end of the pack is not asked for);
-    `decode` gets those of all examples. `taught_by` and `tune` return a copy of the task with what the training data
-    says (labels) and what is chosen on dev data (thresholds). `score` gives numbers from 0 to 100, the best-known
-    first; one level of names below a name is allowed (`muc`: recall, precision, f1).
-
-    `prediction_files` says what to write: under "" what goes into the file that was asked for, under another name what
-    lies beside it, and under ".suffix" what a file of this suffix holds. Text is written as it is, all else as JSON.
-    `score_files` scores such a file without a model; of the options of the command it takes `score_options`.
+    D is the data that `read` makes of a file, F its features, O the output of the head for one example, P the
+    predictions. Three names must be given: `head_name` (the head's name in a checkpoint; a name of interop/heads.py
+    decides the Hugging Face class of the folder), `main_score` (the score that decides between models) and
+    `target_name` (the name of the loss). All that is not abstract has an answer that fits simple tasks.
     """
 
     part_name: ClassVar[str]
-    head_name: ClassVar[str]  # the head's name in a checkpoint; it decides the Hugging Face class of the folder
-    target_name: ClassVar[str]  # the name of its one loss
-    main_score: ClassVar[str]
-    score_options: ClassVar[tuple[str, ...]]
+    head_name: ClassVar[str]
+    target_name: ClassVar[str]
+    score_options: ClassVar[tuple[str, ...]] = ()  # options of the command `score` that `score_files` takes
+    pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
+    lm_weight: float = 0.0  # of guessing the next token beside the task; features then hold `silent_ids`
 
-    def read(self, path: Any, *, purpose: str, errors: str = "strict") -> Any: ...
-
-    def check_pair(self, train: Any, dev: Any) -> None: ...
-
-    def taught_by(self, train: Any) -> Self: ...
-
-    def featurize(self, data: Any, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> Features: ...
-
-    def describe(self, data: Any, features: Any) -> list[str]: ...
-
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]: ...
-
-    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[Any]: ...
-
-    def decode(self, data: Any, features: Any, outputs: Sequence[Any]) -> Any: ...
-
-    def tune(self, data: Any, predictions: Any) -> Self: ...
-
-    def score(self, data: Any, predictions: Any) -> dict[str, Any]: ...
-
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable: ...
-
-    def prediction_files(self, predictions: Any) -> Mapping[str, Any]: ...
-
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores: ...
-
-
-@runtime_checkable
-class OwnHead(Protocol):
-    """A task that builds its head itself."""
-
-    def build_head(self, config: EncoderConfig) -> nn.Module: ...
-
-
-@runtime_checkable
-class LabelHead(Protocol):
-    """A task whose head is a usual one of interop/heads.py, in the form of the family that the encoder comes from."""
+    @property
+    @abstractmethod
+    def main_score(self) -> str: ...
 
     @property
     def head_size(self) -> tuple[int, ...]:
-        """How many scores it gives; () for one a sequence."""
-        ...
+        """Return how many scores a usual head gives; () means one per sequence."""
+        return ()
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """What the scores are called; a stored head of other names is another task's."""
-        ...
-
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
-        """The task for a folder that has no record of it, from what its config.json says."""
-        ...
-
-
-@runtime_checkable
-class NeedsPieces(Protocol):
-    """A task that gives a meaning of its own to special pieces of the vocabulary; those it lacks are added."""
+        """Return the names of the scores; a stored head with other names belongs to another task."""
+        return ()
 
     @property
-    def pieces(self) -> tuple[str, ...]: ...
+    def problem_type(self) -> str | None:
+        """Return the name that config.json has for this kind of labels."""
+        return None
 
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """Return special pieces that the task gives a meaning of its own; a vocabulary that lacks some gets them."""
+        return ()
 
-@runtime_checkable
-class ChecksEncoder(Protocol):
-    """A task that not every encoder can do."""
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
+        """Return the task for a folder that has no record of it, from the labels in its config.json."""
+        return self
 
     def check_encoder(self, config: EncoderConfig) -> None:
         """Raises: ConfigError saying why this encoder can't do the task as it is set."""
-        ...
+        return
+
+    def build_head(self, config: EncoderConfig) -> nn.Module | None:
+        """Return a head of the task's own, its weights yet to be set.
+
+        None asks for the usual head of the name `head_name`, in the form of the family that the encoder comes from.
+        """
+        return None
+
+    @abstractmethod
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> D:
+        """Read a file; with `errors="repair"` malformed examples are left out and counted. Raises: DataError."""
+
+    def check_pair(self, train: D, dev: D) -> None:
+        """Raises: DataError where training and dev data do not belong together."""
+        return
+
+    def taught_by(self, train: D) -> Self:
+        """Return the task with what the training data says, such as its labels."""
+        return self
+
+    @abstractmethod
+    def featurize(self, data: D, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> F: ...
+
+    def describe(self, data: D, features: F) -> list[str]:
+        """Return sentences that a person should know about the data before training on it."""
+        return []
+
+    def describe_dev(self, data: D, features: F) -> list[str]:
+        """Return sentences about what dev data can give at best."""
+        return []
+
+    def facts(self, config: EncoderConfig) -> list[str]:
+        """Return sentences about the task for the model card."""
+        return []
+
+    @abstractmethod
+    def loss(self, head: nn.Module, hidden: Tensor, batch: Batch) -> dict[str, LossSum]:
+        """Return the loss sum of each target name, from the hidden states [T, D] of a pack."""
+
+    @abstractmethod
+    def output(self, head: nn.Module, hidden: Tensor, batch: Batch) -> Sequence[O]:
+        """Return the output of each example of `batch.ids`, in order; filler at the end of the pack has none."""
+
+    def outputs(self, encode: Callable[[Batch], Tensor], head: nn.Module, features: F, pack_tokens: int) -> Iterator[O]:
+        """Return one output per example, in order, in the precision of the run (autocast).
+
+        `encode` gives the hidden states of a pack. A task whose examples may be longer than a pack asks for their
+        sequences pack by pack and joins them.
+        """
+        for batch in prediction_packs(features, pack_tokens):
+            hidden_TD = encode(batch)
+            yield from self.output(head, hidden_TD, batch.to(hidden_TD.device))
+
+    @abstractmethod
+    def decode(self, data: D, features: F, outputs: Sequence[O]) -> P: ...
+
+    def tune(self, data: D, predictions: P) -> Self:
+        """Return the task with what is chosen on dev data, such as thresholds."""
+        return self
+
+    @abstractmethod
+    def score(self, data: D, predictions: P) -> Scores:
+        """Return numbers from 0 to 100, the best-known first."""
+
+    def score_table(self, scores: Scores) -> ScoreTable:
+        """Return the scores as a table of two columns."""
+        return plain_table(scores)
+
+    def prediction_files(self, predictions: P) -> Mapping[str, object]:
+        """Return the content of the files to write.
+
+        The key "" stands for the file that was asked for, another name for a file beside it, and ".suffix" for the
+        file with this suffix. Text is written as it is, everything else as JSON.
+        """
+        return {"": predictions}
+
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
+        """Score a file of predictions without a model; `options` holds those of `score_options` that were given."""
+        return FileScores(scores=self.score(self.read(data, purpose="score"), read_json(predictions)))
 
 
-@runtime_checkable
-class AlsoLanguage(Protocol):
-    """A task of causal models that may learn to guess the next token beside its own target.
-
-    Its features then hold the targets (`SequenceRows.silent_ids`).
-    """
-
-    @property
-    def lm_weight(self) -> float:
-        """Of that loss; 0 for none."""
-        ...
+def plain_table(scores: Scores, unknown: str = "") -> ScoreTable:
+    """Return a row for each number, and the sentence `unknown` with the number of labels that the model lacks."""
+    rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in numbers_of(scores).items())
+    shown = tuple(row for row in rows if row[0] != "num unknown labels")
+    return ScoreTable(columns=("metric", "score"), rows=shown, notes=unknown_labels(scores, unknown))
 
 
-@runtime_checkable
-class HasFacts(Protocol):
-    """A task whose model card says more: sentences for a person, and perhaps `pipeline_name`, the pipeline to call."""
-
-    def facts(self, config: EncoderConfig) -> list[str]: ...
-
-
-@runtime_checkable
-class DescribesDev(Protocol):
-    """A task that says before training what dev data can give at best: sentences for a person."""
-
-    def describe_dev(self, data: Any, features: Any) -> list[str]: ...
+def unknown_labels(scores: Scores, sentence: str) -> tuple[str, ...]:
+    """Return the sentence behind the number of examples with an unknown label; nothing where there are none."""
+    number = number_in(scores, "num_unknown_labels")
+    return (f"{number:,.0f} {sentence}",) if number else ()
 
 
-@runtime_checkable
-class LongExamples(Protocol):
-    """A task whose examples may be longer than a pack: it asks for their sequences pack by pack and joins them."""
-
-    def outputs(
-        self, encode: Callable[[Batch], Tensor], head: nn.Module, features: Any, pack_tokens: int
-    ) -> Iterator[Any]:
-        """One output an example, in order. `encode` gives the hidden states of a pack, filler included. Called in the
-        run's precision (autocast)."""
-        ...
+def number_in(scores: Scores, name: str) -> float:
+    """Return the number of a name; 0 where there is none."""
+    value = scores.get(name, 0)
+    return value if isinstance(value, int | float) else 0.0
 
 
-def check_known(told: Collection[str], known: Collection[str], predictions: Path, data: Path) -> None:
+def missing_note(missing: int, total: int, sentence: str) -> tuple[str, ...]:
+    """Return the sentence "3 of 10 ..." about examples without a prediction; nothing where there are none."""
+    return (f"{missing:,} of {total:,} {sentence}",) if missing else ()
+
+
+def check_known(predicted: Collection[str], known: Collection[str], predictions: Path, data: Path) -> None:
     """Raises: DataError where a file of predictions answers examples that the labelled file does not have."""
-    foreign = sorted(set(told) - set(known))
+    foreign = sorted(set(predicted) - set(known))
     if foreign:
         raise DataError(
             f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
@@ -199,18 +215,30 @@ def check_known(told: Collection[str], known: Collection[str], predictions: Path
         )
 
 
+def targets_of(batch: Batch, name: str, kind: type[T]) -> T:
+    """Return the targets of a batch as the dataclass that the features put there."""
+    targets = batch.targets[name]
+    assert isinstance(targets, kind), f"the targets {name!r} are {type(targets).__name__}, not {kind.__name__}"
+    return targets
+
+
 def per_sequence(rows: Tensor, batch: Batch) -> list[np.ndarray]:
-    """Rows of a pack, one a token, as fp32 arrays, one a sequence; without those of the filler."""
+    """Return the rows of a pack, one per token, as fp32 arrays, one per sequence; without those of the filler."""
     parts = np.split(rows.float().cpu().numpy(), np.cumsum(batch.sequences.lengths)[:-1])
     return parts[: len(batch.ids)]
 
 
-def numbers_of(scores: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers to log: those of the first level, and the F1 of each name that has more below it (`muc_f1`)."""
+def numbers_of(scores: Scores) -> dict[str, float]:
+    """Return the numbers to log: those of the first level, and the F1 of each name with more below it (`muc_f1`)."""
     found = {}
     for name, value in scores.items():
-        if not isinstance(value, Mapping):
+        if isinstance(value, int | float):
             found[name] = float(value)
-        elif "f1" in value:
-            found[f"{name}_f1"] = float(value["f1"])
+        elif isinstance(value, Mapping) and isinstance(f1 := value.get("f1"), int | float):
+            found[f"{name}_f1"] = float(f1)
     return found
+
+
+def as_json(value: object) -> str:
+    """Return a value as the text of a JSON file."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

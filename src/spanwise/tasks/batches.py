@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,11 +18,38 @@ from spanwise.data.order import permutation
 from spanwise.data.packing import pack_boundaries
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.tasks.base import ChangesWithEpoch, Features
 
 # Matrix products of a few rows take other kernels, which round otherwise (measured: below 12 rows on two threads).
 # From this size on a row's bits do not depend on how many others are in the pack.
 MIN_PACK_TOKENS = 64
+
+
+class Features(Protocol):
+    """Examples as integers, and how to lay a choice of them into a pack."""
+
+    @property
+    def lengths_W(self) -> np.ndarray: ...
+
+    def __len__(self) -> int: ...
+
+    def assemble(self, rows: np.ndarray) -> Batch: ...
+
+
+@runtime_checkable
+class ChangesWithEpoch(Protocol):
+    """Features that show another part of an example in every epoch (a window of a long document)."""
+
+    def at_epoch(self, epoch: int, seed: int) -> Features:
+        """Return as many examples in the same order: a pure function of both numbers."""
+        ...
+
+
+@runtime_checkable
+class DropsTokens(Protocol):
+    """Features that know how many tokens of each example no sequence shows."""
+
+    @property
+    def dropped_tokens(self) -> np.ndarray: ...
 
 
 class EpochBatches:

@@ -6,31 +6,35 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from spanwise.config import from_record, to_record
 from spanwise.config.parts import field_names, make_part
+from spanwise.config.records import class_name
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, build_head, warn_of_misfits
-from spanwise.interop.heads import size_of
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
+from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
-from spanwise.tasks.base import HasFacts, LabelHead, Task
+from spanwise.tasks.base import D, F, O, P, Task
+from spanwise.tasks.heads import has_own_head, stored_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import task_recipe
 from spanwise.text.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadedTask:
-    """A model that can answer: its task with all options, encoder and head, and the tokenizer; `is_recorded` where the
-    folder said what the options are, and not only the defaults are known."""
+class LoadedTask(Generic[D, F, O, P]):
+    """A model that can answer: its task with all options, encoder and head, and the tokenizer.
 
-    task: Task
-    model: TaskModel
+    `is_recorded` says that the options come from the folder, and are not only defaults.
+    """
+
+    task: Task[D, F, O, P]
+    model: TaskModel[D, F, O, P]
     tokenizer: Tokenizer
     folder: Path
     is_recorded: bool = False
@@ -64,8 +68,7 @@ def load_task_model(
         )
     task = stored_task(checkpoint, recipe.task)
     encoder = build_encoder(checkpoint)
-    head = cast(nn.Module, build_head(checkpoint, head_name, encoder))  # it is there: asked above
-    model = TaskModel(task, prepared_for(precision, encoder), head)
+    model = TaskModel(task, prepared_for(precision, encoder), stored_head(checkpoint, task, encoder))
     model.to(where).eval()
     return LoadedTask(
         task=task,
@@ -77,26 +80,31 @@ def load_task_model(
 
 
 def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
-    """The task as the folder recorded it, or `default` where it recorded none, with the labels of its config.json.
+    """Return the task as the folder recorded it, or `default` with the labels of config.json where it recorded none.
 
     Raises: CheckpointError where the folder's labels are those of another task.
     """
     record = checkpoint.record.get("task")
-    if isinstance(record, Mapping) and record.get("part") == default.part_name:
+    name = class_name(type(default))
+    if isinstance(record, Mapping) and record.get("part") == name:
         return from_record(record, [type(default)])
-    if not isinstance(default, LabelHead):
-        return default
-    if isinstance(record, Mapping) and record.get("part"):
+    if (
+        isinstance(record, Mapping)
+        and record.get("part")
+        and (default.head_name not in KINDS or not has_own_head(default))
+    ):
         raise CheckpointError(
-            f"{checkpoint.folder} was fine-tuned for the task {record['part']!r}, not for {default.part_name!r}; its "
-            "labels mean something else."
+            f"{checkpoint.folder} was fine-tuned for the task {record['part']!r}, not for {name!r}; its labels mean "
+            "something else."
         )
+    if has_own_head(default):
+        return default
     size = size_of(default.head_name, checkpoint.heads[default.head_name])
     return default.labelled(checkpoint.labels, size[0] if size else 1)
 
 
 def with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
-    """The same model with another answer to texts that are too long.
+    """Return the same model with another answer to texts that are too long.
 
     Raises: ConfigError where the task has no such choice, or not this one.
     """
@@ -105,7 +113,7 @@ def with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
         return loaded
     if not has_choice:
         raise ConfigError(
-            f"task {loaded.task.part_name!r} reads texts of any length in windows; leave on_overflow out."
+            f"task {class_name(type(loaded.task))!r} reads texts of any length in windows; leave on_overflow out."
         )
     values = {name: getattr(loaded.task, name) for name in field_names(type(loaded.task))}
     task = make_part(type(loaded.task), {**values, "on_overflow": on_overflow}, "task")
@@ -114,7 +122,7 @@ def with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
 
 
 def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | None) -> Tokenizer:
-    """The tokenizer given (also a folder), or the one beside the weights.
+    """Return the tokenizer given (also a folder), or the one beside the weights.
 
     Raises: CheckpointError where there is none, or it has more tokens than the encoder.
     """
@@ -156,8 +164,8 @@ def save_task_model(
         main_head=task.head_name,
         model_type=model_type,
         extra={"task": to_record(task), **(extra or {})},
-        labels=task.label_names if isinstance(task, LabelHead) else (),
-        problem_type=getattr(task, "problem_type", None),
-        facts=task.facts(model.encoder.config) if isinstance(task, HasFacts) else (),
-        pipeline=getattr(task, "pipeline_name", None),
+        labels=task.label_names,
+        problem_type=task.problem_type,
+        facts=task.facts(model.encoder.config),
+        pipeline=task.pipeline_name,
     )

@@ -9,12 +9,12 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.device import Precision
 from spanwise.runtime.files import atomic_folder, verify_folder
-from spanwise.tasks.base import numbers_of
+from spanwise.tasks.base import D, F, O, P, Scores, numbers_of
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.text.tokenizers import Tokenizer
@@ -32,19 +32,17 @@ def check_dev_options(recipe: FinetuningRecipe, *, has_dev: bool) -> None:
 
 
 @dataclass
-class DevScorer:
+class DevScorer(Generic[D, F, O, P]):
     """Scores the model on dev data whenever asked and remembers the last answers, with what was tuned on them."""
 
-    model: TaskModel
-    data: Any
+    model: TaskModel[D, F, O, P]
+    data: D
     tokenizer: Tokenizer
     precision: Precision
     recipe: FinetuningRecipe
-    scores: dict[str, Any] = field(default_factory=dict)
-    predictions: Any = None
-    memory: dict[str, Any] = field(
-        default_factory=dict
-    )  # "best" score and "num_worse" evaluations since; in checkpoints
+    scores: Scores = field(default_factory=dict)
+    predictions: P | None = None
+    memory: dict[str, Any] = field(default_factory=dict)  # in checkpoints: the best score, the number of worse since
 
     def __post_init__(self) -> None:
         config = self.model.encoder.config
@@ -88,7 +86,7 @@ class DevScorer:
             self._score()
 
     def stop_early(self) -> str | None:
-        """Why the run should end, if it should."""
+        """Return why the run should end, if it should."""
         patience, num_worse = self.recipe.patience, self.memory.get("num_worse", 0)
         if patience is None or num_worse < patience:
             return None

@@ -1,4 +1,4 @@
-"""Which task a file looks like: said where another task can't read it, since a wrong path is a common mistake."""
+"""The task that a file looks like: named where another task can't read it, since a wrong path is a common mistake."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from spanwise.config.user_files import is_reference
 from spanwise.errors import DataError
-from spanwise.tasks.text_files import read_text
+from spanwise.tasks.base import D, F, O, P, Task
+from spanwise.tasks.text_files import OnError, Purpose, read_text
 
 _HEADERS = {  # columns of a table's first line
     "multiple-choice": ({"ending0"}, {"choice1", "choice2"}, {"1", "2", "Answer"}),
@@ -29,20 +30,24 @@ _TAGGED = re.compile(r"(?:\S+[ \t]|[^\t]\t)(?:.*[ \t])?(?:O|[BIES]-\S+)")
 _CONLLU = re.compile(r"1(?:-\d+)?\t[^\t]+(?:\t[^\t]*){8}")
 
 
-def read_data(task_name: str, task: Any, path: str | Path, **options: Any) -> Any:
-    """What `task.read` makes of a file. Raises: its DataError, which names the task that the file looks like where
-    that is another one."""
+def read_data(
+    task_name: str, task: Task[D, F, O, P], path: str | Path, *, purpose: Purpose, errors: OnError = "strict"
+) -> D:
+    """Return what `task.read` makes of a file.
+
+    Raises: its DataError, which names the task that the file looks like where that is another one.
+    """
     try:
-        return task.read(path, **options)
+        return task.read(Path(path), purpose=purpose, errors=errors)
     except DataError as error:
         other = looks_like(path)
-        if other is None or other == task_name:
+        if other is None or other == task_name or is_reference(task_name):
             raise
         raise DataError(f"{error} The file looks like one of the task {other!r}.") from error
 
 
 def looks_like(path: str | Path) -> str | None:
-    """The task whose files begin like this one; None where none does, or the file can't be read."""
+    """Return the task whose files begin like this one; None where none does, or the file can't be read."""
     try:
         return text_looks_like(read_text(path))
     except DataError:
@@ -50,7 +55,7 @@ def looks_like(path: str | Path) -> str | None:
 
 
 def text_looks_like(text: str) -> str | None:
-    """As `looks_like`, of the text of a file or its first lines."""
+    """Return the same as `looks_like` for the text of a file or its first lines."""
     start = text.lstrip()
     first, *rest = start[:20_000].split("\n")
     first = first.rstrip("\r")

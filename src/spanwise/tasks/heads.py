@@ -11,58 +11,73 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from spanwise.errors import ConfigError
-from spanwise.interop.checkpoint import Checkpoint
+from spanwise.config.records import class_name
+from spanwise.interop.checkpoint import Checkpoint, build_head, fill
 from spanwise.interop.heads import KINDS, make_head
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.runtime.outline import outline
-from spanwise.tasks.base import LabelHead, OwnHead, Task
+from spanwise.tasks.base import Task
+
+
+def has_own_head(task: Task) -> bool:
+    """Return whether the task builds its head itself."""
+    return type(task).build_head is not Task.build_head
 
 
 def with_pooler(config: EncoderConfig, checkpoint: Checkpoint, task: Task) -> EncoderConfig:
-    """The encoder's shape with the pooler that the task's head reads, where it reads one."""
+    """Return the encoder's shape with the pooler that the task's head reads, where it reads one."""
     kind = KINDS.get(task.head_name)
-    reads_pooler = kind is not None and kind.has_form and isinstance(task, LabelHead)
+    reads_pooler = kind is not None and kind.has_form and not has_own_head(task)
     if not reads_pooler or checkpoint.form_of(task.head_name) != "pooled":
         return config
     return dataclasses.replace(config, pooler=True)
 
 
 def new_head(checkpoint: Checkpoint, task: Task, encoder: Encoder, seed: int) -> nn.Module:
-    """A fresh head of the task for `encoder`, its weights drawn from `seed`."""
-    head = _head(checkpoint, task, encoder)
+    """Return a fresh head of the task for `encoder`, its weights drawn from `seed`."""
+    head = _empty_head(checkpoint, task, encoder)
     initialize(head, encoder.config, seed, prefix=task.head_name)
     return head
 
 
+def stored_head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:
+    """Return the head of the task that the folder has, with its weights.
+
+    Raises: CheckpointError where the folder's tensors are not those of the task's head.
+    """
+    name = task.head_name
+    found = build_head(checkpoint, name, encoder) if name in KINDS else None
+    if found is None:
+        found = _empty_head(checkpoint, task, encoder)
+        fill(found, checkpoint.heads[name], f"the {name} head of {checkpoint.folder}", encoder)
+    return found
+
+
 def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
-    """Why the head that the folder has is not this task's, in words; None where it is.
+    """Return why the head that the folder has is not this task's, in words; None where it is.
 
     Raises: KeyError where the folder has no head of this name.
     """
     stored = checkpoint.heads[task.head_name]
     record = checkpoint.record.get("task")
-    if isinstance(record, Mapping) and record.get("part") not in (None, task.part_name):
+    if isinstance(record, Mapping) and record.get("part") not in (None, class_name(type(task))):
         return f"the one that the model has is of the task {record['part']!r}"
     with outline():
-        shapes = {name: parameter.shape for name, parameter in _head(checkpoint, task, encoder).named_parameters()}
+        head = _empty_head(checkpoint, task, encoder)
+        shapes = {name: parameter.shape for name, parameter in head.named_parameters()}
     if {name: tensor.shape for name, tensor in stored.items()} != shapes:
         return "the one that the model has is of another shape"
-    names = task.label_names if isinstance(task, LabelHead) else ()
+    names = task.label_names
     if names and checkpoint.labels != names:
         return f"the one that the model has tells other labels ({_some(checkpoint.labels)})"
     return None
 
 
-def _head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:
-    name = task.head_name
-    if isinstance(task, OwnHead):
-        return task.build_head(encoder.config)
-    if not isinstance(task, LabelHead):
-        raise ConfigError(f"{type(task).__name__} says no head: give it `build_head` or `head_size` (tasks/base.py).")
-    return make_head(name, encoder, task.head_size, checkpoint.form_of(name))
+def _empty_head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:
+    own = task.build_head(encoder.config)
+    return own or make_head(task.head_name, encoder, task.head_size, checkpoint.form_of(task.head_name))
 
 
 def _some(names: tuple[str, ...]) -> str:

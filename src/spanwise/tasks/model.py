@@ -5,7 +5,7 @@ Letters: T tokens in the pack, D hidden size, W examples.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Generic
 
 import torch
 from torch import Tensor, nn
@@ -13,36 +13,35 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.int8.encoder import check_prepared
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.runtime.device import Precision, autocast, resolve_precision
-from spanwise.tasks.base import AlsoLanguage, Features, LongExamples, Task
-from spanwise.tasks.batches import prediction_packs
-from spanwise.tasks.language_loss import LANGUAGE, language_loss
+from spanwise.tasks.base import D, F, O, P, Task, targets_of
+from spanwise.tasks.language_loss import LANGUAGE, LanguageTargets, language_loss
 
 PACK_TOKENS = 4096  # of one forward in prediction
 
 
-class TaskModel(nn.Module):
-    """Encoder, head and the task that reads them; one loss sum a target name, and the next token's where asked for."""
+class TaskModel(nn.Module, Generic[D, F, O, P]):
+    """Encoder, head and the task that reads them: one loss sum per target name, and the next token's where asked for."""
 
-    def __init__(self, task: Task, encoder: Encoder, head: nn.Module) -> None:
+    def __init__(self, task: Task[D, F, O, P], encoder: Encoder, head: nn.Module) -> None:
         super().__init__()
         self.task, self.encoder, self.head = task, encoder, head
         self.loss_weights = {task.target_name: 1.0}
-        if isinstance(task, AlsoLanguage) and task.lm_weight:
+        if task.lm_weight:
             self.loss_weights[LANGUAGE] = task.lm_weight
 
-    def forward(self, batch: Batch) -> dict[str, Any]:
+    def forward(self, batch: Batch) -> dict[str, LossSum | VocabularyLoss]:
         hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
-        losses = self.task.loss(self.head, hidden_TD, batch)
+        losses: dict[str, LossSum | VocabularyLoss] = {**self.task.loss(self.head, hidden_TD, batch)}
         if LANGUAGE in batch.targets:
-            losses[LANGUAGE] = language_loss(self.encoder, hidden_TD, batch.targets[LANGUAGE])
+            losses[LANGUAGE] = language_loss(self.encoder, hidden_TD, targets_of(batch, LANGUAGE, LanguageTargets))
         return losses
 
     @torch.inference_mode()
-    def outputs(
-        self, features: Features, *, precision: Precision = "fp32", pack_tokens: int = PACK_TOKENS
-    ) -> list[Any]:
-        """What the head says about each of the W examples, in order.
+    def outputs(self, features: F, *, precision: Precision = "fp32", pack_tokens: int = PACK_TOKENS) -> list[O]:
+        """Return what the head says about each of the W examples, in order.
 
         Runs without dropout and gives the model back in the mode it was in. precision: "int8" for a model that was
         loaded with it, and for no other. Raises: ConfigError for another precision than this model or machine has.
@@ -55,18 +54,10 @@ class TaskModel(nn.Module):
 
         def encode(batch: Batch) -> Tensor:
             moved = batch.to(device)
-            with autocast(resolved, device):
-                return self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
+            return self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
 
         try:
-            if isinstance(self.task, LongExamples):
-                with autocast(resolved, device):
-                    return list(self.task.outputs(encode, self.head, features, pack_tokens))
-            found: list[Any] = []
-            for batch in prediction_packs(features, pack_tokens):
-                hidden_TD = encode(batch)
-                with autocast(resolved, device):
-                    found += self.task.output(self.head, hidden_TD, batch.to(device))
-            return found
+            with autocast(resolved, device):
+                return list(self.task.outputs(encode, self.head, features, pack_tokens))
         finally:
             self.train(was_training)

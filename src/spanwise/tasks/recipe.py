@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from spanwise.config import part
+from spanwise.tasks.base import Task
 from spanwise.training.plan import TrainingOptions
 
-# GPT-1's values for every task (Radford et al. 2018, section 4.1, and the released code; FAMILY section 6.5).
+# GPT-1's values for every task (Radford et al. 2018, section 4.1, and the released code).
 # Differs: attention dropout is the encoder's own.
 GPT1_TRAINING = TrainingOptions(
     learning_rate=6.25e-5,
@@ -26,9 +27,9 @@ GPT1_TRAINING = TrainingOptions(
 class FinetuningRecipe:
     """One fine-tuning run."""
 
-    task: Any  # a part of tasks/, such as QuestionAnswering
+    task: Task  # such as QuestionAnswering, or a part of one's own
     training: TrainingOptions
-    batch_size: Annotated[int, Field(ge=1)] = 32  # examples a step
+    batch_size: Annotated[int, Field(ge=1)] = 32  # examples per step
     pack_tokens: Annotated[int, Field(ge=8)] = 8_192  # T, of one forward; changes speed and memory only
     hidden_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None  # None: the encoder's own
     attention_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
@@ -36,3 +37,9 @@ class FinetuningRecipe:
     select: Literal["last", "best"] = "last"  # which weights are kept: at the end, or of the best dev evaluation
     patience: Annotated[int, Field(ge=1)] | None = None  # stop after so many dev evaluations without a better one
     second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros
+
+
+def usual_recipe(task: Task) -> FinetuningRecipe:
+    """Return the values that most tasks are fine-tuned with (Devlin et al. 2019, section A.3)."""
+    training = TrainingOptions(learning_rate=2e-5, warmup_steps=0.1, schedule="linear", weight_decay=0.01, num_epochs=4)
+    return FinetuningRecipe(task=task, training=training)

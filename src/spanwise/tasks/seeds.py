@@ -1,6 +1,6 @@
 """The same fine-tuning from several seeds: mean and deviation of each score.
 
-One run says little where the data is small: heads, order and dropout alone move scores by points (FAMILY 7C-12).
+One run says little where the data is small: heads, order and dropout alone move scores by points.
 """
 
 from __future__ import annotations
@@ -21,12 +21,20 @@ from spanwise.tasks.run import FinetuningResult, finetune
 SUMMARY = "seeds.json"
 
 
+@dataclass(frozen=True)
+class Spread:
+    """One score over the seeds: its mean, its deviation (of a sample: n - 1), and the value of each seed."""
+
+    mean: float
+    deviation: float
+    values: tuple[float, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class SeedsResult:
-    """`scores`: mean, deviation (of a sample: n - 1) and the value of each seed, by name; `best`: the folder of the run
-    with the best main score; `runs` in the order of the seeds."""
+    """The scores by name, the folder of the run with the best main score, and the runs in the order of the seeds."""
 
-    scores: dict[str, dict[str, Any]]
+    scores: dict[str, Spread]
     best: Path
     runs: tuple[FinetuningResult, ...]
 
@@ -73,6 +81,6 @@ def finetune_seeds(
     return SeedsResult(scores=scores, best=best.final, runs=tuple(runs))
 
 
-def spread(values: Sequence[float]) -> dict[str, Any]:
-    """Mean, deviation of the sample, and the values."""
-    return {"mean": statistics.fmean(values), "deviation": statistics.stdev(values), "values": list(values)}
+def spread(values: Sequence[float]) -> Spread:
+    """Return mean and deviation of values, and the values."""
+    return Spread(statistics.fmean(values), statistics.stdev(values), tuple(values))

@@ -43,6 +43,10 @@ class SequenceRows:
         return np.diff(self.sequence_borders[self.example_borders])
 
     @property
+    def dropped_tokens(self) -> np.ndarray:
+        return self.num_dropped_W
+
+    @property
     def num_sequences_W(self) -> np.ndarray:
         return np.diff(self.example_borders)
 

@@ -8,9 +8,12 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from spanwise.errors import DataError
+
+Purpose = Literal["train", "score", "predict"]  # what a labelled file is read for
+OnError = Literal["strict", "repair"]  # what is done with malformed rows: refused, or left out and counted
 
 
 def read_text(path: str | Path) -> str:

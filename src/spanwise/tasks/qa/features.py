@@ -60,6 +60,10 @@ class QuestionWindows:
         return len(self.lengths_W)
 
     @property
+    def dropped_tokens(self) -> np.ndarray:
+        return self.num_dropped_Q
+
+    @property
     def num_cut_questions(self) -> int:
         return int((self.num_dropped_Q > 0).sum())
 

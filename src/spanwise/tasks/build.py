@@ -1,0 +1,81 @@
+"""The model that a fine-tuning run trains: encoder and head out of a checkpoint, fresh where they have to be."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from torch import Tensor
+
+from spanwise.errors import ConfigError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill, warn_of_misfits
+from spanwise.interop.huggingface import read_folder
+from spanwise.interop.token_types import second_token_type
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.base import Task
+from spanwise.tasks.checkpoint import stored_task
+from spanwise.tasks.heads import misfit, new_head, stored_head, with_pooler
+from spanwise.tasks.model import TaskModel
+from spanwise.tasks.recipe import FinetuningRecipe
+
+Heads = dict[str, dict[str, Tensor]]
+
+
+def build_model(
+    checkpoint: Checkpoint, recipe: FinetuningRecipe, task: Task, reset_weights: bool, log: RunLog
+) -> tuple[TaskModel, Heads]:
+    """Return the model to train, and the heads of earlier training that are kept beside it."""
+    seed = recipe.training.seed
+    config = checkpoint.config
+    rates = {name: getattr(recipe, name) for name in ("hidden_dropout", "attention_dropout")}
+    config = dataclasses.replace(config, **{name: rate for name, rate in rates.items() if rate is not None})
+    if recipe.second_token_type != "as_is" and not reset_weights:
+        checkpoint = second_token_type(checkpoint, recipe.second_token_type)
+    encoder = build_encoder(checkpoint, with_pooler(config, checkpoint, task), seed)
+    if reset_weights:
+        initialize(encoder, encoder.config, seed, prefix="encoder")
+        log.say("Weights reset: the encoder starts from random weights of the same shape.")
+    else:
+        log.say(f"Going on from {checkpoint.folder}: {checkpoint.report}.")
+        if not log.is_shown:
+            warn_of_misfits(checkpoint)
+    is_there = task.head_name in checkpoint.heads and not reset_weights
+    why_not = misfit(checkpoint, task, encoder) if is_there else None
+    if is_there and why_not is None:
+        head = stored_head(checkpoint, task, encoder)
+        log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
+    else:
+        head = new_head(checkpoint, task, encoder, seed)
+        log.say(f"The head {task.head_name!r} starts fresh{f': {why_not}' if why_not else ''}.")
+    _freeze(encoder, recipe.frozen_layers)
+    return TaskModel(task, encoder, head), _kept_heads(checkpoint, task, reset_weights, log)
+
+
+def _kept_heads(checkpoint: Checkpoint, task: Task, reset_weights: bool, log: RunLog) -> Heads:
+    """Return the heads of pre-training; those of earlier fine-tuning are left out, which is said."""
+    labelled = {name for name in checkpoint.heads if checkpoint.is_labelled(name)}
+    if left_out := sorted(labelled - {task.head_name}):
+        names = ", ".join(map(repr, left_out))
+        log.say(f"The head {names} of earlier fine-tuning is left out: its encoder is trained on.")
+    kept = {name: tensors for name, tensors in checkpoint.heads.items() if name not in labelled and not reset_weights}
+    if task.lm_weight:
+        kept["clm"] = {}  # the word table, which learns to guess the next token
+    return kept
+
+
+def _freeze(encoder: Encoder, num_layers: int) -> None:
+    """Keep the embeddings and the lowest layers as they are. Raises: ConfigError where there are fewer layers."""
+    if num_layers > len(encoder.layers):
+        raise ConfigError(f"frozen_layers {num_layers} is more than the encoder's {len(encoder.layers)} layers.")
+    for part in [encoder.embeddings, *encoder.layers[:num_layers]] if num_layers else []:
+        part.requires_grad_(False)
+
+
+def take_weights(model: TaskModel, folder: Path) -> None:
+    """Give the model the weights and the task of a folder that it was saved to."""
+    saved = read_folder(folder)
+    fill(model.encoder, saved.tensors, f"the encoder of {folder}")
+    fill(model.head, saved.heads[model.task.head_name], f"the head of {folder}", model.encoder)
+    model.task = stored_task(saved, model.task)

@@ -1,0 +1,167 @@
+"""Fine-tuned models asked: scores of labelled files, and answers to unlabelled ones, whatever the task."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic
+
+from spanwise.errors import ConfigError
+from spanwise.runtime.device import Precision
+from spanwise.runtime.files import write_text_atomic
+from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
+from spanwise.tasks.batches import DropsTokens
+from spanwise.tasks.checkpoint import LoadedTask, load_task_model, with_overflow
+from spanwise.tasks.guess import read_data
+from spanwise.tasks.text_files import OnError
+from spanwise.text.tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationResult(Generic[D, F, O, P]):
+    """Scores from 0 to 100, and the predictions they belong to."""
+
+    scores: Scores
+    predictions: P
+    task: Task[D, F, O, P]
+
+
+def evaluate(
+    task_name: str,
+    *,
+    model: str | Path,
+    data: str | Path,
+    out: str | Path | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+    on_overflow: str | None = None,
+    errors: OnError = "strict",
+) -> EvaluationResult:
+    """Score a fine-tuned model on labelled data, with the threshold stored in it; `out` receives the scores as JSON.
+
+    on_overflow: what is done with examples longer than the model reads, where the task has a choice ("error" refuses
+    them); None: as it was fine-tuned. errors: "repair" leaves malformed rows out and counts them.
+    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
+    """
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
+    result = _score(with_overflow(loaded, on_overflow), task_name, Path(data), precision, errors)
+    if out is not None:
+        _write(Path(out), as_json(result.scores))
+    return result
+
+
+def evaluate_each(
+    task_name: str,
+    *,
+    model: str | Path,
+    data: Sequence[str | Path],
+    out: str | Path | None = None,
+    tokenizer: str | Path | Tokenizer | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+    on_overflow: str | None = None,
+    errors: OnError = "strict",
+) -> dict[str, EvaluationResult]:
+    """Score several files with one model, such as MNLI's matched and mismatched pairs: a result per file.
+
+    A file is called by its name without suffixes (`dev_matched`), or by its path where two have the same. `out`
+    receives the scores of all as one JSON object.
+    Raises: as `evaluate`; ConfigError where a file is named twice.
+    """
+    names = _names_of(data)
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
+    loaded = with_overflow(loaded, on_overflow)
+    results = {
+        name: _score(loaded, task_name, Path(path), precision, errors) for name, path in zip(names, data, strict=True)
+    }
+    if out is not None:
+        _write(Path(out), as_json({name: result.scores for name, result in results.items()}))
+    return results
+
+
+def predict(
+    task_name: str,
+    *,
+    model: str | Path,
+    input: str | Path,
+    output: str | Path,
+    tokenizer: str | Path | Tokenizer | None = None,
+    device: str | None = None,
+    precision: Precision = "auto",
+    on_overflow: str | None = None,
+) -> list[Path]:
+    """Answer unlabelled data; return the files written: `output`, and what else the task gives beside it.
+
+    For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
+    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
+    """
+    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
+    loaded = with_overflow(loaded, on_overflow)
+    unlabelled = read_data(task_name, loaded.task, input, purpose="predict")
+    return write_predictions(Path(output), loaded.task, _answers(loaded, unlabelled, precision))
+
+
+def _score(
+    loaded: LoadedTask[D, F, O, P], task_name: str, path: Path, precision: Precision, errors: OnError
+) -> EvaluationResult[D, F, O, P]:
+    labelled = read_data(task_name, loaded.task, path, purpose="score", errors=errors)
+    predictions = _answers(loaded, labelled, precision)
+    scores = loaded.task.score(labelled, predictions)
+    num_dropped = getattr(labelled, "num_dropped", 0)
+    if num_dropped:
+        logger.warning("%s: %s rows are left out: malformed, or without a label.", path, f"{num_dropped:,}")
+    return EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
+
+
+def _answers(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision) -> P:
+    task, model = loaded.task, loaded.model
+    features = task.featurize(data, loaded.tokenizer, model.encoder.config, training=False)
+    if isinstance(features, DropsTokens) and features.dropped_tokens.any():
+        dropped_W = features.dropped_tokens
+        logger.warning(
+            "%s of %s examples are longer than the model reads; %s tokens were dropped (--on-overflow error refuses).",
+            *(f"{number:,}" for number in (int((dropped_W > 0).sum()), len(dropped_W), int(dropped_W.sum()))),
+        )
+    return task.decode(data, features, model.outputs(features, precision=precision))
+
+
+def write_predictions(output: Path, task: Task[D, F, O, P], predictions: P) -> list[Path]:
+    """Write the files that the task makes of its predictions; return their paths, `output` first."""
+    if output.is_dir():
+        raise ConfigError(f"{output} is a folder; name the file to write, such as {output / 'predictions.json'}.")
+    contents = dict(task.prediction_files(predictions))
+    paths = {name: _beside(output, name) for name in contents}
+    if "" not in contents and output not in paths.values():
+        paths[next(iter(contents))] = output  # no content has this suffix: the first is what was asked for
+    for name, path in paths.items():
+        content = contents[name]
+        _write(path, content if isinstance(content, str) else as_json(content))
+    return sorted(paths.values(), key=lambda path: path != output)
+
+
+def _beside(output: Path, name: str) -> Path:
+    """Return the file for what the task calls `name`: "" the output, ".x" one of this suffix, "x" one named so too."""
+    if name.startswith("."):
+        return output.with_suffix(name)
+    return output.with_name(f"{output.stem}.{name}{output.suffix}") if name else output
+
+
+def _names_of(paths: Sequence[str | Path]) -> list[str]:
+    plain = [Path(path).with_suffix("") if Path(path).suffix in (".gz", ".xz") else Path(path) for path in paths]
+    names = [path.stem for path in plain]
+    counts = Counter(names)
+    found = [name if counts[name] == 1 else str(path) for name, path in zip(names, paths, strict=True)]
+    if len(set(found)) < len(found):
+        raise ConfigError(f"a file of data is named twice: {', '.join(found)}.")
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text_atomic(path, text)
