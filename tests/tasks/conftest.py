@@ -11,9 +11,19 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.init import initialize
 from spanwise.tasks.qa.reader import parse_squad
+from spanwise.tasks.run import finetune
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
+FAST = [
+    "training.num_epochs=60",
+    "training.learning_rate=3e-3",
+    "training.precision=fp32",
+    "training.threads=1",
+    "batch_size=8",
+    "task.doc_stride=40",
+]
+SHORT = [*FAST[1:], "training.max_steps=6"]
 RIVER = (
     "The Han River (한강) flows through Seoul and is 494 km long. Its arms, the Namhan and the Bukhan, meet at "
     "Yangpyeong; the river turns north-west. In 1394 the court moved to its bank. Ferries crossed it "
@@ -126,3 +136,11 @@ def causal_folder(tmp_path_factory, tiny_text):
     folder = tmp_path_factory.mktemp("causal") / "model"
     write_folder(folder, encoder, {"clm": {}}, words)
     return folder
+
+
+@pytest.fixture(scope="session")
+def finetuned(pretrained_folder, squad_files, tmp_path_factory):
+    """A run that has learnt the 2.0 questions by heart."""
+    path = squad_files["v2.0"]
+    out = tmp_path_factory.mktemp("finetuned") / "run"
+    return finetune("qa", model=pretrained_folder, train=path, dev=path, out=out, overrides=FAST)

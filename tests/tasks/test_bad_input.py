@@ -9,7 +9,7 @@ import pytest
 from tests.tasks.cases import CASES, FORMS
 
 from spanwise.errors import DataError
-from spanwise.tasks.guess import read_data
+from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.registry import task_recipe
 
 FILES = [(name, file) for name, files in FORMS.items() for file in files]

@@ -69,7 +69,7 @@ def test_of_the_evaluations_the_best_is_saved_and_of_equal_ones_the_later(pretra
     changes = [*FAST, "select=best", "training.eval_every=4", "training.save_every=4", "training.keep=9"]
     out = tmp_path / "run"
     monkey = pytest.MonkeyPatch()
-    monkey.setattr("spanwise.tasks.run._write_predictions", lambda *given: [])
+    monkey.setattr("spanwise.tasks.run.write_predictions", lambda *given: [])
     run = finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=out, overrides=changes)
     monkey.undo()
     at_best = read_folder(out / "checkpoints" / "step-000000012").tensors
@@ -79,7 +79,7 @@ def test_of_the_evaluations_the_best_is_saved_and_of_equal_ones_the_later(pretra
 
 
 def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tmp_path, scripted, monkeypatch):
-    monkeypatch.setattr("spanwise.tasks.run._write_predictions", lambda *given: [])
+    monkeypatch.setattr("spanwise.tasks.run.write_predictions", lambda *given: [])
     scripted([10.0, 50.0, 40.0, 30.0, 20.0, 90.0])
     changes = [*FAST, "patience=2", "training.eval_every=4"]
     out = tmp_path / "run"
@@ -123,7 +123,7 @@ def test_best_weights_keep_their_manifest_and_are_missed_where_they_are_gone(pre
 def test_a_log_without_lines_changes_neither_the_best_nor_the_end(pretrained_folder, texts, tmp_path, scripted):
     """What was scored before is in the checkpoint."""
     monkey = pytest.MonkeyPatch()
-    monkey.setattr("spanwise.tasks.run._write_predictions", lambda *given: [])
+    monkey.setattr("spanwise.tasks.run.write_predictions", lambda *given: [])
     changes = [*FAST, "select=best", "patience=2", "training.eval_every=4", "training.save_every=4", "training.keep=9"]
     out, options = tmp_path / "r", {"model": pretrained_folder, "train": texts, "dev": texts}
     scripted([10.0, 90.0, 50.0, 40.0])

@@ -159,8 +159,8 @@ def test_two_seeds_are_two_runs_with_mean_and_deviation(runs, asked, tmp_path, n
     assert first.read_bytes() != second.read_bytes()
     assert first.read_bytes() == (runs[name].final / "model.safetensors").read_bytes()  # seeds count from 0
     for score in found.scores.values():
-        assert score["mean"] == pytest.approx(statistics.mean(score["values"]))
-        assert score["deviation"] == pytest.approx(statistics.stdev(score["values"]))
+        assert score.mean == pytest.approx(statistics.mean(score.values))
+        assert score.deviation == pytest.approx(statistics.stdev(score.values))
     assert runs[name].task.main_score in found.scores
 
 

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.tasks.seeds import finetune_seeds, spread
+from spanwise.tasks.seeds import Spread, finetune_seeds, spread
 
 SHORT = ["training.max_steps=2", "training.precision=fp32", "training.learning_rate=1e-2"]
 
@@ -17,12 +17,11 @@ def test_each_seed_has_its_run_and_the_summary_has_mean_and_deviation(pretrained
     asked = {"model": pretrained_folder, "train": path, "dev": path, "out": tmp_path / "out", "overrides": SHORT}
     found = finetune_seeds("classification", 2, **asked)
     values = [run.scores["accuracy"] for run in found.runs]
-    assert found.scores["accuracy"] == {
-        "mean": statistics.mean(values),
-        "deviation": pytest.approx(statistics.stdev(values)),
-        "values": values,
-    }
-    assert json.loads((tmp_path / "out" / "seeds.json").read_text())["scores"] == found.scores
+    score = found.scores["accuracy"]
+    assert (score.mean, score.deviation) == (statistics.mean(values), pytest.approx(statistics.stdev(values)))
+    assert score.values == tuple(values)
+    written = json.loads((tmp_path / "out" / "seeds.json").read_text())["scores"]["accuracy"]
+    assert written == {"mean": score.mean, "deviation": score.deviation, "values": values}
     assert found.best.parent.name == f"seed-{values.index(max(values))}" and found.best.is_dir()
     weights = [(run.final / "model.safetensors").read_bytes() for run in found.runs]
     assert weights[0] != weights[1]
@@ -46,4 +45,4 @@ def test_seeds_that_tell_nothing_are_refused_before_any_run(tmp_path, change, wo
 
 
 def test_the_deviation_is_that_of_a_sample():
-    assert spread([1.0, 3.0]) == {"mean": 2.0, "deviation": pytest.approx(2**0.5), "values": [1.0, 3.0]}
+    assert spread([1.0, 3.0]) == Spread(2.0, pytest.approx(2**0.5), (1.0, 3.0))

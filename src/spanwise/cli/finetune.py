@@ -109,10 +109,10 @@ def finetune(
 
         several = finetune_seeds(task, seeds, **asked, make_log=make_log)
         if json:
-            print_json({"scores": several.scores, "best": str(several.best)})
+            print_json({"scores": several.records(), "best": str(several.best)})
             return
         rows = [
-            (name.replace("_", " "), f"{found['mean']:.2f}", f"{found['deviation']:.2f}")
+            (name.replace("_", " "), f"{found.mean:.2f}", f"{found.deviation:.2f}")
             for name, found in several.scores.items()
         ]
         print_table(("score", f"mean of {seeds}", "deviation"), rows)

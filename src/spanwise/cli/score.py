@@ -1,11 +1,14 @@
 """`spanwise score`: the official metrics of a file of predictions, alone."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table
+
+if TYPE_CHECKING:
+    from spanwise.tasks.base import Scores, Task
 
 
 def score(
@@ -61,7 +64,7 @@ def score(
         print(note)
 
 
-def print_scores(task: Any, scores: dict[str, Any]) -> None:
+def print_scores(task: "Task", scores: "Scores") -> None:
     """Print what the task makes of its scores: a table, and lines below it."""
     table = task.score_table(scores)
     print_table(table.columns, table.rows)

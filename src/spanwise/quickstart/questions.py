@@ -21,6 +21,7 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
+from spanwise.tasks.heads import new_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.decode import Predictions, SpanAnswer
@@ -112,7 +113,7 @@ def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Any) 
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)  # as the training will
     encoder = build_encoder(checkpoint)
-    model = TaskModel(recipe.task, encoder, recipe.task.build_head(checkpoint.config))
+    model = TaskModel(recipe.task, encoder, new_head(checkpoint, recipe.task, encoder, seed=0))
     source = EpochBatches(features, batch_size=BATCH_SIZE, pack_tokens=recipe.pack_tokens, seed=0)
     seconds = []
     for index in range(min(3, source.steps_per_epoch)):

@@ -24,10 +24,10 @@ from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.batches import Features, prediction_packs
-from spanwise.tasks.text_files import OnError, Purpose, read_json
+from spanwise.tasks.files.text import OnError, Purpose, read_json
 from spanwise.text.tokenizers import Tokenizer
 
-Score = float | Mapping[str, "Score"] | str | None
+Score = float | Mapping[str, float | str | None] | str | None
 Scores = Mapping[str, Score]  # numbers from 0 to 100 by name; one level of names below a name is allowed
 T = TypeVar("T")
 D = TypeVar("D")  # what a task reads from a file
@@ -136,11 +136,11 @@ class Task(ABC, Generic[D, F, O, P]):
         return []
 
     @abstractmethod
-    def loss(self, head: nn.Module, hidden: Tensor, batch: Batch) -> dict[str, LossSum]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         """Return the loss sum of each target name, from the hidden states [T, D] of a pack."""
 
     @abstractmethod
-    def output(self, head: nn.Module, hidden: Tensor, batch: Batch) -> Sequence[O]:
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[O]:
         """Return the output of each example of `batch.ids`, in order; filler at the end of the pack has none."""
 
     def outputs(self, encode: Callable[[Batch], Tensor], head: nn.Module, features: F, pack_tokens: int) -> Iterator[O]:
@@ -183,9 +183,9 @@ class Task(ABC, Generic[D, F, O, P]):
 
 def plain_table(scores: Scores, unknown: str = "") -> ScoreTable:
     """Return a row for each number, and the sentence `unknown` with the number of labels that the model lacks."""
-    rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in numbers_of(scores).items())
-    shown = tuple(row for row in rows if row[0] != "num unknown labels")
-    return ScoreTable(columns=("metric", "score"), rows=shown, notes=unknown_labels(scores, unknown))
+    names = [name for name in numbers_of(scores) if name != "num_unknown_labels"]
+    rows = tuple((name.replace("_", " "), shown(scores, name)) for name in names)
+    return ScoreTable(columns=("metric", "score"), rows=rows, notes=unknown_labels(scores, unknown))
 
 
 def unknown_labels(scores: Scores, sentence: str) -> tuple[str, ...]:
@@ -198,6 +198,17 @@ def number_in(scores: Scores, name: str) -> float:
     """Return the number of a name; 0 where there is none."""
     value = scores.get(name, 0)
     return value if isinstance(value, int | float) else 0.0
+
+
+def shown(scores: Scores, name: str, form: str = ".2f") -> str:
+    """Return the number of a name as people read it."""
+    return f"{number_in(scores, name):{form}}"
+
+
+def group_in(scores: Scores, name: str) -> Mapping[str, float | str | None]:
+    """Return the scores below a name; none where there are none."""
+    value = scores.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def missing_note(missing: int, total: int, sentence: str) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
 from spanwise.tasks.batches import DropsTokens
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model, with_overflow
-from spanwise.tasks.guess import read_data
-from spanwise.tasks.text_files import OnError
+from spanwise.tasks.files.guess import read_data
+from spanwise.tasks.files.text import OnError
 from spanwise.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ PACK_TOKENS = 4096  # of one forward in prediction
 
 
 class TaskModel(nn.Module, Generic[D, F, O, P]):
-    """Encoder, head and the task that reads them: one loss sum per target name, and the next token's where asked for."""
+    """Encoder, head and the task that reads them: one loss sum per target name, and perhaps that of the next token."""
 
     def __init__(self, task: Task[D, F, O, P], encoder: Encoder, head: nn.Module) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """The tasks by name: what `spanwise finetune NAME` looks up.
 
 A task of the package is one folder and one line here. The line names the folder's `RECIPES`: functions that return a
-fine-tuning recipe, by name, the default one first. The part in a recipe's `task` extends `tasks.base.Task`; the commands
-ask it for everything that differs from task to task (files, scores, tables), so none of them knows a task by name.
+fine-tuning recipe, by name, the default one first. The part in a recipe's `task` extends `tasks.base.Task`; the
+commands ask it for everything that differs from task to task (files, scores, tables), so none knows a task by name.
 
 A task of one's own is named as `file.py:function` everywhere: the function returns a recipe, or the task part alone.
 """
@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Callable, Mapping
 
 from spanwise.config import to_record
+from spanwise.config.parts import is_part
 from spanwise.config.user_files import call_in_file, is_reference
 from spanwise.errors import ConfigError
 from spanwise.interop.heads import KINDS
@@ -56,9 +57,7 @@ def task_recipe(name: str, recipe: str | None = None) -> FinetuningRecipe:
     """
     if is_reference(name):
         if recipe is not None:
-            raise ConfigError(
-                f"{name} names the recipe already; leave --recipe {recipe} out, or name another function."
-            )
+            raise ConfigError(f"{name} names the recipe already; leave --recipe {recipe} out.")
         return _of_file(name)
     recipes = recipes_of(name)
     if recipe is None:
@@ -97,9 +96,9 @@ def _check(task: Task, reference: str) -> None:
             f"{reference}: {name} has no build_head, and there is no usual head {task.head_name!r}; define "
             f"build_head(config), or take one of {', '.join(kind.name for kind in KINDS.values() if kind.is_labelled)}."
         )
+    if not is_part(task):
+        raise ConfigError(f"{reference}: {name} is no dataclass; put @dataclass(frozen=True) before it.")
     try:
         to_record(task)
     except ConfigError as error:
         raise ConfigError(f"{reference}: {name} can't be recorded in a model folder: {error}") from error
-    if not isinstance(to_record(task), dict):
-        raise ConfigError(f"{reference}: {name} is no dataclass; put @dataclass(frozen=True) before it.")

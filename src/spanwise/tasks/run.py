@@ -28,13 +28,13 @@ from spanwise.tasks.build import Heads, build_model, take_weights
 from spanwise.tasks.checkpoint import open_tokenizer, save_task_model
 from spanwise.tasks.dev_scores import BEST, DevScorer, check_best, check_dev_options, put_best_in_place
 from spanwise.tasks.evaluate import EvaluationResult, evaluate, evaluate_each, predict, write_predictions
+from spanwise.tasks.files.guess import read_data
+from spanwise.tasks.files.text import OnError
 from spanwise.tasks.free_pieces import with_pieces
-from spanwise.tasks.guess import read_data
 from spanwise.tasks.language_loss import LANGUAGE
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
-from spanwise.tasks.text_files import OnError
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training

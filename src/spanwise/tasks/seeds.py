@@ -5,6 +5,7 @@ One run says little where the data is small: heads, order and dropout alone move
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import statistics
 from collections.abc import Callable, Sequence
@@ -37,6 +38,10 @@ class SeedsResult:
     scores: dict[str, Spread]
     best: Path
     runs: tuple[FinetuningResult, ...]
+
+    def records(self) -> dict[str, dict[str, object]]:
+        """Return the scores as JSON has them."""
+        return {name: dataclasses.asdict(score) for name, score in self.scores.items()}
 
 
 def finetune_seeds(
@@ -76,9 +81,10 @@ def finetune_seeds(
         name: spread([found[name] for found in numbers]) for name in numbers[0] if all(name in f for f in numbers)
     }
     best = max(runs, key=lambda run: numbers_of(run.scores)[main])  # of equal ones the first
-    content = {"task": task_name, "num_seeds": num_seeds, "scores": scores, "best": str(best.final)}
+    result = SeedsResult(scores=scores, best=best.final, runs=tuple(runs))
+    content = {"task": task_name, "num_seeds": num_seeds, "scores": result.records(), "best": str(best.final)}
     write_text_atomic(Path(out) / SUMMARY, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    return SeedsResult(scores=scores, best=best.final, runs=tuple(runs))
+    return result
 
 
 def spread(values: Sequence[float]) -> Spread:

@@ -4,7 +4,7 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.classification.layouts import DATA_SETS, GENERAL, find_data_set, find_layout, header_names
-from spanwise.tasks.tables import Row, Table, read_table
+from spanwise.tasks.files.tables import Row, Table, read_table
 
 GLUE = {
     "cola": ["3", "1"],

@@ -12,7 +12,7 @@ from pathlib import Path
 from spanwise.errors import DataError
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.seed import derive_key
-from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
+from spanwise.tasks.files.text import plain_suffix, read_json, read_lines
 
 PURPOSE = "study cut"
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.suggest import did_you_mean
-from spanwise.tasks.tables import Table
+from spanwise.tasks.files.tables import Table
 
 Kind = Literal["single_label", "multi_label", "regression"]
 

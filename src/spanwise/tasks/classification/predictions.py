@@ -16,7 +16,7 @@ import numpy as np
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
-from spanwise.tasks.text_files import parse_json, plain_suffix, read_json, read_lines
+from spanwise.tasks.files.text import parse_json, plain_suffix, read_json, read_lines
 
 
 @dataclass(frozen=True, kw_only=True)

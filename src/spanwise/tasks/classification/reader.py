@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import IDS, Kind, Layout, find_layout, header_names
-from spanwise.tasks.tables import Row, Table, parsed, read_list, read_table, text_of, value_of
+from spanwise.tasks.files.tables import Row, Table, parsed, read_list, read_table, text_of, value_of
+from spanwise.tasks.files.text import OnError, Purpose
 
-Purpose = Literal["train", "score", "predict"]
 Label = str | float | tuple[str, ...]  # of one label, regression, many labels
 BARE = Layout("text", None, "label")  # of a list of texts
 NO_CONSENSUS = "-"  # of NLI files: pairs on which the annotators did not agree
@@ -44,7 +44,7 @@ def read_texts(
     kind: Kind | None,
     header: bool | None = None,
     label_separator: str | None = None,
-    errors: str = "strict",
+    errors: OnError = "strict",
 ) -> TextData:
     """Read a TSV, CSV or JSON (lines) file by the first of `layouts` that it has; for prediction also a `.txt` file of
     texts alone, one a line.

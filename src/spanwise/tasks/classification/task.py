@@ -10,7 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import Field
@@ -20,20 +20,22 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.tasks.base import FileScores, ScoreTable, check_known
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.tasks.base import FileScores, Scores, ScoreTable, Task, check_known, missing_note, plain_table, targets_of
 from spanwise.tasks.classification.features import TARGET, Fit, LabelledRows, Overflow, encode_texts
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
-from spanwise.tasks.classification.loss import class_loss, window_scores
+from spanwise.tasks.classification.loss import ClassTargets, class_loss, window_scores
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
-from spanwise.tasks.classification.reader import Purpose, TextData, label_order, read_texts
+from spanwise.tasks.classification.reader import Label, TextData, label_order, read_texts
 from spanwise.tasks.classification.score import NOTHING, label_scores, number_scores, set_scores
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.input_layout import Layout as InputLayout
 from spanwise.tasks.input_layout import check_layout, layout_pieces, layout_words
 from spanwise.text.tokenizers import Tokenizer
 
 
 @part("classification")
-class Classification:
+class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions]):
     """Tell the label of a text or of a pair of texts, its labels, or a number."""
 
     dataset: str | None = None  # whose files are read and what is scored, such as "cola"; None: by the columns found
@@ -53,11 +55,9 @@ class Classification:
     both_orders: bool | None = None  # of a pair, read and added before the head; None: GPT-1's way with such data sets
     lm_weight: Annotated[float, Field(ge=0)] = 0.0  # of guessing the next token beside the label (GPT-1: 0.5)
 
-    part_name: ClassVar[str]
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "text-classification"
-    score_options: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         if self.dataset is not None:
@@ -102,7 +102,7 @@ class Classification:
         kinds = {"single_label": "single_label_classification", "multi_label": "multi_label_classification"}
         return kinds.get(self.kind or "", self.kind)
 
-    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> TextData:
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> TextData:
         """Raises: DataError naming file and line; also where a model of pairs gets single texts, or the reverse."""
         data = read_texts(
             path,
@@ -144,7 +144,7 @@ class Classification:
                     f"can tell it; there are {', '.join(label_order(list(known)))}."
                 )
 
-    def taught_by(self, train: TextData) -> Classification:
+    def taught_by(self, train: TextData) -> Self:
         """With kind and labels of the training file. Raises: DataError where there is one label alone to tell."""
         labels = self.labels
         if train.kind == "regression":
@@ -171,7 +171,7 @@ class Classification:
             both_orders = self.layout == "extract" and is_pair and has_no_order
         return dataclasses.replace(self, kind=train.kind, labels=labels, is_pair=is_pair, both_orders=both_orders)
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Classification:
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """For a folder of others: the labels that its config.json names; a single score is a number."""
         if num_scores == 1:
             return dataclasses.replace(self, kind="regression", labels=())
@@ -234,14 +234,14 @@ class Classification:
             lines.append(f"Layout: {layout_words(is_pair=bool(self.is_pair))}{orders}.")
         return lines
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]:
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         assert self.kind is not None  # said by the training file
-        targets = batch.targets[TARGET]
+        targets = targets_of(batch, TARGET, ClassTargets)
         return {TARGET: class_loss(window_scores(head, hidden_TD, batch.sequences, targets), targets, self.kind)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [K] of each example, fp32: the mean over its windows."""
-        targets = batch.targets[TARGET]
+        targets = targets_of(batch, TARGET, ClassTargets)
         scores_WK = targets.examples.mean(window_scores(head, hidden_TD, batch.sequences, targets).float())
         return list(scores_WK.cpu().numpy())
 
@@ -256,20 +256,17 @@ class Classification:
             num_dropped=features.num_dropped_W,
         )
 
-    def tune(self, data: TextData, predictions: ClassPredictions) -> Classification:
-        return self
-
     def score(self, data: TextData, predictions: ClassPredictions) -> dict[str, float]:
         """The data set's metrics, the one that decides first; a gold label that the model lacks counts as missed."""
         return self._scores(data, predictions.told)
 
-    def _scores(self, data: TextData, told: Sequence[Any]) -> dict[str, float]:
+    def _scores(self, data: TextData, told: Sequence[Label]) -> dict[str, float]:
         if data.kind == "regression":
-            found = number_scores([float(value) for value in data.labels], told)  # type: ignore[arg-type]
+            found = number_scores(_numbers(data.labels), _numbers(told))
         elif data.kind == "multi_label":
-            found = set_scores(_name_sets(data), [set(names) for names in told])
+            found = set_scores(_name_sets(data), [_name_set(label) for label in told])
         else:
-            found = label_scores([str(label) for label in data.labels], told)
+            found = label_scores([str(label) for label in data.labels], [str(label) for label in told])
         first = find_data_set(self.dataset).metrics if self.dataset else (self.main_score,)
         names = [name for name in first if name in found]
         scores = {name: found[name] for name in [*names, *(name for name in found if name not in names)]}
@@ -278,17 +275,13 @@ class Classification:
             scores["num_unknown_labels"] = sum(bool(names & unknown) for names in _name_sets(data))
         return scores
 
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
-        shown = {name: value for name, value in scores.items() if name != "num_unknown_labels"}
-        number = scores.get("num_unknown_labels", 0)
-        note = f"{number:,} examples have a label that the model does not know; they count as wrong."
-        rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in shown.items())
-        return ScoreTable(columns=("metric", "score"), rows=rows, notes=(note,) if number else ())
+    def score_table(self, scores: Scores) -> ScoreTable:
+        return plain_table(scores, "examples have a label that the model does not know; they count as wrong.")
 
-    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, Any]:
+    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, object]:
         return predictions.files()
 
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to label, or a TSV of index and prediction; a missing one counts as wrong."""
         gold = self.read(data, purpose="score")
         told = read_predictions(predictions, gold.kind)
@@ -299,10 +292,11 @@ class Classification:
             raise DataError(
                 f"{predictions}: {missing:,} of {len(gold):,} examples have no prediction; a correlation needs all."
             )
-        nothing: Any = () if gold.kind == "multi_label" else NOTHING
-        note = f"{missing:,} of {len(gold):,} examples have no prediction and count as wrong."
+        nothing: Label = () if gold.kind == "multi_label" else NOTHING
         scores = self._scores(gold, [told.get(id, nothing) for id in gold.ids])
-        return FileScores(scores=scores, notes=(note,) if missing else ())
+        return FileScores(
+            scores=scores, notes=missing_note(missing, len(gold), "examples have no prediction and count as wrong.")
+        )
 
 
 _OVERFLOW_WORDS = {
@@ -312,10 +306,16 @@ _OVERFLOW_WORDS = {
 }
 
 
+def _numbers(labels: Sequence[Label]) -> list[float]:
+    return [label for label in labels if isinstance(label, float)]
+
+
+def _name_set(label: Label) -> set[str]:
+    return set(label) if isinstance(label, tuple) else {str(label)}
+
+
 def _name_sets(data: TextData) -> list[set[str]]:
-    if data.kind == "regression":
-        return [set() for _ in data.labels]
-    return [set(label) if isinstance(label, tuple) else {str(label)} for label in data.labels]
+    return [set() if data.kind == "regression" else _name_set(label) for label in data.labels]
 
 
 def _names(data: TextData) -> set[str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import FileScores, Scores, ScoreTable, group_in, missing_note, shown
 from spanwise.tasks.coref.conll import CoreferenceDocument, write_conll
 from spanwise.tasks.coref.decode import FoundClusters, Predictions
 from spanwise.tasks.coref.documents import CoreferenceData
@@ -40,7 +38,7 @@ def gap_answers(predictions: Predictions) -> dict[str, tuple[bool, bool]]:
     }
 
 
-def score_predictions(data: CoreferenceData, predictions: Predictions) -> dict[str, Any]:
+def score_predictions(data: CoreferenceData, predictions: Predictions) -> Scores:
     """The mean F1 first, then every metric; of GAP data its own numbers."""
     if data.gap:
         return score_gap(data.gap, gap_answers(predictions))
@@ -51,7 +49,7 @@ def score_predictions(data: CoreferenceData, predictions: Predictions) -> dict[s
     return _mean_first(scorer.scores())
 
 
-def _mean_first(scores: Mapping[str, Any]) -> dict[str, Any]:
+def _mean_first(scores: Scores) -> Scores:
     return {"conll_f1": scores["conll_f1"], **scores}
 
 
@@ -91,8 +89,8 @@ def score_files(data: Path, predictions: Path) -> FileScores:
     if key.gap:
         answers = read_gap_answers(predictions)
         missing = sum(example.id not in answers for example in key.gap)
-        note = f"{missing:,} of {len(key.gap):,} examples have no answer and count as neither."
-        return FileScores(scores=score_gap(key.gap, answers), notes=(note,) if missing else ())
+        notes = missing_note(missing, len(key.gap), "examples have no answer and count as neither.")
+        return FileScores(scores=score_gap(key.gap, answers), notes=notes)
     response = read_coreference(predictions, purpose="score")
     said = {document.name: document for document in response.documents if isinstance(document, CoreferenceDocument)}
     known = {document.name for document in key.documents}
@@ -110,26 +108,28 @@ def score_files(data: Path, predictions: Path) -> FileScores:
             )
         scorer.add(document.clusters, () if found is None else found.clusters)
     missing = len(known) - len(said)
-    notes = [f"{missing:,} of {len(known):,} documents have no response and count as empty."] if missing else []
+    remarks = [*missing_note(missing, len(known), "documents have no response and count as empty.")]
     if response.num_repeated_mentions:
-        notes.append(f"{response.num_repeated_mentions:,} mentions are named twice; each counts where it stands first.")
-    return FileScores(scores=_mean_first(scorer.scores()), notes=tuple(notes))
+        remarks.append(
+            f"{response.num_repeated_mentions:,} mentions are named twice; each counts where it stands first."
+        )
+    return FileScores(scores=_mean_first(scorer.scores()), notes=tuple(remarks))
 
 
-def clusters_table(scores: Mapping[str, Any]) -> ScoreTable:
-    """A row a metric; of GAP a row a gender."""
+def clusters_table(scores: Scores) -> ScoreTable:
+    """Return a row per metric, and for GAP a row per gender."""
     columns = ("metric", "recall", "precision", "F1")
     if "bias" in scores:
-        rows = [("all", scores), *((name, scores[name]) for name in ("masculine", "feminine"))]
-        note = f"bias (feminine F1 / masculine F1) {scores['bias']:.3f}"
+        rows = [("all", scores), *((name, group_in(scores, name)) for name in ("masculine", "feminine"))]
+        note = f"bias (feminine F1 / masculine F1) {shown(scores, 'bias', '.3f')}"
         return ScoreTable(columns=("pronouns", *columns[1:]), rows=_rows(rows), notes=(note,))
-    rows = [(title, scores[name]) for name, title in METRICS.items()]
+    rows = [(title, group_in(scores, name)) for name, title in METRICS.items()]
     return ScoreTable(
         columns=columns,
         rows=_rows(rows),
-        notes=(f"mean F1 of MUC, B-cubed and CEAF-e {scores['conll_f1']:.2f}",),
+        notes=(f"mean F1 of MUC, B-cubed and CEAF-e {shown(scores, 'conll_f1')}",),
     )
 
 
-def _rows(named: list[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[str, ...], ...]:
-    return tuple((title, *(f"{values[key]:.2f}" for key in ("recall", "precision", "f1"))) for title, values in named)
+def _rows(named: list[tuple[str, Scores]]) -> tuple[tuple[str, ...], ...]:
+    return tuple((title, *(shown(values, key) for key in ("recall", "precision", "f1"))) for title, values in named)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.tasks.base import Score
 from spanwise.text.readers import read_lines
 
 COLUMNS = (
@@ -125,7 +125,7 @@ def answer(example: GapExample, clusters: Sequence[Sequence[Span]]) -> tuple[boo
     return first, second
 
 
-def score_gap(examples: Sequence[GapExample], answers: Mapping[str, tuple[bool, bool]]) -> dict[str, Any]:
+def score_gap(examples: Sequence[GapExample], answers: Mapping[str, tuple[bool, bool]]) -> dict[str, Score]:
     """The official numbers from 0 to 100: `f1`, `recall`, `precision`, both genders' own, and `bias` (1 is fair).
 
     An example without an answer counts as "neither".

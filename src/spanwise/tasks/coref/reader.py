@@ -12,17 +12,15 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import DataError
 from spanwise.tasks.coref.conll import CoreferenceDocument, read_conll
 from spanwise.tasks.coref.documents import CoreferenceData, Document, TextDocument
 from spanwise.tasks.coref.gap import is_gap, read_gap
 from spanwise.tasks.coref.score import Mention
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.text.readers import COMPRESSIONS, Line, read_lines
-
-Purpose = Literal["train", "score", "predict"]
-OnError = Literal["strict", "repair"]
 
 
 def read_coreference(path: str | Path, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -21,11 +21,11 @@ from spanwise.config import part
 from spanwise.data.batch import Batch, to_device
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
+from spanwise.nn.coreference.head import CoreferenceHead, DocumentTensors, HeadSizes
 from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.runtime.memory import return_freed_memory
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import FileScores, Scores, ScoreTable, Task, targets_of
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
 from spanwise.tasks.coref.documents import NO_GENRE, CoreferenceData, genre_of
 from spanwise.tasks.coref.encode import MAX_PACK_TOKENS, document_states
@@ -38,7 +38,8 @@ from spanwise.tasks.coref.features import (
 )
 from spanwise.tasks.coref.files import clusters_table, prediction_texts, score_files, score_predictions
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
-from spanwise.tasks.coref.reader import OnError, Purpose, read_coreference
+from spanwise.tasks.coref.reader import read_coreference
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.frames import frames_of
 from spanwise.text.tokenizers import Tokenizer
 
@@ -46,7 +47,7 @@ PAPER_SEGMENT_LENGTH = 384
 
 
 @part("coreference")
-class Coreference:
+class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]):
     """Find the spans of a document that mean the same thing."""
 
     max_segment_length: int | None = None  # tokens that see one another; None: 384, or all positions of the encoder
@@ -64,12 +65,10 @@ class Coreference:
     singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
     mention_loss_weight: float | None = None  # None: 1 where lone mentions come out or gold is kept, else 0
 
-    part_name: ClassVar[str]
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "coreference"
     main_score: ClassVar[str] = "conll_f1"
-    score_options: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         names = ("max_training_segments", "max_width", "max_spans", "num_antecedents", "depth", "ffn_size")
@@ -96,13 +95,10 @@ class Coreference:
         """Whether lone mentions come out. Models from before this was an option found them where they had the loss."""
         return bool(self.mention_loss_weight) if self.singletons is None else self.singletons
 
-    def read(self, path: Any, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
         return read_coreference(path, purpose=purpose, errors=errors)
 
-    def check_pair(self, train: CoreferenceData, dev: CoreferenceData) -> None:
-        """Any two sets go together: one with singletons and one without give lower scores, no wrong ones."""
-
-    def taught_by(self, train: CoreferenceData) -> Coreference:
+    def taught_by(self, train: CoreferenceData) -> Self:
         """Knows the genres of the training data, and learns to tell mentions where lone ones are annotated.
 
         So it does where gold mentions are always among the spans kept: nothing else would teach it to keep them.
@@ -201,7 +197,7 @@ class Coreference:
         """The antecedent loss, and with a weight the mention loss, summed over the spans that are kept."""
         assert isinstance(head, CoreferenceHead)
         head.set_dropout(self.dropout)
-        targets: CoreferenceTargets = batch.targets[TARGET]
+        targets = targets_of(batch, TARGET, CoreferenceTargets)
         found: list[tuple[LossSum, LossSum]] = []
         for rows, document, gold_M3 in zip(targets.rows, targets.documents, targets.gold, strict=True):
             linked = head(hidden_TD[rows], document, num_antecedents=self.num_antecedents, depth=self.depth)
@@ -215,7 +211,7 @@ class Coreference:
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[Links]:
         """The links of whole documents in one pack."""
         assert isinstance(head, CoreferenceHead)
-        targets: CoreferenceTargets = batch.targets[TARGET]
+        targets = targets_of(batch, TARGET, CoreferenceTargets)
         return [
             self._links(head, hidden_TD[rows].float(), document)
             for rows, document in zip(targets.rows, targets.documents, strict=True)
@@ -246,7 +242,7 @@ class Coreference:
             linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth, overwrite=True)
             yield best_links(linked, num_segments)
 
-    def _links(self, head: CoreferenceHead, hidden_TD: Tensor, document: Any) -> Links:
+    def _links(self, head: CoreferenceHead, hidden_TD: Tensor, document: DocumentTensors) -> Links:
         linked = head(hidden_TD, document, num_antecedents=self.num_antecedents, depth=self.depth)
         return best_links(linked, int(document.segment_T[-1]) + 1)
 
@@ -269,21 +265,18 @@ class Coreference:
             "Mentions that nothing goes back to are " + ("found." if self.finds_singletons else "not found."),
         ]
 
-    def tune(self, data: CoreferenceData, predictions: Predictions) -> Coreference:
-        return self
-
-    def score(self, data: CoreferenceData, predictions: Predictions) -> dict[str, Any]:
+    def score(self, data: CoreferenceData, predictions: Predictions) -> Scores:
         """`conll_f1` and the metrics of the reference scorer; of GAP data its own numbers."""
         return score_predictions(data, predictions)
 
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+    def score_table(self, scores: Scores) -> ScoreTable:
         return clusters_table(scores)
 
-    def prediction_files(self, predictions: Predictions) -> Mapping[str, Any]:
+    def prediction_files(self, predictions: Predictions) -> Mapping[str, object]:
         """JSON lines first; CoNLL columns where documents have words; GAP's own answers for its examples."""
         return prediction_texts(predictions)
 
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of clusters (CoNLL columns or JSON lines), or of GAP answers."""
         return score_files(data, predictions)
 

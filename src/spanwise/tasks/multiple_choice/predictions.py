@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from spanwise.errors import DataError
+from spanwise.tasks.files.text import plain_suffix, read_json, read_lines
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
-from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
 
 
 @dataclass(frozen=True, kw_only=True)

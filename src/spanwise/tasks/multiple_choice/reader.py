@@ -12,13 +12,12 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.tables import Row, Table, parsed, read_table
-from spanwise.tasks.text_files import plain_suffix, read_json, read_text
+from spanwise.tasks.files.tables import Row, Table, parsed, read_table
+from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_json, read_text
 
-Purpose = Literal["train", "score", "predict"]
 COPA_QUESTIONS = {
     "cause": "What was the cause of this?",
     "effect": "What happened as a result?",
@@ -62,7 +61,7 @@ class ChoiceData:
         return len(self.questions)
 
 
-def read_choices(path: str | Path, *, purpose: Purpose, errors: str = "strict") -> ChoiceData:
+def read_choices(path: str | Path, *, purpose: Purpose, errors: OnError = "strict") -> ChoiceData:
     """Read a file by its form, or a folder of RACE.
 
     Objects have `choices` (or `endings`, `options`) and `answer` (or `label`): a choice's text, its letter or its
@@ -188,7 +187,7 @@ def _race(row: Row, known: bool) -> list[Question]:
     ]
 
 
-def _race_folder(folder: Path, purpose: Purpose, errors: str) -> tuple[list[Question], int]:
+def _race_folder(folder: Path, purpose: Purpose, errors: OnError) -> tuple[list[Question], int]:
     """RACE as it is published: one passage a file below `middle/` and `high/`, each file one JSON object."""
 
     def order(path: Path) -> tuple[str, int, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -19,17 +19,19 @@ from spanwise.config import part
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.tasks.base import FileScores, ScoreTable, check_known
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.tasks.base import FileScores, Task, check_known, missing_note, targets_of
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces, layout_words
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, encode_choices
-from spanwise.tasks.multiple_choice.loss import choice_loss
+from spanwise.tasks.multiple_choice.loss import ChoiceTargets, choice_loss
 from spanwise.tasks.multiple_choice.predictions import ChoicePredictions, decide, read_predictions
-from spanwise.tasks.multiple_choice.reader import ChoiceData, Purpose, Question, read_choices
+from spanwise.tasks.multiple_choice.reader import ChoiceData, Question, read_choices
 from spanwise.text.tokenizers import Tokenizer
 
 
 @part("multiple_choice")
-class MultipleChoice:
+class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]):
     """Choose the ending, answer or cause that fits best."""
 
     max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
@@ -38,14 +40,10 @@ class MultipleChoice:
     layout: Layout = "template"  # the special tokens of a sequence; "extract": GPT-1's, for causal models
     lm_weight: Annotated[float, Field(ge=0)] = 0.0  # of guessing the next token beside the choice (GPT-1: 0.5)
 
-    part_name: ClassVar[str]
     head_name: ClassVar[str] = "multiple_choice"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "multiple-choice"
     main_score: ClassVar[str] = "accuracy"
-    score_options: ClassVar[tuple[str, ...]] = ()
-    head_size: ClassVar[tuple[int, ...]] = ()
-    label_names: ClassVar[tuple[str, ...]] = ()
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -55,16 +53,10 @@ class MultipleChoice:
     def check_encoder(self, config: EncoderConfig) -> None:
         check_layout(self.layout, self.lm_weight, config)
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> MultipleChoice:
-        return self
-
-    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> ChoiceData:
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> ChoiceData:
         return read_choices(path, purpose=purpose, errors=errors)
 
-    def check_pair(self, train: ChoiceData, dev: ChoiceData) -> None:
-        """Any two files go together: the number of choices may differ."""
-
-    def taught_by(self, train: ChoiceData) -> MultipleChoice:
+    def taught_by(self, train: ChoiceData) -> Self:
         """The same task. Raises: DataError where the right choice always stands in the same place."""
         places = {question.answer for question in train.questions}
         if len(train) > 1 and len(places) == 1:
@@ -113,20 +105,17 @@ class MultipleChoice:
             lines.append(f"Layout: {layout_words(is_pair=True)}.")
         return lines
 
-    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, Any]:
-        return {TARGET: choice_loss(head(hidden_TD, batch.sequences)[:, 0], batch.targets[TARGET])}
+    def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
+        return {TARGET: choice_loss(head(hidden_TD, batch.sequences)[:, 0], targets_of(batch, TARGET, ChoiceTargets))}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [k] of each question's choices, fp32."""
-        questions = batch.targets[TARGET].questions
+        questions = targets_of(batch, TARGET, ChoiceTargets).questions
         scores_S = head(hidden_TD, batch.sequences)[: questions.num_sequences, 0].float().cpu().numpy()
         return np.split(scores_S, questions.borders[1:-1].cpu().numpy())
 
     def decode(self, data: ChoiceData, features: ChoiceRows, outputs: Sequence[np.ndarray]) -> ChoicePredictions:
         return decide(data, outputs, features.num_dropped_W)
-
-    def tune(self, data: ChoiceData, predictions: ChoicePredictions) -> MultipleChoice:
-        return self
 
     def score(self, data: ChoiceData, predictions: ChoicePredictions) -> dict[str, float]:
         """`accuracy`, and `chance`: what guessing would give; of RACE also `accuracy_middle` and `accuracy_high`."""
@@ -134,21 +123,19 @@ class MultipleChoice:
             data, {question.id: place for question, place in zip(data.questions, predictions.told, strict=True)}
         )
 
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
-        rows = tuple((name, f"{value:.2f}") for name, value in scores.items())
-        return ScoreTable(columns=("metric", "score"), rows=rows)
-
-    def prediction_files(self, predictions: ChoicePredictions) -> Mapping[str, Any]:
+    def prediction_files(self, predictions: ChoicePredictions) -> Mapping[str, object]:
         return predictions.files()
 
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to choice, or a TSV of id and choice; a missing one counts as wrong."""
         gold = self.read(data, purpose="score")
         told = read_predictions(predictions)
         check_known(told, [question.id for question in gold.questions], predictions, data)
         missing = len(gold) - len(told)
-        note = f"{missing:,} of {len(gold):,} questions have no prediction and count as wrong."
-        return FileScores(scores=_scores(gold, told), notes=(note,) if missing else ())
+        return FileScores(
+            scores=_scores(gold, told),
+            notes=missing_note(missing, len(gold), "questions have no prediction and count as wrong."),
+        )
 
 
 def _scores(data: ChoiceData, told: Mapping[str, int]) -> dict[str, float]:

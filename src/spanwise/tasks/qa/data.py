@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-Purpose = Literal["train", "score", "predict"]
-OnError = Literal["strict", "repair"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.features import QuestionWindows
-from spanwise.tasks.qa.outputs import WindowScores
+from spanwise.tasks.qa.outputs import WindowOutput
 from spanwise.tasks.qa.ranking import Ranking, SpanAnswer, question_spans
 from spanwise.tasks.qa.reach import Reach
 
@@ -57,7 +57,7 @@ class Predictions:
 def decode(
     data: SquadData,
     windows: QuestionWindows,
-    scores: Sequence[np.ndarray | WindowScores],
+    scores: Sequence[WindowOutput],
     *,
     max_answer_tokens: int = 30,
     num_best: int = 20,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.tasks.qa.data import Answer, OnError, Purpose, Question, SquadData
+from spanwise.tasks.files.text import OnError, Purpose
+from spanwise.tasks.qa.data import Answer, Question, SquadData
 
 
 class Gathering:

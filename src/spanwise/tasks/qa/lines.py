@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.qa.data import Answer, OnError, Purpose, SquadData
+from spanwise.tasks.files.text import OnError, Purpose, parse_json, read_lines
+from spanwise.tasks.qa.data import Answer, SquadData
 from spanwise.tasks.qa.gathering import Gathering, field, id_field, text_field
-from spanwise.tasks.text_files import parse_json, read_lines
 
 
 def read_question_lines(path: str | Path, *, purpose: Purpose, errors: OnError) -> SquadData:

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.qa.data import Answer, OnError, Purpose, SquadData
+from spanwise.tasks.files.text import OnError, Purpose
+from spanwise.tasks.qa.data import Answer, SquadData
 from spanwise.tasks.qa.gathering import Gathering, field, text_field
 
 

@@ -8,6 +8,7 @@ candidates, not the 20 best.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +43,12 @@ class WindowScores:
         return float(np.asarray(self.logits_L2[0], dtype=np.float64).sum())
 
 
+WindowOutput = np.ndarray | WindowScores  # start and end logits [L, 2] alone, or all that a head says
+
+
 def window_scores(
     head: QuestionAnsweringHead, hidden_TD: Tensor, batch: Batch, targets: SpanTargets, beam_size: int
-) -> list[np.ndarray] | list[WindowScores]:
+) -> Sequence[WindowOutput]:
     """One a window: plain arrays [L, 2] of a head that has logits alone."""
     borders = batch.sequences.cu_seqlens
     if not head.is_joint:

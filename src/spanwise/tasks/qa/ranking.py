@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanwise.tasks.qa.features import QuestionWindows
-from spanwise.tasks.qa.outputs import WindowScores
+from spanwise.tasks.qa.outputs import WindowOutput, WindowScores
 from spanwise.tasks.windows import max_context_window
 from spanwise.text.tokenizers import Encoding
 
@@ -109,7 +109,7 @@ class QuestionSpans:
 
 
 def question_spans(
-    windows: QuestionWindows, rows: range, scores: Sequence[np.ndarray | WindowScores], max_answer_tokens: int
+    windows: QuestionWindows, rows: range, scores: Sequence[WindowOutput], max_answer_tokens: int
 ) -> QuestionSpans:
     """The candidates of one question from its windows `rows`."""
     ranges = np.stack([windows.first_W[rows.start : rows.stop], windows.last_W[rows.start : rows.stop]], axis=1)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.tasks.qa.data import Answer, OnError, Purpose, Question, SquadData
+from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_json
+from spanwise.tasks.qa.data import Answer, Question, SquadData
 from spanwise.tasks.qa.gathering import Gathering, field, id_field, text_field
 from spanwise.tasks.qa.lines import read_question_lines
 from spanwise.tasks.qa.newsqa import looks_like_newsqa, parse_newsqa
-from spanwise.tasks.text_files import plain_suffix, read_json
 
-__all__ = ["Answer", "OnError", "Purpose", "Question", "SquadData", "parse_squad", "read_questions", "read_squad"]
+__all__ = ["Answer", "Question", "SquadData", "parse_squad", "read_questions", "read_squad"]
 LINES = (".jsonl", ".ndjson")
 
 
@@ -116,7 +116,7 @@ class _Parser:
         return self.found.place_answer(text, start, context, where)
 
 
-def _check_errors(errors: str) -> None:
+def _check_errors(errors: OnError) -> None:
     if errors not in ("strict", "repair"):
         raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor, nn
@@ -20,15 +20,16 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import FileScores, Score, Scores, ScoreTable, Task, targets_of
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
-from spanwise.tasks.qa.data import OnError, Purpose, SquadData
+from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.decode import Predictions, decode
 from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows
 from spanwise.tasks.qa.files import metric_record, official_table, score_files
-from spanwise.tasks.qa.loss import head_loss
+from spanwise.tasks.qa.loss import SpanTargets, head_loss
 from spanwise.tasks.qa.metrics import MetricName, metric_for
-from spanwise.tasks.qa.outputs import WindowScores, window_scores
+from spanwise.tasks.qa.outputs import WindowOutput, window_scores
 from spanwise.tasks.qa.ranking import SpanAnswer
 from spanwise.tasks.qa.reach import measure_reach
 from spanwise.tasks.qa.reader import read_questions
@@ -39,7 +40,7 @@ PAPER_MAX_LENGTH = 512
 
 
 @part("question_answering")
-class QuestionAnswering:
+class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictions]):
     """Find the answer to a question as a span of its passage, or say that it has none."""
 
     max_length: int | None = None  # tokens a window; None: 512, or all positions of a smaller encoder
@@ -57,7 +58,6 @@ class QuestionAnswering:
     on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
     temperature: float | None = None  # of the probabilities; fitted on dev data; None: not calibrated
 
-    part_name: ClassVar[str]
     head_name: ClassVar[str] = "qa"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "question-answering"
@@ -73,7 +73,7 @@ class QuestionAnswering:
         if self.temperature is not None and self.temperature <= 0:
             raise ConfigError(f"task.temperature must be above 0, got {self.temperature}.")
 
-    def read(self, path: Any, *, purpose: Purpose, errors: OnError = "strict") -> SquadData:
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> SquadData:
         return read_questions(path, purpose=purpose, errors=errors)
 
     def check_pair(self, train: SquadData, dev: SquadData) -> None:
@@ -85,7 +85,7 @@ class QuestionAnswering:
                 "this pair would mislead. Use two files of the same kind (both SQuAD 1.1 or both 2.0)."
             )
 
-    def taught_by(self, train: SquadData) -> QuestionAnswering:
+    def taught_by(self, train: SquadData) -> Self:
         """Abstains at the middle (null odds above 0) where it learns from unanswerable questions, else never, and then
         it has no classifier either."""
         if not train.has_unanswerable:
@@ -159,20 +159,18 @@ class QuestionAnswering:
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         assert isinstance(head, QuestionAnsweringHead)
-        targets = batch.targets[TARGET]
+        targets = targets_of(batch, TARGET, SpanTargets)
         return {TARGET: head_loss(head, hidden_TD, targets, batch.sequences, self.answerable_weight)}
 
-    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray] | list[WindowScores]:
+    def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[WindowOutput]:
         """Of each window start and end logits, fp32 [tokens of the window, 2]; more where the head says more."""
         assert isinstance(head, QuestionAnsweringHead)
-        return window_scores(head, hidden_TD, batch, batch.targets[TARGET], self.beam_size)
+        return window_scores(head, hidden_TD, batch, targets_of(batch, TARGET, SpanTargets), self.beam_size)
 
-    def decode(
-        self, data: SquadData, features: QuestionWindows, outputs: Sequence[np.ndarray | WindowScores]
-    ) -> Predictions:
+    def decode(self, data: SquadData, features: QuestionWindows, outputs: Sequence[WindowOutput]) -> Predictions:
         return decode(data, features, outputs, max_answer_tokens=self.max_answer_tokens, num_best=self.num_best)
 
-    def tune(self, data: SquadData, predictions: Predictions) -> QuestionAnswering:
+    def tune(self, data: SquadData, predictions: Predictions) -> Self:
         """The same task with the null threshold of best F1 on `data` (none where all of it is answerable), and the
         temperature that makes its probabilities true there (none where that can't be told)."""
         threshold = None
@@ -198,7 +196,7 @@ class QuestionAnswering:
         ]
         return Reported(margins=margins, is_right_Q=np.array(list(right.values()), dtype=bool))
 
-    def score(self, data: SquadData, predictions: Predictions) -> dict[str, Any]:
+    def score(self, data: SquadData, predictions: Predictions) -> Scores:
         """The official keys for the answers reported at this task's threshold; with `best_*` on 2.0 data. Beside them
         `calibration` (confidence in the reported answers, and how far from the truth it is) and `reach`.
 
@@ -211,13 +209,11 @@ class QuestionAnswering:
                 "always answers. Fine-tune on SQuAD 2.0 data, or evaluate on 1.1 data."
             )
         metric = metric_for(data.version, self.metric)
-        odds: dict[str, Any] = {}
-        asked = self
-        if data.has_unanswerable:
-            odds = {"null_odds": predictions.null_odds, "null_threshold": self.null_threshold}
-        else:
-            asked = dataclasses.replace(self, null_threshold=None)
-        scores: dict[str, Any] = dict(score(data, predictions.best(), metric=metric, **odds))
+        null_odds = predictions.null_odds if data.has_unanswerable else None
+        threshold = self.null_threshold if data.has_unanswerable else None
+        asked = dataclasses.replace(self, null_threshold=threshold)
+        official = score(data, predictions.best(), metric=metric, null_odds=null_odds, null_threshold=threshold or 0.0)
+        scores: dict[str, Score] = {**official}
         scores |= metric_record(metric)
         reported = asked.reported(data, predictions)
         confidence = reported.confidence(self.temperature)
@@ -230,11 +226,11 @@ class QuestionAnswering:
             scores["reach"] = predictions.reach.record()
         return scores
 
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
+    def score_table(self, scores: Scores) -> ScoreTable:
         """A row for all, answerable and unanswerable questions."""
         return official_table(scores)
 
-    def prediction_files(self, predictions: Predictions) -> Mapping[str, Any]:
+    def prediction_files(self, predictions: Predictions) -> Mapping[str, object]:
         """What to write: `""` the answers (question id to text), `nbest`, `null_odds` and `windows` beside it."""
         return {
             "": predictions.answers(self.null_threshold),
@@ -288,6 +284,13 @@ class QuestionAnswering:
             )
         return lines
 
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """The official script's keys for a JSON object of question id to answer text."""
-        return score_files(data, predictions, metric=self.metric, **options)
+        odds, threshold = options.get("null_odds"), options.get("null_threshold", 1.0)
+        return score_files(
+            data,
+            predictions,
+            null_odds=odds if isinstance(odds, Path) else None,
+            null_threshold=threshold if isinstance(threshold, int | float) else 1.0,
+            metric=self.metric,
+        )

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.relation.pairs import Pair, Purpose, checked_pair, text_of_words
+from spanwise.tasks.files.tables import Row
+from spanwise.tasks.files.text import Purpose
+from spanwise.tasks.relation.pairs import Pair, checked_pair, text_of_words
 from spanwise.tasks.relation.score import NEGATIVE
-from spanwise.tasks.tables import Row
 
 
 @dataclass(frozen=True, slots=True)

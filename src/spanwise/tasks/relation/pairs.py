@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spanwise.errors import DataError
+from spanwise.tasks.files.text import Purpose
 
-Purpose = Literal["train", "score", "predict"]
 Format = Literal["tacred", "semeval", "marked", "klue", "documents", "fewrel", "spans"]
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 

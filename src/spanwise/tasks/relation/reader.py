@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.tasks.files.tables import Row, Table, parsed, read_table, text_of
+from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_lines
 from spanwise.tasks.relation.documents import (
     instances_of,
     is_listed_by_relation,
@@ -21,20 +23,17 @@ from spanwise.tasks.relation.pairs import (
     Format,
     Mention,
     Pair,
-    Purpose,
     RelationData,
     checked_pair,
     label_of,
     text_of_words,
 )
-from spanwise.tasks.tables import Row, Table, parsed, read_table, text_of
-from spanwise.tasks.text_files import plain_suffix, read_lines
 
 _SEMEVAL = re.compile(r"(\d+)\t\"?(.*?)\"?\s*")
 _MARKS = (re.compile(r"\[\[ (.+?) \]\]"), re.compile(r"<< (.+?) >>"))
 
 
-def read_relations(path: str | Path, *, purpose: Purpose, errors: str = "strict") -> RelationData:
+def read_relations(path: str | Path, *, purpose: Purpose, errors: OnError = "strict") -> RelationData:
     """Read a file by its form; with `errors="repair"` malformed examples are left out and counted.
 
     Raises: DataError naming file and example: mentions that are missing, empty or outside their text, missing labels,
@@ -58,7 +57,7 @@ def read_relations(path: str | Path, *, purpose: Purpose, errors: str = "strict"
     return RelationData(source=str(path), pairs=tuple(pairs), format=found, num_dropped=num_dropped)
 
 
-def _pairs_of(table: Table, form: Format, purpose: Purpose, errors: str) -> tuple[list[Pair], int]:
+def _pairs_of(table: Table, form: Format, purpose: Purpose, errors: OnError) -> tuple[list[Pair], int]:
     """The examples of a table, and how many malformed ones (of documents: sentences) were left out."""
     rows = list(enumerate(table.rows))
     if form == "documents":

@@ -10,7 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -21,15 +21,16 @@ from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, ScoreTable, check_known
+from spanwise.tasks.base import FileScores, Scores, ScoreTable, Task, check_known, missing_note, plain_table, targets_of
 from spanwise.tasks.classification.features import TARGET, LabelledRows
-from spanwise.tasks.classification.loss import class_loss
+from spanwise.tasks.classification.loss import ClassTargets, class_loss
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import encode_pairs
 from spanwise.tasks.relation.markers import Markers, marker_names
-from spanwise.tasks.relation.pairs import Purpose, RelationData
+from spanwise.tasks.relation.pairs import RelationData
 from spanwise.tasks.relation.reader import read_key, read_relations
 from spanwise.tasks.relation.score import NEGATIVE, OTHER, micro_scores, semeval_scores
 from spanwise.text.tokenizers import Tokenizer
@@ -39,7 +40,7 @@ Metric = Literal["tacred", "semeval", "labels"]
 
 
 @part("relation")
-class RelationExtraction:
+class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredictions]):
     """Tell the relation between two mentions, or that there is none."""
 
     markers: Markers = "ner"  # how the mentions are shown; relation/markers.py draws each way
@@ -53,11 +54,9 @@ class RelationExtraction:
     max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
     on_overflow: Literal["truncate", "error"] = "truncate"  # words far from both mentions are dropped and counted
 
-    part_name: ClassVar[str]
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "relation-extraction"
-    score_options: ClassVar[tuple[str, ...]] = ()
 
     @property
     def main_score(self) -> str:
@@ -75,14 +74,14 @@ class RelationExtraction:
     def label_names(self) -> tuple[str, ...]:
         return self.labels
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> RelationExtraction:
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """Raises: CheckpointError: a folder without a record says nothing of its markers (7C-8)."""
         raise CheckpointError(
             "this folder has a classifier and no record of a relation task: how mentions were marked is not known. "
             "Fine-tune it: spanwise finetune relation --model FOLDER --train FILE --out RUN"
         )
 
-    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> RelationData:
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> RelationData:
         return read_relations(path, purpose=purpose, errors=errors)
 
     def check_pair(self, train: RelationData, dev: RelationData) -> None:
@@ -92,7 +91,7 @@ class RelationExtraction:
                 f"{train.source} is a {train.format} file and {dev.source} a {dev.format} one; take two of one kind."
             )
 
-    def taught_by(self, train: RelationData) -> RelationExtraction:
+    def taught_by(self, train: RelationData) -> Self:
         """With labels, markers and metric of the training file.
 
         Raises: DataError where there is one relation alone; ConfigError for a way of marking by types that the file
@@ -169,11 +168,12 @@ class RelationExtraction:
         ]
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
-        return {TARGET: class_loss(head(hidden_TD, batch.sequences), batch.targets[TARGET], "single_label")}
+        targets = targets_of(batch, TARGET, ClassTargets)
+        return {TARGET: class_loss(head(hidden_TD, batch.sequences), targets, "single_label")}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [K] of each example, fp32."""
-        scores_WK = batch.targets[TARGET].examples.mean(head(hidden_TD, batch.sequences).float())
+        scores_WK = targets_of(batch, TARGET, ClassTargets).examples.mean(head(hidden_TD, batch.sequences).float())
         return list(scores_WK.cpu().numpy())
 
     def decode(self, data: RelationData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:
@@ -186,9 +186,6 @@ class RelationExtraction:
             num_windows=features.num_sequences_W,
             num_dropped=features.num_dropped_W,
         )
-
-    def tune(self, data: RelationData, predictions: ClassPredictions) -> RelationExtraction:
-        return self
 
     def score(self, data: RelationData, predictions: ClassPredictions) -> dict[str, float]:
         """The official metric: TACRED's micro F1 without the negative label, SemEval's macro F1 with direction, or
@@ -209,19 +206,15 @@ class RelationExtraction:
         found = micro_scores(list(gold.values()), named, negative=None)
         return {"micro_f1": found["f1"], "macro_f1": label_scores(list(gold.values()), named)["macro_f1"]}
 
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
-        shown = {name: value for name, value in scores.items() if name != "num_unknown_labels"}
-        number = scores.get("num_unknown_labels", 0)
-        note = f"{number:,} examples have a relation that the model does not know; they count as wrong."
-        rows = tuple((name.replace("_", " "), f"{value:.2f}") for name, value in shown.items())
-        return ScoreTable(columns=("metric", "score"), rows=rows, notes=(note,) if number else ())
+    def score_table(self, scores: Scores) -> ScoreTable:
+        return plain_table(scores, "examples have a relation that the model does not know; they count as wrong.")
 
-    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, Any]:
+    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, object]:
         """`.json`: all that is known of each example, by id; `.txt`: id and relation, as SemEval's scorer wants it."""
         lines = [f"{id}\t{told}\n" for id, told in zip(predictions.ids, predictions.told, strict=True)]
         return {".json": predictions.files()[".json"], ".txt": "".join(lines)}
 
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to relation, or lines of id and relation, or of one relation each; `data` may be
         the key of an official scorer, which has relations and no texts."""
         gold = read_key(data) or self.read(data, purpose="score")
@@ -232,5 +225,7 @@ class RelationExtraction:
             told = {id: str(label) for id, label in read_predictions(predictions, "single_label").items()}
         check_known(told, [pair.id for pair in gold.pairs], predictions, data)
         missing = len(gold) - len(told)
-        note = f"{missing:,} of {len(gold):,} examples have no prediction; nothing counts as found for them."
-        return FileScores(scores=self._scores(gold, told), notes=(note,) if missing else ())
+        return FileScores(
+            scores=self._scores(gold, told),
+            notes=missing_note(missing, len(gold), "examples have no prediction; nothing counts as found for them."),
+        )

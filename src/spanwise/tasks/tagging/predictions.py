@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from spanwise.errors import DataError
+from spanwise.tasks.files.text import plain_suffix, read_json, read_lines
 from spanwise.tasks.tagging.columns import blocks_of
 from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData, span_values
 from spanwise.tasks.tagging.spans import Span, spans_of, tags_of
-from spanwise.tasks.text_files import plain_suffix, read_json, read_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.suggest import did_you_mean
-from spanwise.tasks.guess import text_looks_like
-from spanwise.tasks.tables import Row, parsed, read_table
+from spanwise.tasks.files.guess import text_looks_like
+from spanwise.tasks.files.tables import Row, parsed, read_table
+from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_lines
 from spanwise.tasks.tagging.columns import (
     CONLLU,
     Block,
@@ -26,9 +27,7 @@ from spanwise.tasks.tagging.columns import (
     without_language,
 )
 from spanwise.tasks.tagging.spans import Span, is_entity_tag, spans_of, tags_of
-from spanwise.tasks.text_files import plain_suffix, read_lines
 
-Purpose = Literal["train", "score", "predict"]
 Level = Literal["words", "characters"]
 Kind = Literal["entities", "classes"]
 
@@ -71,7 +70,7 @@ def read_tagged(
     word_column: int | None = None,
     level: Level | None = None,
     kind: Kind | None = None,
-    errors: str = "strict",
+    errors: OnError = "strict",
 ) -> TaggedData:
     """Read CoNLL columns, CoNLL-U, a file of characters, or JSON (lines).
 
@@ -127,7 +126,7 @@ def _columns(
     word_column: int | None,
     level: Level,
     source: str,
-    errors: str,
+    errors: OnError,
 ) -> tuple[list[Sentence], int]:
     word, tag = find_columns(blocks, width)
     word = word_column if word_column is not None else word
@@ -176,7 +175,7 @@ def _units(units: Sequence[str], tags: tuple[str, ...], level: Level | None, whe
     return _joined(units, tags, where)
 
 
-def _conllu(blocks: Sequence[Block], column: str | None, source: str, errors: str) -> tuple[list[Sentence], int]:
+def _conllu(blocks: Sequence[Block], column: str | None, source: str, errors: OnError) -> tuple[list[Sentence], int]:
     name = column or "upos"
     if not name.isdigit() and name not in CONLLU:
         raise ConfigError(f"CoNLL-U has no column {name!r}; it has {', '.join(CONLLU)}.{did_you_mean(name, CONLLU)}")
@@ -206,7 +205,7 @@ def _joined(words: Sequence[str], tags: tuple[str, ...], where: str, blanks: Seq
 
 
 def _from_objects(
-    path: str | Path, purpose: Purpose, level: Level | None, kind: Kind | None, errors: str
+    path: str | Path, purpose: Purpose, level: Level | None, kind: Kind | None, errors: OnError
 ) -> TaggedData:
     table = read_table(path, errors=errors)
     sentences, num_dropped = parsed(table.rows, lambda row: _from_object(row, purpose), errors)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.tasks.base import Score
 from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.tagging.spans import Span
 
 
-def entity_scores(gold: Sequence[Sequence[Span]], told: Sequence[Sequence[Span]]) -> dict[str, Any]:
+def entity_scores(gold: Sequence[Sequence[Span]], told: Sequence[Sequence[Span]]) -> dict[str, Score]:
     """`f1`, `precision`, `recall` over all entities, `macro_f1` over the types that occur, and the three of each type,
     from 0 to 100. One list of spans a sentence.
 

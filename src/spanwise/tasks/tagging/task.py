@@ -10,7 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -21,11 +21,23 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, ScoreTable
+from spanwise.tasks.base import (
+    FileScores,
+    Score,
+    Scores,
+    ScoreTable,
+    Task,
+    group_in,
+    plain_table,
+    shown,
+    targets_of,
+    unknown_labels,
+)
+from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.tagging.features import TARGET, TaggedRows, encode_sentences
-from spanwise.tasks.tagging.loss import tag_loss
+from spanwise.tasks.tagging.loss import TagTargets, tag_loss
 from spanwise.tasks.tagging.predictions import TagPredictions, decide, read_tags
-from spanwise.tasks.tagging.reader import Kind, Level, Purpose, TaggedData, kind_of, read_tagged
+from spanwise.tasks.tagging.reader import Kind, Level, TaggedData, kind_of, read_tagged
 from spanwise.tasks.tagging.score import entity_scores, unit_scores
 from spanwise.tasks.tagging.spans import Scheme, Span, spans_of, tag_names
 from spanwise.text.tokenizers import Tokenizer
@@ -34,7 +46,7 @@ PAPER_MAX_LENGTH = 512
 
 
 @part("tagging")
-class Tagging:
+class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     """Find spans of given types in a text, or tell the class of each word."""
 
     column: str | None = None  # of the tags: a number from 0, or "upos", "xpos"; None: the one of entity tags
@@ -47,11 +59,9 @@ class Tagging:
     stride: Annotated[int, Field(ge=1)] | None = None  # tokens from window to window; None: half a window
     on_overflow: Literal["windows", "error"] = "windows"  # a sentence that is longer
 
-    part_name: ClassVar[str]
     head_name: ClassVar[str] = "tagging"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "token-classification"
-    score_options: ClassVar[tuple[str, ...]] = ()
 
     @property
     def main_score(self) -> str:
@@ -65,13 +75,13 @@ class Tagging:
     def label_names(self) -> tuple[str, ...]:
         return self.labels
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Tagging:
+    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """For a folder of others: the tags that its config.json names, read at words."""
         names = labels or tuple(f"LABEL_{number}" for number in range(num_scores))
         kind: Kind = "entities" if all(name == "O" or name[1:2] == "-" for name in names) else "classes"
         return dataclasses.replace(self, labels=names, kind=kind, level=self.level or "words")
 
-    def read(self, path: Any, *, purpose: Purpose, errors: str = "strict") -> TaggedData:
+    def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> TaggedData:
         """Raises: DataError naming file and line; also where a model of entities gets word classes, or the reverse."""
         found = read_tagged(
             path,
@@ -96,7 +106,7 @@ class Tagging:
             held = [f"{data.kind} of {data.level}" for data in (train, dev)]
             raise DataError(f"{train.source} holds {held[0]} and {dev.source} {held[1]}; take two files of one kind.")
 
-    def taught_by(self, train: TaggedData) -> Tagging:
+    def taught_by(self, train: TaggedData) -> Self:
         """With the tags of the training file. Raises: DataError where there is nothing to tell."""
         tags = {tag for sentence in train.sentences for tag in sentence.tags}
         found = tag_names(_types(train), self.scheme) if train.kind == "entities" else tuple(sorted(tags))
@@ -157,11 +167,11 @@ class Tagging:
         return [f"Task: tells {told} {', '.join(names)}, {unit}. Long texts are read in windows; nothing is dropped."]
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
-        return {TARGET: tag_loss(head(hidden_TD), batch.targets[TARGET])}
+        return {TARGET: tag_loss(head(hidden_TD), targets_of(batch, TARGET, TagTargets))}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [units, K] of each sentence, fp32."""
-        targets = batch.targets[TARGET]
+        targets = targets_of(batch, TARGET, TagTargets)
         scores_NK = head(hidden_TD).float().index_select(0, targets.rows).cpu().numpy()
         return np.split(scores_NK, np.cumsum(targets.num_units)[:-1])
 
@@ -169,10 +179,7 @@ class Tagging:
         shown = data if self.kind is None else dataclasses.replace(data, kind=self.kind)
         return decide(shown, outputs, features.unit_spans, self.labels, features.num_sequences_W)
 
-    def tune(self, data: TaggedData, predictions: TagPredictions) -> Tagging:
-        return self
-
-    def score(self, data: TaggedData, predictions: TagPredictions) -> dict[str, Any]:
+    def score(self, data: TaggedData, predictions: TagPredictions) -> Scores:
         """Of entities F1, precision, recall, macro F1 and those of each type; of classes accuracy and macro F1. Files
         of characters also give `char_accuracy` and `char_macro_f1`."""
         scores = _scores(data, predictions.tags)
@@ -186,33 +193,25 @@ class Tagging:
         known = {name[2:] for name in self.labels}
         return sum(number for name, number in _types(data).items() if name not in known)
 
-    def score_table(self, scores: Mapping[str, Any]) -> ScoreTable:
-        unknown = scores.get("num_unknown_labels", 0)
-        scores = {name: value for name, value in scores.items() if name != "num_unknown_labels"}
-        lost = (f"{unknown:,} gold tags are of a type that the model does not know; they count as missed.",)
+    def score_table(self, scores: Scores) -> ScoreTable:
+        unknown = "gold tags are of a type that the model does not know; they count as missed."
         if "f1" not in scores:
-            return ScoreTable(
-                columns=("metric", "score"),
-                rows=tuple((name.replace("_", " "), f"{value:.2f}") for name, value in scores.items()),
-                notes=lost if unknown else (),
-            )
+            return plain_table(scores, unknown)
         keys = ("precision", "recall", "f1")
-        rows = [("all", *(f"{scores[key]:.2f}" for key in keys))]
-        rows += [
-            (name, *(f"{value[key]:.2f}" for key in keys))
-            for name, value in scores.items()
-            if isinstance(value, Mapping)
-        ]
-        rest = {name: value for name, value in scores.items() if name not in keys and not isinstance(value, Mapping)}
-        notes = tuple(f"{name.replace('_', ' ')} {value:.2f}" for name, value in rest.items())
+        types = [(name, group_in(scores, name)) for name, value in scores.items() if isinstance(value, Mapping)]
+        rows = [(name, *(shown(group, key) for key in keys)) for name, group in [("all", scores), *types]]
+        rest = [name for name in scores if name not in (*keys, "num_unknown_labels", *(name for name, _ in types))]
+        notes = [f"{name.replace('_', ' ')} {shown(scores, name)}" for name in rest]
         return ScoreTable(
-            columns=("type", "precision", "recall", "F1"), rows=tuple(rows), notes=notes + (lost if unknown else ())
+            columns=("type", "precision", "recall", "F1"),
+            rows=tuple(rows),
+            notes=(*notes, *unknown_labels(scores, unknown)),
         )
 
-    def prediction_files(self, predictions: TagPredictions) -> Mapping[str, Any]:
+    def prediction_files(self, predictions: TagPredictions) -> Mapping[str, object]:
         return predictions.files()
 
-    def score_files(self, data: Path, predictions: Path, options: Mapping[str, Any]) -> FileScores:
+    def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of units and tags (the last column) or a JSON list of texts and spans, sentence by sentence."""
         gold = self.read(data, purpose="score")
         return FileScores(scores=_scores(gold, read_tags(predictions, gold)))
@@ -222,11 +221,11 @@ def _types(data: TaggedData) -> Counter[str]:
     return Counter(span.label for sentence in data.sentences for span in spans_of(sentence.tags))
 
 
-def _scores(data: TaggedData, told: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _scores(data: TaggedData, told: Sequence[Sequence[str]]) -> dict[str, Score]:
     gold_tags = [tag for sentence in data.sentences for tag in sentence.tags]
     told_tags = [tag for tags in told for tag in tags]
     if data.kind == "classes":
-        return dict(unit_scores(gold_tags, told_tags))
+        return {**unit_scores(gold_tags, told_tags)}
     gold: list[list[Span]] = [spans_of(sentence.tags) for sentence in data.sentences]
     scores = entity_scores(gold, [spans_of(tags) for tags in told])
     if data.level == "characters":

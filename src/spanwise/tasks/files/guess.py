@@ -10,7 +10,7 @@ from pathlib import Path
 from spanwise.config.user_files import is_reference
 from spanwise.errors import DataError
 from spanwise.tasks.base import D, F, O, P, Task
-from spanwise.tasks.text_files import OnError, Purpose, read_text
+from spanwise.tasks.files.text import OnError, Purpose, read_text
 
 _HEADERS = {  # columns of a table's first line
     "multiple-choice": ({"ending0"}, {"choice1", "choice2"}, {"1", "2", "Answer"}),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.tables import parsed, read_table, text_of, value_of
+from spanwise.tasks.files.tables import parsed, read_table, text_of, value_of
 
 
 def write(tmp_path, text, name="a.tsv"):

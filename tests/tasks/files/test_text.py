@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.text_files import parse_json, plain_suffix, read_json, read_lines, read_text
+from spanwise.tasks.files.text import parse_json, plain_suffix, read_json, read_lines, read_text
 
 
 def test_lines_end_at_line_feeds_alone(tmp_path):

@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.guess import looks_like, read_data
+from spanwise.tasks.files.guess import looks_like, read_data
 from spanwise.tasks.registry import task_names, task_recipe
 
 FILES = {

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from spanwise.errors import DataError
 from spanwise.runtime.suggest import did_you_mean
-from spanwise.tasks.text_files import parse_json, plain_suffix, read_text
+from spanwise.tasks.files.text import OnError, parse_json, plain_suffix, read_text
 
 csv.field_size_limit(1 << 28)
 T = TypeVar("T")
@@ -157,7 +157,7 @@ def _objects(text: str, source: str, *, is_list: bool) -> Table:
     return Table(source=source, columns=(), rows=tuple(map(Row, records, wheres)))
 
 
-def parsed(rows: Iterable[R], parse: Callable[[R], T], errors: str) -> tuple[list[T], int]:
+def parsed(rows: Iterable[R], parse: Callable[[R], T], errors: OnError) -> tuple[list[T], int]:
     """What `parse` makes of each row, and how many it refused, which are left out with `errors="repair"`.
 
     Raises: DataError of the first refused row under "strict".

@@ -1,0 +1,1 @@
+"""Labelled files as text, as JSON and as tables, and which task a file looks like."""

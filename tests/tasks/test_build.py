@@ -1,0 +1,58 @@
+"""What training starts from: weights of the folder or random ones, heads kept and left out."""
+
+import shutil
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tests.tasks.conftest import FAST, SHORT
+
+from spanwise.errors import ConfigError
+from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.run import finetune
+
+
+def test_reset_weights_is_the_control_with_random_weights_of_the_same_shape(pretrained_folder, squad_files, tmp_path):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"], "overrides": [*FAST[1:], "training.max_steps=1"]}
+    control = finetune("qa", **asked, out=tmp_path / "control", reset_weights=True)
+    start = finetune("qa", **asked, out=tmp_path / "start")
+    before, random, kept = (read_folder(folder) for folder in (pretrained_folder, control.final, start.final))
+    assert random.config == before.config and set(random.heads) == {"qa"} and set(kept.heads) == {"mlm", "qa"}
+    for name in ("embeddings.word.weight", "layers.1.attention.output.weight"):
+        if name in before.tensors:
+            scale = before.tensors[name].std()
+            assert (kept.tensors[name] - before.tensors[name]).abs().mean() < 0.5 * scale
+            assert (random.tensors[name] - before.tensors[name]).abs().mean() > 0.8 * scale
+    assert control.scores == {}  # no dev file was given
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_what_does_not_fit_is_said_whether_or_not_a_log_is_shown(
+    pretrained_folder, squad_files, tmp_path, caplog, capsys, is_shown
+):
+    shutil.copytree(pretrained_folder, tmp_path / "start")
+    (tmp_path / "start" / "spanwise.json").unlink(missing_ok=True)
+    tensors = load_file(tmp_path / "start" / "model.safetensors") | {"extra.weight": torch.zeros(1)}
+    save_file(tensors, tmp_path / "start" / "model.safetensors", metadata={"format": "pt"})
+    changes = [*FAST[1:], "training.max_steps=1"]
+    log = RunLog(tmp_path / "run", stream=sys.stdout) if is_shown else None
+
+    finetune("qa", model=tmp_path / "start", train=squad_files["1.1"], out=tmp_path / "run", overrides=changes, log=log)
+
+    told = "1 tensors not used: extra.weight"
+    assert (told in capsys.readouterr().out, told in caplog.text) == (is_shown, not is_shown)
+
+
+def test_frozen_layers_stay_as_they_are_and_no_more_can_be_frozen_than_there_are(
+    pretrained_folder, squad_files, tmp_path
+):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"]}
+    before = read_folder(pretrained_folder).tensors
+    run = finetune("qa", **asked, out=tmp_path / "run", overrides=[*SHORT, "frozen_layers=1"])
+    after = read_folder(run.final).tensors
+    changed = {name for name in before if name in after and not torch.equal(before[name], after[name])}
+    assert changed and all(name.startswith("layers.1.") for name in changed)
+    with pytest.raises(ConfigError, match="more than the encoder's 2 layers"):
+        finetune("qa", **asked, out=tmp_path / "none", overrides=[*SHORT, "frozen_layers=3"])
