@@ -24,7 +24,7 @@ from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
 from spanwise.interop.tensor_files import write_safetensors
 from spanwise.runtime.files import atomic_folder, remove_folder, require_free_space, verify_folder
-from spanwise.training.optim import Optimizer
+from spanwise.training.optim import Optimizer, set_state
 from spanwise.training.plan import HARMLESS_OPTIONS
 
 TRAINING_FOLDER = "training"
@@ -171,13 +171,14 @@ def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer) -> None:
     with torch.no_grad():
         for name, value in expected.items():
             value.copy_(tensors[name])
-        for name, parameter in parameters.items():
-            held = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS if f"{moment}/{name}" in tensors}
-            if held:  # fresh tensors, aligned as torch aligns them: kernels may round by alignment
-                optimizer.state[parameter] = {
-                    moment: torch.empty_like(value, device=parameter.device).copy_(value)
-                    for moment, value in held.items()
-                }
+    state = {}
+    for name, parameter in parameters.items():
+        held = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS if f"{moment}/{name}" in tensors}
+        if held:  # fresh tensors, aligned as torch aligns them: kernels may round by alignment
+            state[parameter] = {
+                moment: torch.empty_like(value, device=parameter.device).copy_(value) for moment, value in held.items()
+            }
+    set_state(optimizer, state)
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:

@@ -9,7 +9,6 @@ Differs: neither is in the papers this project follows; AdamW stays the default.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import torch
@@ -28,7 +27,11 @@ class MuonWithAdamW:
 
     def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
         self.parts = (muon, adamw)
-        self.state: MutableMapping[Tensor, Any] = _JoinedState(self.parts)
+
+    @property
+    def state(self) -> dict[Tensor, dict[str, Tensor]]:
+        """The state of every parameter, from whichever optimizer owns it; to be read, not written."""
+        return {**self.parts[0].state, **self.parts[1].state}
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -41,28 +44,3 @@ class MuonWithAdamW:
     def step(self) -> None:
         for part in self.parts:
             part.step()
-
-
-class _JoinedState(MutableMapping[Tensor, dict[str, Any]]):
-    """State by parameter, kept by whichever optimizer owns it."""
-
-    def __init__(self, parts: tuple[torch.optim.Optimizer, ...]) -> None:
-        self._owner = {p: part for part in parts for group in part.param_groups for p in group["params"]}
-
-    def __getitem__(self, parameter: Tensor) -> dict[str, Any]:
-        state = self._owner[parameter].state
-        if parameter not in state:
-            raise KeyError(parameter)
-        return state[parameter]
-
-    def __setitem__(self, parameter: Tensor, value: dict[str, Any]) -> None:
-        self._owner[parameter].state[parameter] = value
-
-    def __delitem__(self, parameter: Tensor) -> None:
-        del self._owner[parameter].state[parameter]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return (parameter for parameter, owner in self._owner.items() if parameter in owner.state)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,11 +21,19 @@ class Optimizer(Protocol):
     def param_groups(self) -> list[dict[str, Any]]: ...
 
     @property
-    def state(self) -> MutableMapping[Tensor, Any]: ...
+    def state(self) -> Mapping[Tensor, Mapping[str, Tensor]]: ...
 
     def zero_grad(self, set_to_none: bool = True) -> None: ...
 
     def step(self) -> object: ...
+
+
+def set_state(optimizer: Optimizer, state: Mapping[nn.Parameter, dict[str, Tensor]]) -> None:
+    """Give every parameter that `state` names its moments, in the optimizer that owns it."""
+    for part in optimizer.parts if isinstance(optimizer, MuonWithAdamW) else (cast(torch.optim.Optimizer, optimizer),):
+        for parameter in (parameter for group in part.param_groups for parameter in group["params"]):
+            if parameter in state:
+                part.state[parameter] = state[parameter]
 
 
 def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:

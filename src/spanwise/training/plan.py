@@ -348,17 +348,3 @@ def _disagreement(
         if line.step <= before.step or line.total_steps < line.step or (is_counted and not ended):
             return f"says {line.total_steps:,} steps at step {line.step:,}, which no run of this recipe does"
     return ""
-
-
-__all__ = [
-    "HARMLESS_OPTIONS",
-    "LENGTHS",
-    "PLAN_NAME",
-    "BudgetClock",
-    "Plan",
-    "TrainingOptions",
-    "count_steps",
-    "first_line",
-    "read_plan",
-    "with_one_length",
-]

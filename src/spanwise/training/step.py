@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NoReturn, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -110,12 +110,14 @@ class Updater:
             gradients = [p.grad for p in self._trainable if p.grad is not None]
             norm = gradient_norm(gradients)
             numbers = [*(value for pack in measured for value in pack.values()), norm]
-            read = torch.stack([value.detach().double().reshape(()) for value in numbers]).cpu()  # one wait a step
-        mine = _Share(sums=self._collect(packs, measured, read), is_finite=bool(torch.isfinite(read).all()))
+            read = torch.stack([value.detach().double().reshape(()) for value in numbers]).tolist()  # one wait a step
+        values = iter(read)
+        found = [{key: next(values) for key in pack} for pack in measured]
+        mine = _Share(sums=_sums(packs, found), is_finite=all(map(math.isfinite, read)))
         with self.timer.section("communication"):
             everyone = self.reducer.gather(mine)
         if not all(one.is_finite for one in everyone):
-            self._fail(step, packs, totals, measured, read)
+            raise self._bad_numbers(step, packs, totals, found)
         with self.timer.section("optimizer"):
             clip_gradients(gradients, norm, self.max_grad_norm)
             for group in self.optimizer.param_groups:
@@ -125,9 +127,11 @@ class Updater:
         for one in everyone:
             sums.add(one.sums)
         sums.counts = dict(totals)
-        return sums, float(read[-1])
+        return sums, read[-1]
 
-    def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[str, Tensor]:
+    def _forward_backward(
+        self, step: int, k: int, batch: Batch, totals: Mapping[str, int]
+    ) -> dict[tuple[str, str], Tensor]:
         """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
         seed_device(self.seed, "dropout", step, self.reducer.number_in_step(k))
         with self.timer.section("data"):
@@ -143,59 +147,27 @@ class Updater:
         with self.timer.section("backward"):
             if loss.requires_grad:
                 loss.backward()
-        sums = {f"sum/{name}": loss_sum(value).detach() for name, value in losses.items()}
-        right = {name: num_correct(value) for name, value in losses.items()}
-        return sums | {f"correct/{name}": value for name, value in right.items() if value is not None}
+        sums = {("loss", name): loss_sum(value).detach() for name, value in losses.items()}
+        right = {("correct", name): num_correct(value) for name, value in losses.items()}
+        return sums | {key: value for key, value in right.items() if value is not None}
 
-    def _collect(self, packs: Sequence[Batch], measured: list[dict[str, Tensor]], read: Tensor) -> StepSums:
-        """The sums over the packs of this process."""
-        sums = StepSums(
-            num_tokens=sum(batch.num_tokens for batch in packs),
-            num_padding=sum(batch.num_padding for batch in packs),
-        )
-        values = iter(read.tolist())
-        for pack in measured:
-            for key in pack:
-                kind, _, name = key.partition("/")
-                value = next(values)
-                if kind == "sum":
-                    sums.losses[name] = sums.losses.get(name, 0.0) + value
-                else:
-                    sums.correct[name] = sums.correct.get(name, 0) + (int(value) if math.isfinite(value) else 0)
-        return sums
-
-    def _fail(
-        self,
-        step: int,
-        packs: Sequence[Batch],
-        totals: Mapping[str, int],
-        measured: list[dict[str, Tensor]],
-        read: Tensor,
-    ) -> NoReturn:
-        """Find the pack that is to blame, and say so in every process. Nothing has been updated yet."""
-        found = self.reducer.gather(self._blame(step, packs, totals, measured, read))
-        for blame in found:
-            if blame is not None:
-                raise bad_numbers(step, blame)
-        ids = packs[0].ids if packs else ()
-        raise bad_numbers(step, _Blame(0, ids, "the gradient of the whole step is too large to measure"))
+    def _bad_numbers(
+        self, step: int, packs: Sequence[Batch], totals: Mapping[str, int], found: list[dict[tuple[str, str], float]]
+    ) -> BadNumbers:
+        """Find the pack that is to blame, the same in every process. Nothing has been updated yet."""
+        blames = self.reducer.gather(self._blame(step, packs, totals, found))
+        too_large = _Blame(0, packs[0].ids if packs else (), "the gradient of the whole step is too large to measure")
+        return BadNumbers(step, next((blame for blame in blames if blame is not None), too_large))
 
     def _blame(
-        self,
-        step: int,
-        packs: Sequence[Batch],
-        totals: Mapping[str, int],
-        measured: list[dict[str, Tensor]],
-        read: Tensor,
+        self, step: int, packs: Sequence[Batch], totals: Mapping[str, int], found: list[dict[tuple[str, str], float]]
     ) -> _Blame | None:
         """What is wrong with the packs of this process; None where nothing is."""
-        values = iter(read.tolist())
-        for k, pack in enumerate(measured):
-            for key in pack:
-                value = next(values)
+        for k, pack in enumerate(found):
+            for (_, name), value in pack.items():
                 if not math.isfinite(value):
-                    what = f"the loss of {key.partition('/')[2]!r} is {value}"
-                    return _Blame(self.reducer.number_in_step(k), packs[k].ids, what)
+                    number = self.reducer.number_in_step(k)
+                    return _Blame(number, packs[k].ids, f"the loss of {name!r} is {value}")
         for k, batch in enumerate(packs):  # the losses are finite: redo pack by pack to find the gradient that is not
             self.optimizer.zero_grad(set_to_none=True)
             self._forward_backward(step, k, batch, totals)
@@ -203,6 +175,19 @@ class Updater:
                 if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
                     return _Blame(self.reducer.number_in_step(k), batch.ids, f"the gradient of {name} is not finite")
         return None
+
+
+def _sums(packs: Sequence[Batch], found: list[dict[tuple[str, str], float]]) -> StepSums:
+    """The sums over the packs of one process."""
+    sums = StepSums(
+        num_tokens=sum(batch.num_tokens for batch in packs),
+        num_padding=sum(batch.num_padding for batch in packs),
+    )
+    for pack in found:
+        _add(sums.losses, {name: value for (kind, name), value in pack.items() if kind == "loss"})
+        right = {name: value for (kind, name), value in pack.items() if kind == "correct"}
+        _add(sums.correct, {name: int(value) if math.isfinite(value) else 0 for name, value in right.items()})
+    return sums
 
 
 @dataclass(frozen=True)
@@ -217,16 +202,10 @@ class _Blame:
 class BadNumbers(NumericsError):
     """A NumericsError that carries the step, the pack and its block ids, to replay it from."""
 
-    step: int = 0
-    pack: int = 0
-    ids: tuple[int, ...] = ()
-
-
-def bad_numbers(step: int, blame: _Blame) -> BadNumbers:
-    shown = ", ".join(map(str, blame.ids[:8])) + (", ..." if len(blame.ids) > 8 else "")
-    error = BadNumbers(
-        f"step {step}, pack {blame.pack} (blocks {shown or 'unnamed'}): {blame.what}. Nothing was updated. Lower "
-        "training.learning_rate, lengthen training.warmup_steps, or use training.precision=fp32."
-    )
-    error.step, error.pack, error.ids = step, blame.pack, tuple(blame.ids)
-    return error
+    def __init__(self, step: int, blame: _Blame) -> None:
+        self.step, self.pack, self.ids = step, blame.pack, tuple(blame.ids)
+        shown = ", ".join(map(str, blame.ids[:8])) + (", ..." if len(blame.ids) > 8 else "")
+        super().__init__(
+            f"step {step}, pack {blame.pack} (blocks {shown or 'unnamed'}): {blame.what}. Nothing was updated. Lower "
+            "training.learning_rate, lengthen training.warmup_steps, or use training.precision=fp32."
+        )
