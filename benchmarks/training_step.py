@@ -209,7 +209,7 @@ class Shared:
         ]
         os.environ["RANK"] = os.environ["LOCAL_RANK"] = "0"
         self.stack = contextlib.ExitStack()
-        self.group = self.stack.enter_context(joined())
+        self.group = self.stack.enter_context(join_processes())
         self.ours = make(self.group)
         self.start_memory = self.ours.start_memory
 
@@ -232,7 +232,7 @@ class Shared:
 
 def follow(make: Callable[[Group], Ours]) -> None:
     """A process that another leads."""
-    with joined() as group:
+    with join_processes() as group:
         ours = make(group)
         while (index := group.gather(None)[0]) is not None:
             ours.step(index, ours.prepare(index))

@@ -12,14 +12,14 @@ from spanwise.runtime.launch import launch
 LOADS_LATE = """
 import os, sys
 import torch
-from spanwise.runtime.distributed import joined
+from spanwise.runtime.distributed import join_processes
 
 
 def threads():
     return [open(f"/proc/self/task/{number}/comm").read().strip() for number in os.listdir("/proc/self/task")]
 
 
-with joined() as group:
+with join_processes() as group:
     import torch.distributed.nn  # as Transformers does when it saves a model
 
     assert group.gather(group.world.rank) == [0, 1]
@@ -43,7 +43,7 @@ def test_a_process_that_nobody_launched_is_alone(monkeypatch):
 
     assert world_of_environment() == World(rank=0, size=1, local_rank=0)
     assert world_of_environment().is_leader
-    with joined() as group:
+    with join_processes() as group:
         assert group is None
 
 

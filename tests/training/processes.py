@@ -114,9 +114,9 @@ def lose_one(folder: Path, group: Group) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
-    with joined() as group:
+    with join_processes() as group:
         assert group is not None
-        with joined() as again:
+        with join_processes() as again:
             assert again is not None and again.world == group.world
         told = together(folder, group)
         (folder / f"told-{group.world.rank}.json").write_text(json.dumps(told))

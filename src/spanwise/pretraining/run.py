@@ -138,7 +138,7 @@ def pretrain(
     for paths in () if resume else (text, valid):  # before a wrong name leaves a run folder behind
         if paths is not None and not (isinstance(paths, str | Path) and Path(paths).is_dir()):
             corpus_files(paths)
-    with joined() as group, contextlib.ExitStack() as stack:
+    with join_processes() as group, contextlib.ExitStack() as stack:
         is_leader = group is None or group.world.is_leader
         log = log or RunLog(out) if is_leader else RunLog(None)
         folder = stack.enter_context(claim_run_folder(out, resume=resume)) if is_leader else RunFolder(Path(out))

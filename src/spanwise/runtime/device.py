@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 import torch
 
 from spanwise.errors import ConfigError
+from spanwise.runtime.files import JsonObject
 
 Precision = Literal["auto", "fp32", "bf16", "int8"]  # int8: prediction on a CPU alone
 BYTE_PRODUCTS = {"avx512_vnni", "avx_vnni", "amx_int8"}
@@ -94,7 +95,7 @@ def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> contex
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
 
 
-def numerics_fingerprint(device: torch.device, precision: str) -> dict[str, Any]:
+def numerics_fingerprint(device: torch.device, precision: str) -> JsonObject:
     """What two runs must share to give the same bits from the same samples."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_level()
     return {

@@ -92,7 +92,7 @@ class Group:
 
 
 @contextlib.contextmanager
-def joined() -> Iterator[Group | None]:
+def join_processes() -> Iterator[Group | None]:
     """Join the processes that the environment names, for the length of the block; None for a process alone.
 
     Blocks may nest. Raises: ConfigError, PeerLostError.

@@ -18,11 +18,12 @@ import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from spanwise.errors import CheckpointError, ConfigError, SpanwiseError
 from spanwise.runtime.lock import try_lock
 
+JsonObject = dict[str, Any]  # what a JSON file of ours holds
 MANIFEST_NAME = "manifest.json"
 TEMPORARY_PREFIX = ".tmp-"
 MANIFEST_VERSION = 1

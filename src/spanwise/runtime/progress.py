@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Literal, TypeGuard
 
-from spanwise.runtime.files import explained_disk_errors, write_text_atomic
+from spanwise.runtime.files import JsonObject, explained_disk_errors, write_text_atomic
 
 METRICS_NAME = "metrics.jsonl"
 
@@ -69,7 +69,7 @@ class RunLog:
         write_text_atomic(self.path, "".join(kept))
         return len(kept)
 
-    def write(self, record: Mapping[str, Any]) -> None:
+    def write(self, record: Mapping[str, object]) -> None:
         """Add one line to `metrics.jsonl`. Numbers that are not finite become null."""
         clean = finite(record)
         if self.path is not None:
@@ -93,7 +93,7 @@ class RunLog:
             with explained_disk_errors(self.path):
                 os.fsync(self._file.fileno())
 
-    def show(self, record: Mapping[str, Any]) -> None:
+    def show(self, record: JsonObject) -> None:
         """Tell the person where training stands, from a record of the training loop."""
         if self._live is not None:
             self._quietly(self._live.update, record)
@@ -152,7 +152,7 @@ class _LiveLine:
         self._bar = Progress(*columns, TimeRemainingColumn(compact=True), console=self._console, transient=True)
         self._task: Any = None
 
-    def update(self, record: Mapping[str, Any]) -> None:
+    def update(self, record: JsonObject) -> None:
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task("training", total=None, said="")
@@ -174,7 +174,7 @@ class _LiveLine:
             self._task = None
 
 
-def training_line(record: Mapping[str, Any], *, brief: bool = False) -> str:
+def training_line(record: JsonObject, *, brief: bool = False) -> str:
     """A record of the training loop in one line; `brief` leaves out where the time goes."""
     parts = [f"step {record.get('step', 0):,}" + (f"/{record['total_steps']:,}" if record.get("total_steps") else "")]
     losses = record.get("losses") or {}
@@ -190,7 +190,7 @@ def training_line(record: Mapping[str, Any], *, brief: bool = False) -> str:
     return "  ".join(parts)
 
 
-def _effort(record: Mapping[str, Any]) -> list[str]:
+def _effort(record: JsonObject) -> list[str]:
     """Padding, the share of the matrix-product peak, and in which sections the time was spent, in percent."""
     parts = []
     if record.get("padding_share") is not None:
@@ -205,7 +205,7 @@ def _effort(record: Mapping[str, Any]) -> list[str]:
     return parts
 
 
-def read_metrics(path: str | Path) -> list[dict[str, Any]]:
+def read_metrics(path: str | Path) -> list[JsonObject]:
     """The records of a `metrics.jsonl` in order, without damaged lines and a last line cut by a crash."""
     return [record for _, record in _records(Path(path))[0]]
 
@@ -223,7 +223,7 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[int]]:
+def _records(path: Path) -> tuple[list[tuple[str, JsonObject]], list[int]]:
     """Each line with its record, and the numbers of the lines that are none. A cut last line is neither."""
     found, damaged = [], []
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -240,7 +240,7 @@ def _records(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[int]]:
     return found, damaged
 
 
-def _is_record(record: object) -> TypeGuard[dict[str, Any]]:
+def _is_record(record: object) -> TypeGuard[JsonObject]:
     """Whether a line is what `write` makes: an object whose groups are objects and whose counts are numbers."""
     if not isinstance(record, dict):
         return False
@@ -251,7 +251,7 @@ def _is_record(record: object) -> TypeGuard[dict[str, Any]]:
     )
 
 
-def _numbers(record: Mapping[str, Any], front: str = "") -> list[tuple[str, float]]:
+def _numbers(record: Mapping[str, object], front: str = "") -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     for name, value in record.items():
         if isinstance(value, Mapping):

@@ -12,7 +12,7 @@ from spanwise.errors import ConfigError
 from spanwise.pretraining.run import check_processes
 from spanwise.reporting.markdown import markdown
 from spanwise.reporting.page import render
-from spanwise.runtime.distributed import joined, world_of_environment
+from spanwise.runtime.distributed import join_processes, world_of_environment
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import folder_lock
 from spanwise.runtime.progress import RunLog
@@ -119,7 +119,7 @@ def train_together(plan: StudyPlan, stream: IO[str] | None) -> bool:
 
     The leader says what is done already. Raises: as `run_study`, and PeerLostError.
     """
-    with joined() as group, contextlib.ExitStack() as stack:
+    with join_processes() as group, contextlib.ExitStack() as stack:
         assert group is not None  # called by one of several
         for recipe in plan.study.arms.values():
             check_processes(recipe, group)

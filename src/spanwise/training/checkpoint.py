@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
 from spanwise.interop.tensor_files import write_safetensors
-from spanwise.runtime.files import atomic_folder, remove_folder, require_free_space, verify_folder
+from spanwise.runtime.files import JsonObject, atomic_folder, remove_folder, require_free_space, verify_folder
 from spanwise.training.optim import Optimizer, set_state
 from spanwise.training.plan import HARMLESS_OPTIONS
 
@@ -51,7 +51,7 @@ def save_checkpoint(
     step: int,
     model: nn.Module,
     optimizer: Optimizer,
-    state: Mapping[str, Any],
+    state: JsonObject,
     save_model: Callable[[Path], None],
     *,
     keep: int,
@@ -105,7 +105,7 @@ def require_finite(tensors: Mapping[str, Tensor], step: int) -> None:
             )
 
 
-def whole_checkpoints(folder: Path, warn: Callable[[str], None]) -> Iterator[tuple[Path, dict[str, Any]]]:
+def whole_checkpoints(folder: Path, warn: Callable[[str], None]) -> Iterator[tuple[Path, JsonObject]]:
     """The checkpoints whose every byte agrees with their manifest, with their states, the newest first.
 
     A damaged one is named through `warn` and passed over.
@@ -122,7 +122,7 @@ def whole_checkpoints(folder: Path, warn: Callable[[str], None]) -> Iterator[tup
         yield path, state
 
 
-def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, dict[str, Any]] | None:
+def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, JsonObject] | None:
     """The newest whole checkpoint and its state; None where there is no checkpoint at all.
 
     Raises: CheckpointError where checkpoints exist and none is whole.
@@ -189,7 +189,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{file} cannot be read: {cause}.") from cause
 
 
-def check_identity(saved: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+def check_identity(saved: JsonObject, current: JsonObject) -> None:
     """Refuse to go on with another recipe, store or tokenizer. Options that change no number may differ.
 
     Raises: ConfigError listing every difference.
@@ -209,7 +209,7 @@ def check_identity(saved: Mapping[str, Any], current: Mapping[str, Any]) -> None
         )
 
 
-def fingerprint_change(saved: Mapping[str, Any], current: Mapping[str, Any]) -> str:
+def fingerprint_change(saved: JsonObject, current: JsonObject) -> str:
     """One line that says what will differ in the last bits, or "" where nothing does."""
     found = difference(dict(saved), dict(current))
     if not found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -13,14 +13,24 @@ from spanwise.data.batch import Batch
 from spanwise.runtime.device import autocast
 
 
-def loss_sum(value: Any) -> Tensor:
-    """The scalar of a loss: a plain tensor, or the `sum` of an object that also counts its correct guesses."""
+class SummedLoss(Protocol):
+    """A loss that says more than its sum: perhaps `num_correct`, or `tallies` and `measures`."""
+
+    @property
+    def sum(self) -> Tensor: ...
+
+
+Loss = Tensor | SummedLoss
+
+
+def loss_sum(value: Loss) -> Tensor:
+    """Return the scalar of a loss: a plain tensor, or the `sum` of an object that also counts its correct guesses."""
     return value if isinstance(value, Tensor) else value.sum
 
 
-def num_correct(value: Any) -> Tensor | None:
-    """How many targets were guessed right, where the loss counts them."""
-    return None if isinstance(value, Tensor) else getattr(value, "num_correct", None)
+def num_correct(value: Loss) -> Tensor | None:
+    """Return how many targets were guessed right, where the loss counts them."""
+    return getattr(value, "num_correct", None)
 
 
 def evaluate_batches(

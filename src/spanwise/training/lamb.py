@@ -14,13 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+ParamGroup = dict[str, Any]  # parameters of an optimizer with their rate, decay, ...
+
 
 class Lamb(torch.optim.Optimizer):
     """`w -= lr * |w| / |u| * u` with `u = m / (sqrt(v) + eps) + weight_decay * w`, m and v Adam's corrected moments."""
 
     def __init__(
         self,
-        params: Iterable[Any],
+        params: Iterable[ParamGroup],
         lr: float,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-6,
@@ -38,7 +40,7 @@ class Lamb(torch.optim.Optimizer):
                     self._update(parameter, parameter.grad, group)
         return loss
 
-    def _update(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+    def _update(self, parameter: Tensor, gradient: Tensor, group: ParamGroup) -> None:
         state = self.state[parameter]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -23,7 +23,7 @@ from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import InterruptedAndSaved
 from spanwise.runtime.device import choose_device, numerics_fingerprint, resolve_precision
 from spanwise.runtime.distributed import Group
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.checkpoint import check_identity, fingerprint_change, load_tensors, newest_checkpoint
@@ -33,6 +33,7 @@ from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.run_state import RemembersEvaluations, RunState
 from spanwise.training.saver import Saver
+from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
 from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
 
@@ -48,7 +49,7 @@ class BatchSource(Protocol):
         k modulo `num_ranks` is `rank`."""
         ...
 
-    def position(self, index: int) -> dict[str, Any]:
+    def position(self, index: int) -> JsonObject:
         """What lies before that step: `epoch` (fractional), and `tokens` where known ahead; all others are logged."""
         ...
 
@@ -77,7 +78,7 @@ def train(
     evaluate: Callable[[], Mapping[str, float]] | None = None,
     resume: bool = False,
     log: RunLog | None = None,
-    identity: Mapping[str, Any] | None = None,
+    identity: JsonObject | None = None,
     device: str | None = None,
     flops_per_token: float | None = None,
     resume_command: str = "",
@@ -155,7 +156,7 @@ class _Loop:
     save_model: Callable[[Path], None]
     evaluate: Callable[[], Mapping[str, float]] | None
     stop_early: Callable[[], str | None] | None
-    identity: dict[str, Any]
+    identity: JsonObject
     device: torch.device
     flops_per_token: float | None
     resume_command: str
@@ -184,7 +185,7 @@ class _Loop:
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
         self.state = RunState()
         self.plan = Plan(None, [], options)
-        self._saved_plan: list[list[Any]] = []  # as the checkpoint that the run goes on from knows it
+        self._saved_plan: list[PlanLine] = []  # as the checkpoint that the run goes on from knows it
         self._timed_tokens = 0  # since this process' last log line; a line that a resume cut holds older steps too
         self.saver = Saver(
             folder=self.folder,
@@ -215,7 +216,7 @@ class _Loop:
             self.log.say(changed)
         load_tensors(path, self.model, self.optimizer)
         self.state = RunState.from_record(state["progress"])
-        self._saved_plan = state.get("plan", [])
+        self._saved_plan = [PlanLine(**line) for line in state.get("plan", [])]
         self.clock = self._new_clock(self.state.seconds)
         self.saver.saved_step = self.state.step
         lines = self.log.cut_after(self.state.step)
@@ -227,7 +228,7 @@ class _Loop:
         self.log.say(f"Going on from step {self.state.step:,} ({path}).")
         return self.state.step
 
-    def _remember(self, evaluation: RemembersEvaluations, memory: dict[str, Any] | None) -> None:
+    def _remember(self, evaluation: RemembersEvaluations, memory: JsonObject | None) -> None:
         """Give an evaluation back what it knew when the checkpoint was written."""
         if memory is not None:
             evaluation.memory = memory
@@ -245,7 +246,7 @@ class _Loop:
             self.plan = Plan.open(self.folder.plan, self.options, self.source, saved=self._saved_plan, say=self.log.say)
         self.plan.lines = self.reducer.from_leader(self.plan.lines)
 
-    def _fingerprint(self) -> dict[str, Any]:
+    def _fingerprint(self) -> JsonObject:
         """What equal bits depend on; one process alone is the rule and isn't mentioned."""
         several = {"processes": self.reducer.size} if self.reducer.size > 1 else {}
         return {**numerics_fingerprint(self.device, self.precision), **several}
@@ -310,11 +311,8 @@ class _Loop:
     def _revise_plan(self) -> None:
         """The leader's clock decides."""
         if self.reducer.rank == 0:
-            known = len(self.plan.lines)
             self.plan.revise(self.state.step, self.clock)
-            self.reducer.from_leader(self.plan.lines[known:])
-        else:
-            self.plan.lines += self.reducer.from_leader([])
+        self.plan.lines = self.reducer.from_leader(self.plan.lines)
 
     def _one_step(self, packs: Prefetcher[list[Batch]]) -> None:
         now = self.state
@@ -348,7 +346,7 @@ class _Loop:
         spent = times["total"] - times.get("evaluation", 0.0) - times.get("checkpoint", 0.0)
         speed = self._timed_tokens / max(spent, 1e-9)
         total = self.plan.total_after(now.step)
-        record: dict[str, Any] = {
+        record: JsonObject = {
             "step": now.step,
             "total_steps": total,
             **{key: value for key, value in self.source.position(now.step).items() if key != "tokens"},
@@ -373,7 +371,7 @@ class _Loop:
         now.since_log = StepSums()
         self._timed_tokens = 0
 
-    def _write(self, record: dict[str, Any]) -> None:
+    def _write(self, record: JsonObject) -> None:
         self.log.write(record)
         self.state.logged += 1
 
@@ -415,7 +413,7 @@ class _Loop:
     def _save(self) -> None:
         began = time.perf_counter()
         self._count_seconds()
-        state: dict[str, Any] = {
+        state: JsonObject = {
             "progress": self.state.to_record(),
             "plan": self.plan.to_record(),
             "identity": self.identity,

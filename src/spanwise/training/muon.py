@@ -9,10 +9,10 @@ Differs: neither is in the papers this project follows; AdamW stays the default.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
+
+from spanwise.training.lamb import ParamGroup
 
 
 def linear_matrices(model: nn.Module) -> set[Tensor]:
@@ -34,7 +34,7 @@ class MuonWithAdamW:
         return {**self.parts[0].state, **self.parts[1].state}
 
     @property
-    def param_groups(self) -> list[dict[str, Any]]:
+    def param_groups(self) -> list[ParamGroup]:
         return [group for part in self.parts for group in part.param_groups]
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
-from spanwise.training.lamb import Lamb
+from spanwise.training.lamb import Lamb, ParamGroup
 from spanwise.training.muon import MuonWithAdamW, linear_matrices
 from spanwise.training.plan import TrainingOptions
 
@@ -18,7 +18,7 @@ class Optimizer(Protocol):
     """What the loop asks of an optimizer; those of torch answer it, and pairs of them."""
 
     @property
-    def param_groups(self) -> list[dict[str, Any]]: ...
+    def param_groups(self) -> list[ParamGroup]: ...
 
     @property
     def state(self) -> Mapping[Tensor, Mapping[str, Tensor]]: ...
@@ -59,13 +59,13 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
     for name in (*decayed, *plain):
         if parameters[name].dtype != torch.float32:
             raise ConfigError(f"parameter {name} is {parameters[name].dtype}; training keeps parameters in float32.")
-    adam: dict[str, Any] = {
+    adam: ParamGroup = {
         "lr": options.learning_rate,
         "betas": (options.adam_beta1, options.adam_beta2),
         "eps": options.adam_epsilon,
     }
     matrices = linear_matrices(model) if options.optimizer == "muon" else set()
-    groups: list[dict[str, Any]] = [
+    groups: list[ParamGroup] = [
         {"params": [parameters[n] for n in names], "weight_decay": decay, "rate_scale": scale}
         for decay, all_names in ((options.weight_decay, decayed), (0.0, plain))
         for scale, names in _by_rate(all_names, options)

@@ -12,15 +12,16 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
 from spanwise.config import part
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.runtime.files import append_line, write_text_atomic
+from spanwise.runtime.files import JsonObject, append_line, write_text_atomic
 from spanwise.training.schedule import PlanLine, Shape, learning_rate
 
 PLAN_NAME = "plan.jsonl"
@@ -103,7 +104,7 @@ HARMLESS_OPTIONS = frozenset({"log_every", "eval_every", "save_every", "save_min
 class Positions(Protocol):
     """What the plan asks of a batch source: where the run stands before step `index` (0 is the first)."""
 
-    def position(self, index: int) -> dict[str, Any]: ...
+    def position(self, index: int) -> JsonObject: ...
 
 
 def count_steps(options: TrainingOptions, source: Positions) -> int | None:
@@ -166,7 +167,7 @@ class Plan:
         options: TrainingOptions,
         source: Positions,
         *,
-        saved: Sequence[Sequence[Any]] = (),
+        saved: Sequence[PlanLine] = (),
         say: Callable[[str], None] = print,
     ) -> Plan:
         """Read the recorded plan, or begin one. `saved` are the lines that the checkpoint to go on from has.
@@ -209,9 +210,9 @@ class Plan:
             append_line(self._path, _text(line, self.lines))
         self.lines.append(line)
 
-    def to_record(self) -> list[list[Any]]:
+    def to_record(self) -> list[JsonObject]:
         """The lines as a checkpoint keeps them."""
-        return [[line.step, line.total_steps, line.reason] for line in self.lines]
+        return [asdict(line) for line in self.lines]
 
     def learning_rate(self, step: int) -> float:
         """The rate of update number `step` (from 1)."""
@@ -319,24 +320,21 @@ def _read(path: Path) -> tuple[list[PlanLine], bool]:
 
 def _checksum(lines: Sequence[PlanLine]) -> str:
     """A hash of the last line and of all before it, so that none can be changed, left out or moved."""
-    text = json.dumps([[line.step, line.total_steps, line.reason] for line in lines])
+    text = json.dumps([list(asdict(line).values()) for line in lines])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _text(line: PlanLine, before: Sequence[PlanLine]) -> str:
-    record = {"step": line.step, "total_steps": line.total_steps, "reason": line.reason}
-    return json.dumps({**record, "checksum": _checksum([*before, line])})
+    return json.dumps({**asdict(line), "checksum": _checksum([*before, line])})
 
 
-def _disagreement(
-    lines: Sequence[PlanLine], begins: PlanLine, saved: Sequence[Sequence[Any]], *, is_counted: bool
-) -> str:
+def _disagreement(lines: Sequence[PlanLine], begins: PlanLine, saved: Sequence[PlanLine], *, is_counted: bool) -> str:
     """What is wrong with the lines of a plan, as the end of a sentence; "" where nothing is."""
     if len(lines) < len(saved) or not lines:
         return f"has {len(lines)} line(s), and the run's checkpoint knows {len(saved)}"
-    for line, (step, total_steps, reason) in zip(lines, saved, strict=False):
-        if (line.step, line.total_steps, line.reason) != (step, total_steps, reason):
-            return f"says {line.total_steps:,} steps at step {line.step:,}, the run's checkpoint {total_steps:,}"
+    for line, known in zip(lines, saved, strict=False):
+        if line != known:
+            return f"says {line.total_steps:,} steps at step {line.step:,}, the run's checkpoint {known.total_steps:,}"
     first = lines[0]
     if (first.step, first.total_steps) != (begins.step, begins.total_steps):
         return (

@@ -7,10 +7,11 @@ checksums were compared and never by the log.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from spanwise.runtime.files import JsonObject
 from spanwise.training.step import StepSums
 
 
@@ -21,9 +22,9 @@ class RemembersEvaluations(Protocol):
     `memory` is a record that fits into JSON; the loop keeps it in every checkpoint and sets it when a run goes on.
     """
 
-    memory: dict[str, Any]
+    memory: JsonObject
 
-    def recall(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
+    def recall(self, evaluations: Sequence[JsonObject]) -> None:
         """Make the memory anew from all evaluations so far, for a checkpoint of an earlier version that has none."""
         ...
 
@@ -36,17 +37,17 @@ class RunState:
     tokens: int = 0  # real ones seen
     seconds: float = 0.0  # of wall-clock time, earlier parts of a resumed run included
     evaluated_step: int | None = None
-    evaluation: dict[str, Any] = field(default_factory=dict)
-    first_evaluation: dict[str, Any] = field(default_factory=dict)
+    evaluation: JsonObject = field(default_factory=dict)
+    first_evaluation: JsonObject = field(default_factory=dict)
     last_losses: dict[str, float] = field(default_factory=dict)
     since_log: StepSums = field(default_factory=StepSums)
     logged: int = 0  # lines of metrics.jsonl
 
-    def to_record(self) -> dict[str, Any]:
+    def to_record(self) -> JsonObject:
         """Return the state as a checkpoint keeps it."""
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_record(cls, record: Mapping[str, Any]) -> RunState:
+    def from_record(cls, record: JsonObject) -> RunState:
         """Read the state of a checkpoint; values that an earlier version did not keep have their defaults."""
         return cls(**{**record, "since_log": StepSums(**record["since_log"])})

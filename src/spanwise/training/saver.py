@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import nn
 
 from spanwise.errors import CheckpointError
-from spanwise.runtime.files import atomic_folder, require_free_space, verify_folder
+from spanwise.runtime.files import JsonObject, atomic_folder, require_free_space, verify_folder
 from spanwise.runtime.progress import RunLog
 from spanwise.training.checkpoint import (
     largest_weight,
@@ -53,7 +52,7 @@ class Saver:
             return True
         return minutes is not None and time.monotonic() - self._saved_at >= 60 * minutes
 
-    def save(self, step: int, state: Mapping[str, Any]) -> None:
+    def save(self, step: int, state: JsonObject) -> None:
         """Commit a checkpoint. Raises: NumericsError, SpanwiseError."""
         self.saved_step, self._saved_at = step, time.monotonic()
         if self.is_leader:

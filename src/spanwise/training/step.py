@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import autocast
 from spanwise.runtime.seed import seed_device
-from spanwise.training.evaluate import loss_sum, num_correct
+from spanwise.training.evaluate import Loss, loss_sum, num_correct
 from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
@@ -34,7 +34,7 @@ class Model(Protocol):
 
     loss_weights: Mapping[str, float]
 
-    def __call__(self, batch: Batch) -> dict[str, Any]: ...
+    def __call__(self, batch: Batch) -> dict[str, Loss]: ...
 
 
 @dataclass
