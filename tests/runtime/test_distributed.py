@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.runtime.distributed import World, joined, world_of_environment
+from spanwise.runtime.distributed import World, join_processes, world_of_environment
 from spanwise.runtime.launch import launch
 
 LOADS_LATE = """

@@ -88,7 +88,7 @@ class TokenStore:
         self.side_arrays = opened.side_arrays
         self._has_tokenizer = opened.has_tokenizer
         self._shards = opened.shards
-        self.sentence_lengths = _joined([shard.index.lengths for shard in self._shards])
+        self.sentence_lengths = _end_to_end([shard.index.lengths for shard in self._shards])
         self.sentence_offsets = np.zeros(len(self.sentence_lengths) + 1, dtype=np.int64)
         np.cumsum(self.sentence_lengths, out=self.sentence_offsets[1:])
         self.document_borders = _joined_borders(self._shards)
@@ -361,11 +361,11 @@ def _told(tokenizer: Tokenizer) -> str:
     return f"{tokenizer.kind} of {tokenizer.vocab_size:,}, {'cased' if tokenizer.is_cased else 'uncased'}"
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
+def _end_to_end(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _joined_borders(shards: list[Shard]) -> np.ndarray:
+def _end_to_end_borders(shards: list[Shard]) -> np.ndarray:
     """Document borders of all shards, in sentences of the whole store; empty documents are left out."""
     borders, base = [np.zeros(1, dtype=np.int64)], 0
     for shard in shards:

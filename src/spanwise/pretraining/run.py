@@ -49,7 +49,7 @@ from spanwise.pretraining.system import (
     validation_source,
 )
 from spanwise.runtime.device import choose_device, resolve_precision
-from spanwise.runtime.distributed import Group, joined
+from spanwise.runtime.distributed import Group, join_processes
 from spanwise.runtime.files import refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
