@@ -91,7 +91,7 @@ class TokenStore:
         self.sentence_lengths = _end_to_end([shard.index.lengths for shard in self._shards])
         self.sentence_offsets = np.zeros(len(self.sentence_lengths) + 1, dtype=np.int64)
         np.cumsum(self.sentence_lengths, out=self.sentence_offsets[1:])
-        self.document_borders = _joined_borders(self._shards)
+        self.document_borders = _all_borders(self._shards)
         self._first_token = np.cumsum([0] + [shard.num_tokens for shard in self._shards], dtype=np.int64)
 
     @classmethod
@@ -365,7 +365,7 @@ def _end_to_end(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _end_to_end_borders(shards: list[Shard]) -> np.ndarray:
+def _all_borders(shards: list[Shard]) -> np.ndarray:
     """Document borders of all shards, in sentences of the whole store; empty documents are left out."""
     borders, base = [np.zeros(1, dtype=np.int64)], 0
     for shard in shards:
