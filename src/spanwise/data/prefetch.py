@@ -6,11 +6,10 @@ interpreter lock, which is why a thread is enough and no worker process is neede
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
-from typing import Generic, TypeVar, cast
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -28,74 +27,49 @@ class Prefetcher(Generic[T]):
             raise ValueError(f"prefetch depth must be 0 or more, got {depth}")
         self._make = make
         self._depth = depth
-        self._changed = threading.Condition()
-        self._ready: deque[tuple[T | None, BaseException | None]] = deque()
-        self._front = first  # the index that is handed out next
-        self._next_index = first  # the index that is made next
-        self._run = 0  # grows at each jump, so that a result made for an earlier run is dropped
+        self._ahead: deque[Future[T]] = deque()
+        self._front = first  # the index that the first of them is for
         self._closed = False
-        self._thread: threading.Thread | None = None
-        if depth:
-            self._thread = threading.Thread(target=self._work, name="spanwise-prefetch", daemon=True)
-            self._thread.start()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="spanwise-prefetch") if depth else None
+        self._fill()
 
     def get(self, index: int) -> T:
         """Return `make(index)`, waiting for it where it is not ready."""
         if self._thread is None:
             return self._make(index)
-        with self._changed:
-            if self._closed:
-                raise ValueError("this Prefetcher is closed")
-            if index != self._front:
-                self._ready.clear()
-                self._front = self._next_index = index
-                self._run += 1
-                self._changed.notify_all()
-            while not self._ready and not self._closed:
-                self._changed.wait()
-            if self._closed:
-                raise ValueError("this Prefetcher was closed while an item was awaited")
-            item, error = self._ready[0]
-            if error is not None:
-                raise error
-            self._ready.popleft()
-            self._front += 1
-            self._changed.notify_all()
-        return cast(T, item)  # made without an error: what `make` gave, None included
-
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                while not self._closed and (len(self._ready) >= self._depth or self._failed()):
-                    self._changed.wait()
-                if self._closed:
-                    return
-                index, run = self._next_index, self._run
-                self._next_index += 1
-            item, error = None, None
-            try:
-                item = self._make(index)
-            except BaseException as raised:
-                error = raised
-            with self._changed:
-                if run == self._run:
-                    self._ready.append((item, error))
-                self._changed.notify_all()
-
-    def _failed(self) -> bool:
-        return bool(self._ready) and self._ready[-1][1] is not None
+        if self._closed:
+            raise ValueError("this Prefetcher is closed")
+        if index != self._front:
+            self._drop()
+            self._front = index
+            self._fill()
+        try:
+            item = self._ahead[0].result()
+        except CancelledError:
+            raise ValueError("this Prefetcher was closed while an item was awaited") from None
+        self._ahead.popleft()
+        self._front += 1
+        self._fill()
+        return item
 
     def close(self) -> None:
         """Stop the thread once the item in the making is done; later calls of `get` are refused."""
-        with self._changed:
-            self._closed = True
-            self._ready.clear()
-            self._changed.notify_all()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+        self._closed = True
+        self._drop()
+        if self._thread is not None:
+            self._thread.shutdown()
+
+    def _fill(self) -> None:
+        while self._thread is not None and len(self._ahead) < self._depth:
+            self._ahead.append(self._thread.submit(self._make, self._front + len(self._ahead)))
+
+    def _drop(self) -> None:
+        for item in self._ahead:
+            item.cancel()
+        self._ahead.clear()
 
     def __enter__(self) -> Prefetcher[T]:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+    def __exit__(self, *error: object) -> None:
         self.close()

@@ -1,7 +1,7 @@
 """The files of one shard of a token store: mapped into memory, sizes known to be right, chunks checked.
 
 A file that is cut while it is mapped ends the process without a word (SIGBUS), so a size that does not fit the index
-is refused before anything is mapped. Source: spec RELIABILITY 7.2.
+is refused before anything is mapped.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from spanwise.data.token_store import (
     vocabulary_record,
 )
 from spanwise.errors import ConfigError, DataError
-from spanwise.runtime.files import atomic_folder
+from spanwise.runtime.files import JsonObject, atomic_folder
 from spanwise.text.tokenizers import Tokenizer
 
 SHARD_BYTES = 1 << 29
@@ -65,7 +65,7 @@ class TokenStoreWriter:
         self.unigram_counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
         self.num_documents = self.num_sentences = self.num_tokens = 0
         self.inside_document = False  # whether the next sentence goes on with a document
-        self._shards: list[dict[str, Any]] = []
+        self._shards: list[JsonObject] = []
         self._open: _OpenShard | None = None
         self._commit = contextlib.ExitStack()
         self._folder = self._commit.enter_context(atomic_folder(Path(folder)))
@@ -176,7 +176,7 @@ class TokenStoreWriter:
             error = _Discarded()
             self._commit.__exit__(_Discarded, error, None)
 
-    def _record(self) -> dict[str, Any]:
+    def _record(self) -> JsonObject:
         return {
             "format": STORE_FORMAT,
             "version": STORE_VERSION,
@@ -271,7 +271,7 @@ class _OpenShard:
         for file in (self._ids, *self._side.values()):
             file.file.close()
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> JsonObject:
         """Write the index and give the shard's entry in `store.json`."""
         checksums = self._ids.finish()
         side = {name: file.finish() for name, file in self._side.items()}

@@ -5,7 +5,7 @@ made it, and a manifest. Side arrays (`00000.NAME.u8`) hold one byte a token bes
 phrase a token belongs to. Each byte is covered by a checksum: small stores are checked when opened, large ones chunk by
 chunk on first touch. Memory use does not grow with the corpus beyond 20 bytes a sentence.
 
-Letters: n sentences, d documents, k ranges, V vocabulary. Source: spec RELIABILITY 7.2, ECOSYSTEM section 3.
+Letters: n sentences, d documents, k ranges, V vocabulary.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from spanwise.data.megatron import parse_index
 from spanwise.data.shards import CHUNK_BYTES, MappedFile, Shard, read_file
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import DataError
-from spanwise.runtime.files import MANIFEST_NAME, read_manifest
+from spanwise.runtime.files import MANIFEST_NAME, JsonObject, read_manifest, verify_folder
 from spanwise.text.tokenizers import Tokenizer
 
 STORE_FORMAT = "spanwise token store"
@@ -57,19 +56,7 @@ def vocabulary_of(tokenizer: Tokenizer, unigram_counts: np.ndarray) -> Vocabular
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Opened:
-    """What both kinds of folder come down to."""
-
-    path: Path
-    shards: list[Shard]
-    vocabulary: Vocabulary
-    tokenizer_sha256: str
-    sha256: str
-    has_tokenizer: bool
-    side_arrays: dict[str, str]
-
-
+@dataclass(eq=False, kw_only=True)
 class TokenStore:
     """Read-only sentences of ids. Make one with `TokenStore.open`; write one with `prepare` or `TokenStoreWriter`.
 
@@ -80,14 +67,16 @@ class TokenStore:
     name of each side array, and what computed it.
     """
 
-    def __init__(self, opened: _Opened) -> None:
-        self.path = opened.path
-        self.vocabulary = opened.vocabulary
-        self.tokenizer_sha256 = opened.tokenizer_sha256
-        self.sha256 = opened.sha256
-        self.side_arrays = opened.side_arrays
-        self._has_tokenizer = opened.has_tokenizer
-        self._shards = opened.shards
+    path: Path
+    shards: InitVar[list[Shard]]
+    vocabulary: Vocabulary
+    tokenizer_sha256: str
+    sha256: str
+    has_tokenizer: InitVar[bool]
+    side_arrays: dict[str, str]
+
+    def __post_init__(self, shards: list[Shard], has_tokenizer: bool) -> None:
+        self._shards, self._has_tokenizer = shards, has_tokenizer
         self.sentence_lengths = _end_to_end([shard.index.lengths for shard in self._shards])
         self.sentence_offsets = np.zeros(len(self.sentence_lengths) + 1, dtype=np.int64)
         np.cumsum(self.sentence_lengths, out=self.sentence_offsets[1:])
@@ -103,8 +92,8 @@ class TokenStore:
         """
         path = Path(folder)
         if (path / STORE_NAME).is_file() or (path / MANIFEST_NAME).is_file():
-            return cls(_open_own(path, tokenizer))
-        return cls(_open_foreign(path, tokenizer))
+            return _open_own(path, tokenizer)
+        return _open_foreign(path, tokenizer)
 
     @property
     def num_documents(self) -> int:
@@ -135,10 +124,7 @@ class TokenStore:
 
         Raises: IndexError for a range outside the store; DataError where a chunk read for the first time is damaged.
         """
-        starts = np.ascontiguousarray(starts, dtype=np.int64)
-        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
-        if starts.shape != lengths.shape or starts.ndim != 1:
-            raise IndexError(f"starts {starts.shape} and lengths {lengths.shape} must be two lists of the same length.")
+        starts, lengths = _ranges(starts, lengths)
         if len(self._shards) == 1:
             shard = self._shards[0]
             if not shard.is_checked and len(starts):
@@ -161,8 +147,7 @@ class TokenStore:
             raise DataError(
                 f"{self.path} has no side array '{name}' (it has {found}). Prepare the text again with `--tag {name}`."
             )
-        starts = np.ascontiguousarray(starts, dtype=np.int64)
-        lengths = np.ascontiguousarray(lengths, dtype=np.int64)
+        starts, lengths = _ranges(starts, lengths)
         self._require_inside(starts, lengths)
         return self._gather_across([shard.side[name] for shard in self._shards], starts, lengths, np.uint8)
 
@@ -199,22 +184,20 @@ class TokenStore:
         return out
 
 
-def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    starts, lengths = (np.ascontiguousarray(values, dtype=np.int64) for values in (starts, lengths))
+    if starts.shape != lengths.shape or starts.ndim != 1:
+        raise IndexError(f"starts {starts.shape} and lengths {lengths.shape} must be two lists of the same length.")
+    return starts, lengths
+
+
+def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
     files = read_manifest(path, DataError)
     if STORE_NAME not in files:
         found = ", ".join(sorted(files)[:3]) or "no files"
         raise DataError(f"{path} is no token store: it holds {found}. Make one with `spanwise prepare`.")
-    for name, expected in files.items():
-        size = _size(path / name)
-        if size < 0:
-            raise DataError(
-                f"{path / name} is missing; {MANIFEST_NAME} lists it. Restore it or prepare the text again."
-            )
-        if size != expected["size"]:
-            raise DataError(
-                f"{path / name} has {size:,} bytes, {MANIFEST_NAME} says {expected['size']:,}; it is damaged."
-            )
-    record = _read_record(path, files)
+    verify_folder(path, DataError, read=lambda name: not name.endswith((".bin", ".u8")))  # those chunk by chunk
+    record = _read_record(path)
     try:
         if record["format"] != STORE_FORMAT or record["version"] != STORE_VERSION:
             raise DataError(
@@ -225,17 +208,14 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
             raise DataError(_wrong_tokenizer(path, tokenizer, record["tokenizer_sha256"]))
         vocabulary = _vocabulary_from_record(record["vocabulary"])
         side_arrays = {name: str(source) for name, source in record.get("side_arrays", {}).items()}
-        shards = [_open_own_shard(path, entry, files, side_arrays) for entry in record["shards"]]
+        shards = [_open_own_shard(path, entry, side_arrays) for entry in record["shards"]]
     except (KeyError, TypeError, ValueError, IndexError) as cause:
         raise DataError(f"{path / STORE_NAME} lacks what a store needs ({cause!r}); prepare the text again.") from cause
-    for name in files:
-        if name.startswith(f"{TOKENIZER_FOLDER}/"):
-            _verified(path, name, files)
     if sum(shard.num_bytes for shard in shards) <= CHECKED_WHEN_OPENED_BYTES:
         for shard in shards:
             for file in (shard, *shard.side.values()):
                 file.check_all()
-    return _Opened(
+    return TokenStore(
         path=path,
         shards=shards,
         vocabulary=vocabulary,
@@ -246,9 +226,9 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> _Opened:
     )
 
 
-def _open_own_shard(path: Path, entry: dict[str, Any], files: dict[str, dict], side_arrays: Iterable[str]) -> Shard:
+def _open_own_shard(path: Path, entry: JsonObject, side_arrays: Iterable[str]) -> Shard:
     name = entry["name"]
-    index = parse_index(_verified(path, f"{name}.idx", files), path / f"{name}.idx")
+    index = parse_index(read_file(path / f"{name}.idx"), path / f"{name}.idx")
     checksums = np.array(entry["crc32"], dtype=np.uint32)
     shard = Shard(path / f"{name}.bin", index, checksums, continues_document=entry["continues_document"])
     for side in side_arrays:
@@ -262,7 +242,7 @@ def _open_own_shard(path: Path, entry: dict[str, Any], files: dict[str, dict], s
     return shard
 
 
-def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> _Opened:
+def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
     if path.is_dir():
         indexes = sorted(path.glob("*.idx"))
     else:
@@ -284,7 +264,7 @@ def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> _Opened:
         shards.append(shard)
     if not counts.any():
         raise DataError(f"{path} holds no tokens.")
-    return _Opened(
+    return TokenStore(
         path=path,
         shards=shards,
         vocabulary=vocabulary_of(tokenizer, counts),
@@ -295,32 +275,14 @@ def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> _Opened:
     )
 
 
-def _read_record(path: Path, files: dict[str, dict]) -> dict[str, Any]:
-    content = _verified(path, STORE_NAME, files)
+def _read_record(path: Path) -> JsonObject:
     try:
-        return json.loads(content)
-    except ValueError as cause:
+        return json.loads(read_file(path / STORE_NAME))
+    except (ValueError, RecursionError) as cause:
         raise DataError(f"{path / STORE_NAME} is not JSON ({cause}); prepare the text again.") from cause
 
 
-def _verified(path: Path, name: str, files: dict[str, dict]) -> bytes:
-    """The content of a file that the manifest lists. Raises: DataError where it differs."""
-    content = read_file(path / name)
-    if name not in files:
-        raise DataError(f"{path / MANIFEST_NAME} does not list {name}; this is not a whole store.")
-    if hashlib.sha256(content).hexdigest() != files[name]["sha256"]:
-        raise DataError(f"{path / name} has other content than {MANIFEST_NAME} says; it is damaged.")
-    return content
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size if path.is_file() else -1
-    except OSError as cause:
-        raise DataError(f"{path} cannot be read: {cause.strerror or cause}.") from cause
-
-
-def vocabulary_record(vocabulary: Vocabulary) -> dict[str, Any]:
+def vocabulary_record(vocabulary: Vocabulary) -> JsonObject:
     """`Vocabulary` as it stands in `store.json`."""
     ends = np.flatnonzero(vocabulary.ends_word).tolist()
     return {
@@ -333,7 +295,7 @@ def vocabulary_record(vocabulary: Vocabulary) -> dict[str, Any]:
     }
 
 
-def _vocabulary_from_record(record: dict[str, Any]) -> Vocabulary:
+def _vocabulary_from_record(record: JsonObject) -> Vocabulary:
     is_special = np.zeros(record["size"], dtype=bool)
     is_special[record["special_ids"]] = True
     starts_word = np.ones(record["size"], dtype=bool)
@@ -347,7 +309,7 @@ def _vocabulary_from_record(record: dict[str, Any]) -> Vocabulary:
 
 def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:
     own = Tokenizer.load(path / TOKENIZER_FOLDER)
-    made, given = _told(own), _told(tokenizer)
+    made, given = _described(own), _described(tokenizer)
     if made == given:
         made, given = f"{made}, hash {expected[:8]}", f"{given}, hash {tokenizer.sha256[:8]}"
     where = f" in {tokenizer.folder}" if tokenizer.folder is not None else ""
@@ -357,7 +319,7 @@ def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:
     )
 
 
-def _told(tokenizer: Tokenizer) -> str:
+def _described(tokenizer: Tokenizer) -> str:
     return f"{tokenizer.kind} of {tokenizer.vocab_size:,}, {'cased' if tokenizer.is_cased else 'uncased'}"
 
 
