@@ -18,11 +18,13 @@ WANTED = Wanted(
     alphabet_size=None,
     unicode_form="as_is",
     boundaries="words",
+    max_characters=1000,
 )
 
 
 def sample_of(*sentences, most=1000, form="as_is"):
-    return Sample([Document("here", 1, list(sentences))], most, form)
+    wanted = replace(WANTED, max_characters=most, unicode_form=form)
+    return Sample([Document("here", 1, list(sentences))], wanted)
 
 
 def alphabet(sample, room=100, pieces_each=2, **changes):
@@ -31,7 +33,7 @@ def alphabet(sample, room=100, pieces_each=2, **changes):
 
 def test_sentences_come_back_as_often_as_asked_for_and_blanks_on_demand():
     documents = [Document("a", 1, ["one", "two"], ends=False), Document("a", 1, ["three"]), Document("b", 1, ["four"])]
-    with Sample(documents, 1000, "as_is") as sample:
+    with Sample(documents, WANTED) as sample:
         assert list(sample.sentences()) == list(sample.sentences()) == ["one", "two", "three", "four"]
         assert list(sample.sentences(blanks=True)) == ["one", " two", " three", "four"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
 from typing import Literal, cast
 
@@ -18,18 +18,20 @@ import tokenizers
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.suggest import did_you_mean
-from spanwise.text.composition import LOOKED_AT, is_korean
+from spanwise.text.composition import is_korean
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
 from spanwise.text.kinds import KINDS
 from spanwise.text.sample import Sample, Wanted
 from spanwise.text.tokenizers import Tokenizer
 
+Source = Iterable[Document] | Iterable[str | Path] | str | Path
+LARGEST_VOCABULARY = 1 << 24
 MOST_CHARACTERS = {"words": 500_000_000, "morphemes": 20_000_000}
 """Text beyond it is not looked at. Words are counted in minutes; an analyser reads some 100,000 characters a second."""
 
 
 def learn_tokenizer(
-    source: Iterable[Document] | Iterable[str | Path] | str | Path,
+    source: Source,
     *,
     vocab_size: int,
     kind: str = "wordpiece",
@@ -62,18 +64,9 @@ def learn_tokenizer(
     """
     if kind not in KINDS:
         raise ConfigError(f"kind={kind!r} is not known; there is {', '.join(KINDS)}.{did_you_mean(kind, KINDS)}")
-    smallest = KINDS[kind].smallest + num_unused
-    if vocab_size < smallest:
-        raise ConfigError(f"vocab_size={vocab_size} is too small; at least {smallest} is needed.")
-    if max_characters is None:
-        max_characters = MOST_CHARACTERS[boundaries]
-    if max_characters < 1 or min_frequency < 1 or num_unused < 0 or (alphabet_size is not None and alphabet_size < 1):
-        raise ConfigError("max_characters, min_frequency and alphabet_size must be at least 1, num_unused at least 0.")
-    if boundaries == "morphemes" and kind != "wordpiece":
-        raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', whose pieces say ##; got {kind!r}.")
-    documents = _documents(source, options)
-    beginning, documents = _peeked(documents)
-    korean = is_korean(sentence for document in beginning for sentence in document.sentences)
+    documents, looked_at = tee(_documents(source, options))
+    korean = is_korean(sentence for document in looked_at for sentence in document.sentences)
+    del looked_at  # what is only looked at once is not kept
     if unicode_form is None:
         unicode_form = "NFC" if korean or (options is not None and options.language == "ko") else "as_is"
     wanted = Wanted(
@@ -84,8 +77,10 @@ def learn_tokenizer(
         alphabet_size=alphabet_size,
         unicode_form=unicode_form,
         boundaries=boundaries,
+        max_characters=MOST_CHARACTERS[boundaries] if max_characters is None else max_characters,
     )
-    with Sample(documents, max_characters, unicode_form) as sample:
+    _check(kind, wanted)
+    with Sample(documents, wanted) as sample:
         learned = KINDS[kind].learn(sample, wanted)
     if korean and unicode_form == "as_is":
         _warn_of_parted_hangul(learned)
@@ -96,12 +91,22 @@ def learn_tokenizer(
     return tokenizer
 
 
+def _check(kind: str, wanted: Wanted) -> None:
+    """Raises: ConfigError for numbers that leave nothing to learn."""
+    smallest = KINDS[kind].smallest + wanted.num_unused
+    if not smallest <= wanted.vocab_size <= LARGEST_VOCABULARY:
+        what = "small; at least" if wanted.vocab_size < smallest else "large; at most"
+        limit = smallest if wanted.vocab_size < smallest else LARGEST_VOCABULARY
+        raise ConfigError(f"vocab_size={wanted.vocab_size} is too {what} {limit} is needed.")
+    sizes = (wanted.max_characters, wanted.min_frequency, 1 if wanted.alphabet_size is None else wanted.alphabet_size)
+    if min(sizes) < 1 or wanted.num_unused < 0:
+        raise ConfigError("max_characters, min_frequency and alphabet_size must be at least 1, num_unused at least 0.")
+    if wanted.boundaries == "morphemes" and kind != "wordpiece":
+        raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', whose pieces say ##; got {kind!r}.")
+
+
 def unknown_share(
-    tokenizer: Tokenizer,
-    source: Iterable[Document] | Iterable[str | Path] | str | Path,
-    *,
-    max_characters: int = 5_000_000,
-    options: CorpusOptions | None = None,
+    tokenizer: Tokenizer, source: Source, *, max_characters: int = 5_000_000, options: CorpusOptions | None = None
 ) -> float:
     """The share of [UNK] among the tokens of the beginning of a text, 0 to 1; 0 where there is no such token."""
     if tokenizer.unk_id < 0:
@@ -118,9 +123,7 @@ def unknown_share(
     return num_unknown / max(1, num_tokens)
 
 
-def _documents(
-    source: Iterable[Document] | Iterable[str | Path] | str | Path, options: CorpusOptions | None
-) -> Iterator[Document]:
+def _documents(source: Source, options: CorpusOptions | None) -> Iterator[Document]:
     if isinstance(source, str | Path):
         source = [source]
     items: Iterator[Document | str | Path] = iter(source)
@@ -131,18 +134,6 @@ def _documents(
     if isinstance(first, Document):  # a source is of one kind: the first item tells which
         return cast(Iterator[Document], items)
     return read_documents(cast(list[str | Path], list(items)), options)
-
-
-def _peeked(documents: Iterator[Document]) -> tuple[list[Document], Iterator[Document]]:
-    """The documents of the first `LOOKED_AT` characters, and all of them."""
-    beginning: list[Document] = []
-    left = LOOKED_AT
-    for document in documents:
-        beginning.append(document)
-        left -= sum(map(len, document.sentences))
-        if left <= 0:
-            break
-    return beginning, chain(beginning, documents)
 
 
 def _warn_of_parted_hangul(backend: tokenizers.Tokenizer) -> None:

@@ -40,19 +40,20 @@ class Wanted:
     alphabet_size: int | None
     unicode_form: Literal["NFC", "as_is"]
     boundaries: Literal["words", "morphemes"]
+    max_characters: int
 
 
 class Sample(AbstractContextManager):
     """Sentences on disk. `characters` counts all of theirs; `with` removes the file at the end."""
 
-    def __init__(self, documents: Iterable[Document], max_characters: int, unicode_form: Literal["NFC", "as_is"]):
-        """Read up to `max_characters`. Raises: DataError where there is no text."""
+    def __init__(self, documents: Iterable[Document], wanted: Wanted) -> None:
+        """Read up to `wanted.max_characters`. Raises: DataError where there is no text."""
         self.characters: Counter[str] = Counter()
         self._file = tempfile.TemporaryFile(prefix="spanwise-sample-")  # noqa: SIM115  closed by __exit__
-        left = max_characters
+        left = wanted.max_characters
         with zstandard.ZstdCompressor(level=1).stream_writer(self._file, closefd=False) as packed:
             for opens, sentence in _sentences(documents):
-                if unicode_form == "NFC":
+                if wanted.unicode_form == "NFC":
                     sentence = unicodedata.normalize("NFC", sentence)
                 sentence = sentence[:left]
                 self.characters.update(sentence)

@@ -1,7 +1,7 @@
 """A tokenizer folder on disk: what other people's files mean, what ours say, and what makes two tokenizers the same.
 
-Differs: `transformers` lower-cases a folder that has only `vocab.txt`, and so ruins cased models (spec FAMILY
-7C-11). Here the vocabulary decides: upper-case pieces can only come from text whose case was kept.
+Differs: `transformers` lower-cases a folder that has only `vocab.txt`, and so ruins cased models. Here the vocabulary
+decides: upper-case pieces can only come from text whose case was kept.
 """
 
 from __future__ import annotations

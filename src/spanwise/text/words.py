@@ -7,11 +7,12 @@ for in the piece itself: they start a word, and what follows them starts the nex
 with the letters behind it, before a punctuation mark it is a word. GPT-1 marks ends alone (`x</w>`). Special tokens
 belong to no word.
 
-Letters: V vocabulary, n tokens. Source: spec FAMILY, section 1.2; traps 7A-11 and 7A-12.
+Letters: V vocabulary, n tokens.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,15 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 _PUNCTUATION = range(33, 48), range(58, 65), range(91, 97), range(123, 127)  # ASCII; `$` and `^` are no P in Unicode
-_CHINESE = (
-    range(0x4E00, 0xA000),
-    range(0x3400, 0x4DC0),
-    range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B740),
-    range(0x2B740, 0x2B820),
-    range(0x2B820, 0x2CEB0),
-    range(0xF900, 0xFB00),
-    range(0x2F800, 0x2FA20),
+_CHINESE = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f"
+    "\U0002b820-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
 
 
@@ -86,7 +81,7 @@ def is_word_of_its_own(character: str) -> bool:
     return (
         any(code in block for block in _PUNCTUATION)
         or unicodedata.category(character).startswith("P")
-        or any(code in block for block in _CHINESE)
+        or _CHINESE.match(character) is not None
     )
 
 

@@ -1,7 +1,7 @@
 """Byte-pair encoding as GPT-1 has it: lower-cased words whose last piece ends in `</w>`; one special token, <unk>.
 
 Differs: the authors clean text with ftfy and split it with spaCy; this is BERT's splitting, as in `transformers`.
-Source: Radford et al. 2018 (GPT-1); spec FAMILY 6.5.
+Source: Radford et al. 2018 (GPT-1).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Special tokens have RoBERTa's ids: <s> 0, <pad> 1, </s> 2, <unk> 3, and <mask> the last. The blank before a word is part
 of it (`Ġthe`), which is how words are told; the first word of a text has none.
 
-Source: Liu et al. 2019 (RoBERTa); spec FAMILY 6.2.
+Source: Liu et al. 2019 (RoBERTa).
 """
 
 from __future__ import annotations

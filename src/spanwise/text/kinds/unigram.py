@@ -3,7 +3,7 @@
 Learned by the `sentencepiece` library and run by `tokenizers`. The trainer of the latter reads words in the order of a
 randomly seeded hash table, and no two runs agree on a score; that of the former gives the same bytes every time.
 
-Source: Kudo 2018; Lan et al. 2020 (ALBERT); spec FAMILY 6.3.
+Source: Kudo 2018; Lan et al. 2020 (ALBERT).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Learned with morpheme borders, a word's stem and its particles are cut apart before pairs are counted, so that no piece
 holds parts of both; the pieces of all but the first are continuations (`##x`). The result is a plain vocabulary.
 
-Source: Devlin et al. 2019 (BERT); spec FAMILY 6.1. The training rule is the `tokenizers` library's: pairs by count, as
+Source: Devlin et al. 2019 (BERT). The training rule is the `tokenizers` library's: pairs by count, as
 in byte-pair encoding.
 """
 
