@@ -38,6 +38,7 @@ class AsksForPairs:
     name: ClassVar[str] = "pairs"
     needs: ClassVar[frozenset[str]] = frozenset({"pair_label"})
     weight: float = 1.0
+    targets = build = None  # never asked for
 
 
 def test_a_senseless_cross_is_refused_by_naming_both_parts():

@@ -85,18 +85,16 @@ def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -
     ours: dict[str, Tensor] = dict(made.named_parameters())
     # the form of a head that reads sequences, which its module alone knows, says which more tensors it has
     names = {"out.weight"} if KINDS[name].has_form else tensors.keys() | ours.keys()
-    if names <= tensors.keys() & ours.keys() and all(_same_width(tensors[key], ours[key]) for key in names):
+    padded = {"bias"} if isinstance(made, lm.TiedDecoder) else set()  # a number for each row of the word table
+    if names <= tensors.keys() & ours.keys() and all(
+        key in padded or tensors[key].shape == ours[key].shape for key in names
+    ):
         return
     came, expected = ", ".join(sorted(tensors)) or "none", ", ".join(sorted(ours)) or "none"
     raise ConfigError(
         f"the head {name!r} has the tensors {came}, but {name!r} is the name of the {KINDS[name].title} head, which "
         f"has {expected}, each of its own shape; give the objective or task another name."
     )
-
-
-def _same_width(tensor: Tensor, ours: Tensor) -> bool:
-    """Whether two tensors agree in all but their rows, which for a table of the vocabulary may be padded."""
-    return tensor.ndim == ours.ndim and tensor.shape[1:] == ours.shape[1:]
 
 
 def describe_own_heads(

@@ -24,7 +24,8 @@ from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
-from spanwise.pretraining.parts import PackParts
+    _check_objectives(recipe)
+    check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption, recipe.replacement)
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline
@@ -39,7 +40,7 @@ def check(recipe: PretrainingRecipe) -> None:
 
     Raises: ConfigError that names both parts.
     """
-    _check_names(recipe)
+    _check_objectives(recipe)
     check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption, recipe.replacement)
     _check_encoder(recipe, recipe.encoder)
     _check_masking(recipe)
@@ -60,22 +61,28 @@ def check(recipe: PretrainingRecipe) -> None:
         )
     if recipe.length_warmup.steps:
         _short(recipe)  # refused by a format that has no such length
+    _try_objectives(recipe)
 
 
-def _check_names(recipe: PretrainingRecipe) -> None:
-    """Objectives stand under their own names, each once. Raises: ConfigError."""
+def _check_objectives(recipe: PretrainingRecipe) -> None:
+    """Objectives are what they must be, and stand under their own names, each once. Raises: ConfigError."""
     places = {"objectives": recipe.objectives, "corruption.objectives": recipe.corruption.objectives}
     for place, objectives in places.items():
         for name, objective in objectives.items():
-            if name != objective.name:
-                raise ConfigError(
-                    f"{place}.{name} holds {type(objective).__name__}, whose name is '{objective.name}'; use that name."
-                )
+            check_objective(place, name, objective)
     for name in recipe.objectives.keys() & recipe.corruption.objectives.keys():
         raise ConfigError(
             f"objectives.{name} and corruption.objectives.{name} would be two losses of one name: "
             f"{type(recipe.corruption).__name__} learns '{name}' already. Remove one of them."
         )
+
+
+def _try_objectives(recipe: PretrainingRecipe) -> None:
+    """Let every objective that is not ours work on a made-up pack. Raises: ConfigError."""
+    for name, objective in recipe.trained_objectives.items():
+        if not type(objective).__module__.startswith("spanwise."):
+            hides, has_labels = hides_tokens(recipe.masking), "pair_label" in recipe.format.gives
+            try_objective(name, objective, recipe.encoder, hides=hides, has_labels=has_labels)
 
 
 def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderConfig) -> None:
