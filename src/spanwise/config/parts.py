@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, dataclass_transform, get_type_hints
+from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform, get_type_hints
 
 import pydantic
 import pydantic.dataclasses
@@ -17,6 +17,12 @@ _SETTINGS = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True, al
 _ANY_TYPE = pydantic.ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
 
 T = TypeVar("T")
+
+
+class Part(Protocol):
+    """A part of a recipe, ours or a user's: a frozen dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(dataclasses.field,))

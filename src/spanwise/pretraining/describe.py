@@ -18,9 +18,11 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.pretraining.corruption.generator import TokenGenerator
+from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.model import PretrainingModel
+from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model
 from spanwise.training.muon import linear_matrices
@@ -95,9 +97,9 @@ def _growth(warmup: LengthWarmup) -> str:
 
 
 def _corruption_stages(recipe: PretrainingRecipe) -> list[str]:
-    """The generator with what it learns; nothing where the encoder reads the batch as it is."""
+    """The corruption with what it learns; nothing where the encoder reads the batch as it is."""
     part = recipe.corruption
-    if not part.objectives:
+    if isinstance(part, Symbols):
         return []
     values = {name: getattr(part, name) for name in field_names(type(part)) if name != "objectives"}
     shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
@@ -145,7 +147,7 @@ def count_parameters(module: nn.Module, vocab_size: int, owner: nn.Module | None
 def parameters_by_head(model: PretrainingModel) -> dict[str, int]:
     """Return the numbers of each head, and of a generator what is its own; a tied decoder is the encoder's."""
     vocab_size = model.encoder.config.vocab_size
-    counts = {name: count_parameters(head, vocab_size) for name, head in model.heads.items()}
+    counts = {name: count_parameters(head, vocab_size, owner=model.encoder) for name, head in model.heads.items()}
     if isinstance(model.corruption, TokenGenerator):
         counts["generator"] = count_parameters(model.corruption, vocab_size, owner=model.encoder)
     return counts
@@ -185,7 +187,11 @@ def training_flops(
 
 
 def head_costs(
-    objectives: Mapping[str, Any], heads: Mapping[str, nn.Module], vocab_size: int, length: float, hidden_share: float
+    objectives: Mapping[str, Objective],
+    heads: Mapping[str, nn.Module],
+    vocab_size: int,
+    length: float,
+    hidden_share: float,
 ) -> list[tuple[float, int]]:
     """Return (targets a token, weights that a target meets) of every head, as `training_flops_per_token` asks for them.
 

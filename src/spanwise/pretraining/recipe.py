@@ -7,16 +7,20 @@ from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from spanwise.config import part, to_record
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sinusoids import set_sinusoidal_positions
+from spanwise.pretraining.corruption.base import Corruption
 from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.formats.base import InputFormat
 from spanwise.pretraining.formats.side_arrays import WordUnit
+from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
+from spanwise.pretraining.objectives.base import Objective
 from spanwise.training.plan import TrainingOptions
 
 
@@ -77,6 +81,15 @@ class PackedBatch:
         return max(1, round(self.tokens_per_step / self.max_tokens))
 
 
+PART_MEMBERS = {
+    "format": ("gives", "changes_with_epoch", "max_length", "blocks", "assemble"),
+    "masking": ("select",),
+    "replacement": ("random_ids", "apply"),
+    "corruption": ("gives", "samples", "objectives", "check", "build"),
+}
+"""What a part must have to be one; objectives are looked at by objectives/trial.py."""
+
+
 @part("pretraining_recipe")
 class PretrainingRecipe:
     """One system. Parts are chosen here and nowhere else; no family's name is tested below."""
@@ -84,20 +97,28 @@ class PretrainingRecipe:
     name: str
     tokenizer: LearnedTokenizer
     encoder: EncoderConfig
-    format: Any
-    masking: Any
-    replacement: Any
-    objectives: Mapping[str, Any]
+    format: SkipValidation[InputFormat]
+    masking: SkipValidation[MaskingScheme]
+    replacement: SkipValidation[ReplacementScheme]
+    objectives: Mapping[str, SkipValidation[Objective]]
     batch: PackedBatch
     training: TrainingOptions
     initial: InitialWeights = InitialWeights()
-    corruption: Any = Symbols()
+    corruption: SkipValidation[Corruption] = Symbols()
     num_maskings: Annotated[int, Field(ge=1)] | None = None  # k: the same k maskings again and again; None: always new
     length_warmup: LengthWarmup = LengthWarmup()
     word_unit: WordUnit = "word"  # what masking takes for a word; "morpheme" needs a store made with `--tag morphemes`
     differences: tuple[str, ...] = ()  # where we knowingly leave the paper, a sentence each
 
     def __post_init__(self) -> None:
+        for name, members in PART_MEMBERS.items():
+            part = getattr(self, name)
+            lacking = [member for member in members if not hasattr(part, member)]
+            if lacking:
+                raise ConfigError(
+                    f"{name} is {type(part).__name__}, which has no {' and no '.join(lacking)}; a {name} has "
+                    f"{', '.join(members)}, as examples/my_parts.py shows."
+                )
         if not self.objectives:
             raise ConfigError(f"recipe '{self.name}' has no objective; give it at least one, such as MaskedLM().")
         short, longest = self.length_warmup, self.format.max_length
@@ -108,7 +129,7 @@ class PretrainingRecipe:
             )
 
     @property
-    def trained_objectives(self) -> dict[str, Any]:
+    def trained_objectives(self) -> dict[str, Objective]:
         """Everything that has a loss, by name: the objectives, and those that the corruption learns itself."""
         return {**self.corruption.objectives, **self.objectives}
 

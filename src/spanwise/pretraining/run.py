@@ -236,7 +236,7 @@ def make_ready(
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
     if checkpoint is not None:
         more: dict[str, Any] = {"max_positions": recipe.encoder.max_positions, "seed": recipe.training.seed}
-        if generator is not None:
+        if generator is not None and isinstance(recipe.corruption, Generator):
             generator, _ = grown(generator, words, growth, **more)
             shaped = shaped_generator(recipe.corruption, generator, checkpoint.config)
             recipe = replace(recipe, corruption=shaped)

@@ -33,6 +33,7 @@ def show_model(model: str, /, *, json: bool = False) -> None:
 
 
 def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> dict[str, Any]:
+    from spanwise.interop.record import OWN_HEADS
     from spanwise.interop.tensor_files import HEADS
     from spanwise.pretraining.corruption.folders import FOLDER, has_generator
 
@@ -44,6 +45,7 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> dict[str, An
         "model_type": checkpoint.model_type,
         "config": asdict(checkpoint.config),
         "beside": sorted(name for name, file in checkpoint.record.get("heads", {}).items() if file == HEADS),
+        "own_heads": checkpoint.record.get(OWN_HEADS, {}),
         "generator": FOLDER if has_generator(checkpoint.folder) else None,
         "parameters": {"encoder": encoder, "heads": heads, "total": encoder + sum(heads.values())},
         "tokenizer": words and {"vocab_size": words.vocab_size, "cased": words.is_cased, "sha256": words.sha256},
@@ -63,13 +65,17 @@ def _print(found: dict[str, Any], checkpoint: "Checkpoint") -> None:
         (found["tokenizer"] or {}).get("cased")
     ]
     others = [f"{name} in {HEADS}" for name in beside] + ([f"{found['generator']}/"] if found["generator"] else [])
+    origins = {
+        name: f" ({described['class']})" for name, described in found["own_heads"].items() if "class" in described
+    }
+    heads = [f"{name} {count:,}{origins.get(name, '')}" for name, count in parameters["heads"].items()]
     shape = f"{config.num_layers} layers x {config.hidden_size}, {config.num_heads} heads"
     print_pairs(
         [
             ("Model", found["path"]),
             ("Class", checkpoint.source_class or "not named"),
             ("Encoder", f"{shape}, {parameters['encoder']:,}"),
-            ("Heads", ", ".join(f"{name} {count:,}" for name, count in parameters["heads"].items()) or "none"),
+            ("Heads", ", ".join(heads) or "none"),
             ("Beside it", ", ".join(others) or None),
             ("Vocabulary", f"{config.vocab_size:,}, {case}"),
             ("Longest text", f"{config.max_positions:,} tokens"),

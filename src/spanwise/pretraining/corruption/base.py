@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from torch import Tensor, nn
 
+from spanwise.config import Part
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.objectives.base import Objective
@@ -29,7 +30,7 @@ class Draws:
     uniform: Tensor  # [N] float64 in [0, 1)
 
 
-class Corruption(Protocol):
+class Corruption(Part, Protocol):
     """A recipe part. The module that `build` makes is called as `module(batch)` and returns
     `objectives.base.Corrupted`."""
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from spanwise.config import Part
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.pretraining.packs import Pack
@@ -59,7 +60,7 @@ class BlockTable:
         return starts.reshape(-1), lengths.reshape(-1)
 
 
-class InputFormat(Protocol):
+class InputFormat(Part, Protocol):
     """A recipe part: blocks are a pure function of (store, seed, epoch)."""
 
     gives: ClassVar[frozenset[str]]  # what objectives may ask of it, such as "pair_label"; see pretraining/needs.py

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from spanwise.config import Part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable
@@ -20,7 +21,7 @@ from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 
 
-class MaskingScheme(Protocol):
+class MaskingScheme(Part, Protocol):
     """Chooses what is hidden; what is then put there is the replacement's business.
 
     A scheme that reads side arrays of the store names them in a class attribute `side_arrays: tuple[str, ...]` and
@@ -40,7 +41,7 @@ class MaskingScheme(Protocol):
         ...
 
 
-class ReplacementScheme(Protocol):
+class ReplacementScheme(Part, Protocol):
     """Puts something in the place of what a masking chose.
 
     One that writes a special token of its own names its role in a class attribute `roles: tuple[str, ...]`; one that

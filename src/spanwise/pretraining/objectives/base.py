@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
+from spanwise.config import Part
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.packs import Hidden, Pack, Spans
@@ -39,7 +40,7 @@ class Targets(Protocol):
     # layer then computes no others. Targets without it are read everywhere.
 
 
-class Objective(Protocol):
+class Objective(Part, Protocol):
     """A recipe part. The head that `build` makes is called as `head(hidden [T, D], targets)` and returns the sum."""
 
     name: ClassVar[str]  # its key in a recipe, a batch and a log

@@ -5,6 +5,7 @@ from dataclasses import replace
 from spanwise.pretraining.formats import DocSentences, FullSentences, SegmentPair
 from spanwise.pretraining.masking import Replacement, SubwordTokens
 from spanwise.pretraining.objectives import MaskedLM, NextSentence
+from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.studies.shipped.base import LENGTH, base
 from spanwise.studies.study import Study
@@ -17,7 +18,7 @@ def input_formats() -> Study:
     )
 
     def pairs(format: SegmentPair) -> PretrainingRecipe:
-        objectives = {"mlm": MaskedLM(), "nsp": NextSentence()}
+        objectives: dict[str, Objective] = {"mlm": MaskedLM(), "nsp": NextSentence()}
         return replace(alone, encoder=replace(alone.encoder, pooler=True), format=format, objectives=objectives)
 
     return Study(
