@@ -24,8 +24,8 @@ from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
-    _check_objectives(recipe)
-    check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption, recipe.replacement)
+from spanwise.pretraining.objectives.trial import check_objective, try_objective
+from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline
@@ -285,9 +285,8 @@ def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> Pretraini
     nats lower than what is really guessed.
     """
     if hides_tokens(recipe.masking):
-        is_shortening = isinstance(recipe.replacement, ShorteningReplacement)
-        replacement = recipe.replacement.measured() if is_shortening else ALL_MASKED
-        recipe = replace(recipe, replacement=replacement)
+        own = recipe.replacement
+        recipe = replace(recipe, replacement=own.measured() if isinstance(own, ShorteningReplacement) else ALL_MASKED)
     parts = replace(pack_parts(recipe), num_maskings=1)
     return PretrainingSource(store, parts, seed=recipe.training.seed + VALIDATION_PURPOSE, order="stored")
 
