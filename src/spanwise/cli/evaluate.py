@@ -1,11 +1,13 @@
 """`spanwise evaluate`: the score of a fine-tuned checkpoint on labelled data."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
+from spanwise.cli.options.asking import USUAL_ASKING, AskingOptions
 from spanwise.cli.score import print_scores
 
 
@@ -16,10 +18,7 @@ def evaluate(
     model: str,
     data: Annotated[list[Path], Parameter(consume_multiple=True)],
     out: Path | None = None,
-    tokenizer: Path | None = None,
-    device: str | None = None,
-    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
-    on_overflow: str | None = None,
+    asking: AskingOptions = USUAL_ASKING,
     errors: Literal["strict", "repair"] = "strict",
     json: bool = False,
 ) -> None:
@@ -28,7 +27,7 @@ def evaluate(
     Parameters
     ----------
     task
-        qa, classification, multiple-choice, relation, tagging or coref.
+        qa, classification, multiple-choice, relation, tagging, coref, or my_task.py:my_task.
     model
         Folder of the fine-tuned checkpoint, or a hub id.
     data
@@ -36,37 +35,18 @@ def evaluate(
         mismatched) are scored one by one, each under its name.
     out
         File that receives the scores as JSON.
-    tokenizer
-        Folder of the tokenizer. Default: the checkpoint's.
-    device
-        cpu, cuda or cuda:1. Default: a GPU where there is one.
-    precision
-        Of the computation; auto is bf16 where the machine has it. int8 makes bytes of the layers' weights: the
-        fastest way on a CPU that multiplies bytes.
-    on_overflow
-        What is done with texts longer than the model reads, where the task has a choice: truncate, windows, error.
-        Default: as it was fine-tuned.
     errors
         What to do with malformed rows: stop, or leave them out, counted.
     json
         Print one JSON object with the official script's keys, at full precision.
     """
-    from spanwise.tasks.run import evaluate as run_evaluation
-    from spanwise.tasks.run import evaluate_each
+    from spanwise.tasks import evaluate as tasks
 
-    asked: dict[str, Any] = {
-        "model": model,
-        "out": out,
-        "tokenizer": tokenizer,
-        "device": device,
-        "precision": precision,
-        "on_overflow": on_overflow,
-        "errors": errors,
-    }
     if len(data) == 1:
-        results = {"": run_evaluation(task, data=data[0], **asked)}
+        result = tasks.evaluate(task, model=model, data=data[0], out=out, errors=errors, **asdict(asking))
+        results = {"": result}
     else:
-        results = evaluate_each(task, data=data, **asked)
+        results = tasks.evaluate_each(task, model=model, data=data, out=out, errors=errors, **asdict(asking))
     if json:
         print_json(results[""].scores if "" in results else {name: found.scores for name, found in results.items()})
         return

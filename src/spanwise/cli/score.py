@@ -28,7 +28,7 @@ def score(
     Parameters
     ----------
     task
-        qa, classification, multiple-choice, relation, tagging or coref.
+        qa, classification, multiple-choice, relation, tagging, coref, or my_task.py:my_task.
     data
         Labelled data: for qa a SQuAD file, for classification a table of texts, ...
     predictions

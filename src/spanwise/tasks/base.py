@@ -1,4 +1,4 @@
-"""What every task answers: read, featurize, build a head, loss, decode, score.
+"""The interface of a task: read, featurize, build a head, loss, decode, score.
 
 A task is a frozen part: its fields are the options that must travel with a fine-tuned model (lengths, thresholds,
 labels), so the record of the part inside a checkpoint is all that prediction needs. A task of one's own is a class that

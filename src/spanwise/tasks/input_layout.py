@@ -9,7 +9,7 @@ The three tokens of "extract" belong to no pre-training: they are added to the v
 fresh rows, as special tokens that no text can spell, and are saved with the model. A causal model is read at the last
 token, which is `_classify_` (the extract token of the paper); its names are those of the released code.
 
-Source: Radford et al. 2018 (GPT-1), section 3.3 and figure 1; FAMILY section 6.5.
+Source: Radford et al. 2018 (GPT-1), section 3.3 and figure 1.
 """
 
 from __future__ import annotations

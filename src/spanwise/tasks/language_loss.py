@@ -4,7 +4,7 @@ Every token that belongs to a text is guessed, but the first of a sequence that 
 (start, delimiter, extract) are read and not guessed.
 
 Letters: T tokens in the pack, N targets, D hidden size.
-Source: Radford et al. 2018 (GPT-1), section 3.2: L3 = L2 + 0.5 L1; FAMILY section 6.5.
+Source: Radford et al. 2018 (GPT-1), section 3.2: L3 = L2 + 0.5 L1.
 Differs: a mean over the tokens of a step, as in pre-training, where the released code takes each sequence's mean first;
 and it guesses the added tokens too, which are no language.
 """

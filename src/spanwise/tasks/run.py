@@ -56,7 +56,7 @@ class FinetuningResult:
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """What a run is made from: the task by name, the model, and the labelled files."""
+    """The request for a run: the task by name, the model, and the labelled files."""
 
     task: str
     model: str | Path

@@ -80,7 +80,7 @@ class SequenceRows:
         )
 
     def borders_of(self, rows: np.ndarray) -> np.ndarray:
-        """Where the sequences of each of `rows` begin in their pack: [len(rows) + 1]."""
+        """Return where the sequences of each of `rows` begin in their pack: [len(rows) + 1]."""
         return np.concatenate([[0], np.cumsum(self.num_sequences_W[rows])]).astype(np.int64)
 
 
@@ -122,7 +122,7 @@ class RowWriter:
 
 def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
     """How many tokens of two texts are kept: the longer one gives up its last until both fit; of two equally long ones
-    the second does. Source: BERT's code; FAMILY section 5.4."""
+    the second does. Source: BERT's code."""
     if first + second <= room:
         return first, second
     half = room - room // 2
@@ -135,7 +135,7 @@ def longest_first(first: int, second: int, room: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class ExampleBorders:
-    """Where the sequences of each example begin in a pack, int64 [W+1]; the sequences behind the last are filler."""
+    """The borders of each example among the sequences of a pack, int64 [W+1]; sequences behind the last are filler."""
 
     borders: Tensor
     num_sequences: int

@@ -1,7 +1,7 @@
 """Cut a passage that is longer than the model into overlapping windows.
 
 Letters: n tokens in the passage, W windows.
-Source: Devlin et al. 2018 (BERT), the SQuAD code; FAMILY section 5.1.
+Source: Devlin et al. 2018 (BERT), the SQuAD code.
 """
 
 from __future__ import annotations

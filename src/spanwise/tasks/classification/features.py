@@ -4,7 +4,7 @@ A pair whose texts have no order may be read in both orders: its sequences then 
 their vectors are added before the head.
 
 Letters: W examples, S sequences of a pack, K labels.
-Source: FAMILY sections 5.4 and 6.5 (Radford et al. 2018, section 3.3: both orders of similarity).
+Source: Devlin et al. 2019 (BERT), section 4.1; Radford et al. 2018, section 3.3 (both orders of similarity).
 """
 
 from __future__ import annotations

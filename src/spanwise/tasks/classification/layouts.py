@@ -1,7 +1,7 @@
 """How the files of known data sets are laid out: which columns hold texts and label, and what is scored.
 
 Source: the files of GLUE (Wang et al. 2018) and of CoLA, MRPC and STS-B as their makers give them; NSMC, KorNLI and
-KorSTS (Ham et al. 2020), KLUE (Park et al. 2021), KoBEST (Jang et al. 2022). What is scored: FAMILY section 5.4.
+KorSTS (Ham et al. 2020), KLUE (Park et al. 2021), KoBEST (Jang et al. 2022). What is scored: the same papers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Layout:
         return self.num_columns is None
 
     def fits(self, table: Table, *, with_label: bool) -> bool:
-        """Whether the file has these columns."""
+        """Return whether the file has these columns."""
         first = table.rows[0].values if table.rows else {}
         wanted = [self.text, self.pair] + ([self.label] if with_label else [])
         if self.num_columns is not None:

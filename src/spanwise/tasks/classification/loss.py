@@ -1,7 +1,7 @@
 """The loss of classification and regression, one score row an example.
 
 Letters: W examples of the pack, S windows, K labels.
-Source: Devlin et al. 2019 (BERT), section 4.1; FAMILY section 5.4 (regression: squared error).
+Source: Devlin et al. 2019 (BERT), section 4.1 (regression: squared error).
 """
 
 from __future__ import annotations

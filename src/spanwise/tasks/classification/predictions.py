@@ -1,4 +1,4 @@
-"""What a classifier says about each example, and how it is written and read.
+"""The answers of a classifier to each example, and how they are written and read.
 
 Letters: W examples, K labels.
 """
@@ -21,7 +21,7 @@ from spanwise.tasks.files.text import parse_json, plain_suffix, read_json, read_
 
 @dataclass(frozen=True, kw_only=True)
 class ClassPredictions:
-    """Of W examples: the label (or number, or labels) told, and the probability of each label."""
+    """The label (or number, or labels) that W examples get, and the probability of each label."""
 
     ids: tuple[str, ...]
     told: tuple[Label, ...]

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import IDS, Kind, Layout, find_layout, header_names
@@ -59,44 +58,49 @@ def read_texts(
     bare = None if with_label else read_list(path, known=known)
     table = bare or read_table(path, header=header, known=known, errors=errors)
     layout = find_layout(table, (BARE,) if bare else layouts, with_label=with_label)
-    all_ids = _ids(table)
     may_be_empty = kind == "multi_label" or (kind is None and label_separator is not None)
 
-    def is_missing(label: Any) -> bool:
-        written = str(label).strip()
-        return (not written and not may_be_empty) or (written == NO_CONSENSUS and layout.may_disagree)
-
-    def texts(entry: tuple[str, Row]) -> tuple[str, Row, str, str | None, Any]:
-        id, row = entry
+    def entry(id_and_row: tuple[str, Row]) -> _Entry:
+        id, row = id_and_row
         value = value_of(row, layout.label) if with_label else None
-        if with_label and is_missing(value):
-            return id, row, "", None, None
-        return id, row, text_of(row, layout.text), None if layout.pair is None else text_of(row, layout.pair), value
+        written = str(value).strip()
+        is_missing = (not written and not may_be_empty) or (written == NO_CONSENSUS and layout.may_disagree)
+        if with_label and is_missing:
+            return _Entry(id, row.where, "", None, None)
+        pair = None if layout.pair is None else text_of(row, layout.pair)
+        return _Entry(id, row.where, text_of(row, layout.text), pair, value)
 
-    found, _ = parsed(zip(all_ids, table.rows, strict=True), texts, errors)
-    unlabelled = frozenset(id for id, _, text, _, _ in found if not text)
-    found = [entry for entry in found if entry[2]]
-    if with_label:
-        kind = kind or _kind_of([value for *_, value in found], label_separator)
+    entries, _ = parsed(zip(_ids(table), table.rows, strict=True), entry, errors)
+    found = [one for one in entries if one.text]
     labels: list[Label] = []
-    if with_label and kind is not None:
-        told, _ = parsed(
-            found, lambda entry: (entry, _label(entry[4], entry[1], layout.label, kind, label_separator)), errors
-        )
-        found, labels = [entry for entry, _ in told], [label for _, label in told]
+    if with_label:
+        known_kind = kind = kind or _kind_of([one.value for one in found], label_separator)
+        told, _ = parsed(found, lambda one: (one, _label(one, layout.label, known_kind, label_separator)), errors)
+        found, labels = [one for one, _ in told], [label for _, label in told]
     if not found:
         raise DataError(f"{table.source}: no row has a label.")
     return TextData(
         source=table.source,
-        ids=tuple(id for id, *_ in found),
-        texts=tuple(text for _, _, text, _, _ in found),
-        pairs=None if layout.pair is None else tuple(str(second) for _, _, _, second, _ in found),
+        ids=tuple(one.id for one in found),
+        texts=tuple(one.text for one in found),
+        pairs=None if layout.pair is None else tuple(str(one.pair) for one in found),
         labels=tuple(labels),
         kind=kind or "single_label",
-        places=tuple(row.where for _, row, *_ in found),
+        places=tuple(one.where for one in found),
         num_dropped=table.num_dropped + len(table.rows) - len(found),
-        unlabelled_ids=unlabelled,
+        unlabelled_ids=frozenset(one.id for one in entries if not one.text),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One row: its texts and what its label column holds; an empty text where no label was agreed on."""
+
+    id: str
+    where: str
+    text: str
+    pair: str | None
+    value: object
 
 
 def label_order(labels: Sequence[str]) -> tuple[str, ...]:
@@ -112,7 +116,7 @@ def label_order(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(labels), key=key))
 
 
-def _kind_of(values: Sequence[Any], separator: str | None) -> Kind:
+def _kind_of(values: Sequence[object], separator: str | None) -> Kind:
     if separator is not None or any(isinstance(value, list) for value in values):
         return "multi_label"
     written = [str(value) for value in values]
@@ -121,34 +125,35 @@ def _kind_of(values: Sequence[Any], separator: str | None) -> Kind:
     return "regression" if fractional and all(number is not None for number in numbers) else "single_label"
 
 
-def _label(value: Any, row: Row, column: str, kind: Kind, separator: str | None) -> Label:
+def _label(entry: _Entry, column: str, kind: Kind, separator: str | None) -> Label:
+    value, where = entry.value, entry.where
     if kind == "regression":
         number = _number(value)
         if number is None:
-            raise DataError(f"{row.where}: column {column!r} holds {value!r}; a number was expected.")
+            raise DataError(f"{where}: column {column!r} holds {value!r}; a number was expected.")
         return number
     if kind == "multi_label":
         parts = value if isinstance(value, list) else str(value).split(separator or ",")
-        names = [_name(part, row, column) for part in parts if str(part).strip()]
+        names = [_name(part, where, column) for part in parts if str(part).strip()]
         if len(set(names)) < len(names):
-            raise DataError(f"{row.where}: column {column!r} names a label twice: {value!r}.")
+            raise DataError(f"{where}: column {column!r} names a label twice: {value!r}.")
         return tuple(names)
-    return _name(value, row, column)
+    return _name(value, where, column)
 
 
-def _name(value: Any, row: Row, column: str) -> str:
+def _name(value: object, where: str, column: str) -> str:
     if isinstance(value, list | dict) or value is None:
-        raise DataError(f"{row.where}: column {column!r} holds {value!r}; one label was expected.")
+        raise DataError(f"{where}: column {column!r} holds {value!r}; one label was expected.")
     name = str(value).strip()
     return name.lower() if name.lower() in ("true", "false") else name  # KoBEST writes True and TRUE
 
 
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
+def _number(value: object) -> float | None:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except ValueError:
         return None
     return number if math.isfinite(number) else None
 

@@ -1,10 +1,10 @@
 """How to fine-tune on texts: the paper's values, and the files of known data sets by name.
 
 Source: Joshi et al. 2020 (SpanBERT), appendix B and the released command: learning rate 2e-5, batch 32, 10 epochs
-(CoLA 4), length 128, warm-up over a tenth; FAMILY sections 5.0 and 5.4. "gpt-1": Radford et al. 2018, sections 3.3 and
-4.1; FAMILY section 6.5.
-Differs: the last weights are kept, not the best of ten evaluations an epoch (7C-12); AdamW with bias correction in
-every precision (7C-1).
+(CoLA 4), length 128, warm-up over a tenth. "gpt-1": Radford et al. 2018, sections 3.3 and
+4.1.
+Differs: the last weights are kept, not the best of ten evaluations an epoch; AdamW with bias correction in
+every precision.
 """
 
 from __future__ import annotations

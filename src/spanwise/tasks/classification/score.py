@@ -52,7 +52,10 @@ def number_scores(gold: Sequence[float], predicted: Sequence[float]) -> dict[str
 
 
 def set_scores(gold: Sequence[Set[str]], predicted: Sequence[Set[str]]) -> dict[str, float]:
-    """Of many labels an example: `micro_f1`, `macro_f1` over the labels that occur, and `exact_match` of whole sets."""
+    """Return the scores of examples with any number of labels.
+
+    They are `micro_f1`, `macro_f1` over the labels that occur, and `exact_match` of whole sets.
+    """
     _check_lengths(gold, predicted)
     wanted = Counter(label for labels in gold for label in labels)
     found = Counter(label for labels in predicted for label in labels)

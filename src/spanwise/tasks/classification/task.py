@@ -1,7 +1,7 @@
 """Classification and regression as a task: every step from a file of texts to its scores, with the paper's options.
 
 Letters: T tokens in the pack, D hidden size, W examples, K labels.
-Source: Joshi et al. 2020 (SpanBERT), section 4.2 and appendix B; FAMILY section 5.4.
+Source: Joshi et al. 2020 (SpanBERT), section 4.2 and appendix B.
 """
 
 from __future__ import annotations
@@ -85,12 +85,10 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """What config.json calls the scores."""
         return self.labels
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """Special pieces that the vocabulary must have."""
         return layout_pieces(self.layout)
 
     def check_encoder(self, config: EncoderConfig) -> None:
@@ -98,7 +96,6 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     @property
     def problem_type(self) -> str | None:
-        """What config.json calls the kind."""
         kinds = {"single_label": "single_label_classification", "multi_label": "multi_label_classification"}
         return kinds.get(self.kind or "", self.kind)
 
@@ -205,7 +202,6 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
         return np.array([number_of[str(label)] for label in data.labels], dtype=np.int64)
 
     def describe(self, data: TextData, features: LabelledRows) -> list[str]:
-        """What a person should know about the data before training on it."""
         lines = [
             f"{len(data):,} {'texts' if data.pairs is None else 'pairs'} ({int(features.lengths_W.sum()):,} tokens), "
             f"{'a number each' if self.kind == 'regression' else 'labels ' + _counted(data)}"
@@ -221,7 +217,6 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
         return lines
 
     def facts(self, config: EncoderConfig) -> list[str]:
-        """What the model card says of the task."""
         told = "a number" if self.kind == "regression" else f"one of {', '.join(self.labels)}"
         if self.kind == "multi_label":
             told = f"any of {', '.join(self.labels)} (from a probability of {self.threshold:g})"

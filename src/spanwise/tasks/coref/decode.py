@@ -22,7 +22,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """What the head says about one document, on the host: spans of pieces, and each one's best antecedent."""
+    """The decisions of the head about one document, on the host: spans of pieces, and each one's best antecedent."""
 
     start_k: np.ndarray
     end_k: np.ndarray
@@ -88,7 +88,7 @@ def best_links(linked: Linked, num_segments: int) -> Links:
 
 
 def no_links(num_segments: int = 0) -> Links:
-    """Of a document without pieces."""
+    """Return the links of a document without pieces."""
     none, numbers = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
     return Links(
         start_k=none, end_k=none, mention_k=numbers, antecedent_k=none, chance_k=numbers, num_segments=num_segments

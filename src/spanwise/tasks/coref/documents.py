@@ -1,4 +1,4 @@
-"""What a data set of coreference holds: documents of words or of plain text, whatever file they came from."""
+"""Coreference data in memory: documents of words or of plain text, whatever file they came from."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CoreferenceData:
 
     @property
     def has_singletons(self) -> bool:
-        """Whether lone mentions were annotated: a tenth of the clusters. (OntoGUM has a handful by mistake.)"""
+        """Return whether lone mentions were annotated: a tenth of the clusters. (OntoGUM has a handful by mistake.)"""
         return self.num_singletons > 0 and 10 * self.num_singletons >= self.num_clusters
 
 

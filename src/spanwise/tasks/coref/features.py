@@ -1,7 +1,7 @@
 """Documents as packs: independent segments, and what the head needs to know of the pieces in them.
 
 Letters: W documents, T pieces of one, S segments, N candidate spans, M gold mentions.
-Source: Joshi et al. 2019 ("independent"); FAMILY section 5.5.
+Source: Joshi et al. 2019 ("independent").
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class CoreferenceFeatures:
         return [self.frame.wrap(ids[borders[k] : borders[k + 1]])[0] for k in range(first, last)]
 
     def tensors(self, row: int) -> DocumentTensors:
-        """What the head needs of the pieces that are shown."""
+        """Return what the head needs of the pieces that are shown."""
         begin, end = self.range_of(row)
         document, first = self.documents[row], int(self.shown_W2[row, 0])
         start_N, end_N = candidate_spans(

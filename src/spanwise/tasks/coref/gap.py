@@ -50,7 +50,7 @@ class GapExample:
 
 
 def is_gap(first_line: str) -> bool:
-    """Whether a file that begins with this line is one of GAP's."""
+    """Return whether a file that begins with this line is one of GAP's."""
     return first_line.split("\t")[:6] == list(COLUMNS[:6])
 
 
@@ -110,7 +110,7 @@ def _example(row: Mapping[str, str], where: str) -> GapExample:
 
 
 def answer(example: GapExample, clusters: Sequence[Sequence[Span]]) -> tuple[bool, bool]:
-    """Whether each name is in the cluster of the pronoun.
+    """Return whether each name is in the cluster of the pronoun.
 
     A mention is the name where it is the same characters, lies inside the name ("Smith" of "Bob Smith"), or ends with
     it ("President Bob Smith").

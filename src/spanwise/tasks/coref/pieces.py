@@ -1,9 +1,9 @@
 """Documents as pieces: ids, and for each piece its word, sentence, speaker and characters.
 
 Letters: T pieces of a document, S segments, M gold mentions.
-Source: FAMILY section 5.5 (independent segments).
-Differs: special tokens are not part of the document, so none is ever inside a span and none shares a sentence (7D-3,
-7D-4); speakers are told apart whatever their number (7D-2); a word longer than a segment is cut (7D-9).
+Source: Joshi et al. 2019 (independent segments).
+Differs: special tokens are not part of the document, so none is ever inside a span and none shares a sentence;
+speakers are told apart whatever their number; a word longer than a segment is cut.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _sentences(document: Document) -> list[tuple[int, int]]:
 
 
 def _word_characters(document: CoreferenceDocument) -> tuple[np.ndarray, np.ndarray]:
-    """Where each word begins and ends in the words joined by blanks."""
+    """Return where each word begins and ends in the words joined by blanks."""
     lengths = np.array([len(word) for word in document.words], dtype=np.int64)
     ends = np.cumsum(lengths + 1) - 1
     return ends - lengths, ends

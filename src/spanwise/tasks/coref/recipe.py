@@ -1,8 +1,8 @@
 """The paper's ways to fine-tune on OntoNotes, as tuned on its development data.
 
-Source: Joshi et al. 2019, 2020; released configurations; FAMILY section 5.5. 20 epochs are 56,040 steps of one
+Source: Joshi et al. 2019, 2020; released configurations. 20 epochs are 56,040 steps of one
 document.
-Differs: one AdamW for encoder and head (the released code gives the head plain Adam without weight decay, 7D-1), one
+Differs: one AdamW for encoder and head (the released code gives the head plain Adam without weight decay), one
 clip over both, warm-up for both; the last weights are kept, not the best of all evaluations.
 """
 

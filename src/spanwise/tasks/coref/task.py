@@ -1,9 +1,9 @@
 """Coreference as a task: every step from a file to its scores, with the paper's options.
 
 Letters: T tokens in the pack, D hidden size.
-Source: Joshi et al. 2019 (BERT for coreference), 2020 (SpanBERT, appendix B); FAMILY section 5.5.
-Differs: the loss of a step is the mean over spans (the released code adds them up, so that long documents weigh more,
-7D-6); a genre that training never saw is "none" (7D-9).
+Source: Joshi et al. 2019 (BERT for coreference), 2020 (SpanBERT, appendix B).
+Differs: the loss of a step is the mean over spans (the released code adds them up, so that long documents weigh more);
+a genre that training never saw is "none".
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
 
     @property
     def finds_singletons(self) -> bool:
-        """Whether lone mentions come out. Models from before this was an option found them where they had the loss."""
+        """Return whether lone mentions come out; where that is not set (old models), whether they had their loss."""
         return bool(self.mention_loss_weight) if self.singletons is None else self.singletons
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
@@ -149,7 +149,6 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         )
 
     def describe(self, data: CoreferenceData, features: CoreferenceFeatures) -> list[str]:
-        """What a person should know about the data before training on it."""
         num_mentions = sum(len(document.gold_M3) for document in features.documents)
         num_segments = [len(borders) - 1 for borders in features.borders]
         num_long = sum(number > self.max_training_segments for number in num_segments)
@@ -256,7 +255,6 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         )
 
     def facts(self, config: EncoderConfig) -> list[str]:
-        """For the model card."""
         length = self.max_segment_length or min(PAPER_SEGMENT_LENGTH, config.max_positions)
         return [
             f"Coreference: text is encoded in independent segments of at most {length} tokens; mentions have at most "

@@ -158,7 +158,7 @@ def _objects(text: str, source: str, *, is_list: bool) -> Table:
 
 
 def parsed(rows: Iterable[R], parse: Callable[[R], T], errors: OnError) -> tuple[list[T], int]:
-    """What `parse` makes of each row, and how many it refused, which are left out with `errors="repair"`.
+    """Return what `parse` makes of each row, and how many it refused (left out with `errors="repair"`).
 
     Raises: DataError of the first refused row under "strict".
     """

@@ -16,7 +16,7 @@ from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
 
 @dataclass(frozen=True, kw_only=True)
 class ChoicePredictions:
-    """Of each question the probability of every choice, and the tokens that were not seen."""
+    """The probability of every choice of each question, and the number of tokens that were not seen."""
 
     questions: tuple[Question, ...]
     probabilities: tuple[np.ndarray, ...]  # [k] each

@@ -41,7 +41,7 @@ class Question:
 
     @property
     def first(self) -> str:
-        """What all choices share and stand behind: the context, or the question where there is none."""
+        """Return what all choices share and stand behind: the context, or the question where there is none."""
         return self.context or self.question
 
     def second(self, choice: str) -> str:

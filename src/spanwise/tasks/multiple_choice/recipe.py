@@ -2,7 +2,7 @@
 
 Source: Devlin et al. 2019 (BERT), section 4.4 (SWAG: 3 epochs, learning rate 2e-5, batch 16); Liu et al. 2019
 (RoBERTa), table 10 (RACE: learning rate 1e-5, batch 16, weight decay 0.1, 4 epochs, length 512); Radford et al. 2018
-(GPT-1), section 4.1; FAMILY sections 6.1, 6.2 and 6.5. SpanBERT's paper has no such task.
+(GPT-1), section 4.1. SpanBERT's paper has no such task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Multiple choice as a task: one score a choice, softmax over the choices of a question.
 
 Letters: T tokens in the pack, D hidden size, S sequences, W questions.
-Source: Devlin et al. 2019 (BERT), section 4.4; FAMILY section 6.1.
+Source: Devlin et al. 2019 (BERT), section 4.4.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """Special pieces that the vocabulary must have."""
         return layout_pieces(self.layout)
 
     def check_encoder(self, config: EncoderConfig) -> None:
@@ -80,7 +79,6 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
         )
 
     def describe(self, data: ChoiceData, features: ChoiceRows) -> list[str]:
-        """What a person should know about the data before training on it."""
         counts = Counter(len(question.choices) for question in data.questions)
         shown = ", ".join(f"{number:,} of {k} choices" for k, number in sorted(counts.items()))
         lines = [f"{len(data):,} questions ({shown}; {int(features.lengths_W.sum()):,} tokens)"]
@@ -95,7 +93,6 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
         return lines
 
     def facts(self, config: EncoderConfig) -> list[str]:
-        """What the model card says of the task."""
         lines = [
             "Task: chooses among any number of choices by one score each, read as passage and question with choice, at "
             f"most {min(self.max_length, config.max_positions)} tokens; a longer passage is "

@@ -41,8 +41,8 @@ def _margins(scores_K: np.ndarray, null_odds: float, null_threshold: float | Non
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """What was reported for each of Q questions: the margins of all alternatives below the most probable one (0 first),
-    and whether it was exactly right."""
+    """The reported answers of Q questions: the margins of all alternatives below the most probable one (0 first), and
+    whether it was exactly right."""
 
     margins: Sequence[np.ndarray]
     is_right_Q: np.ndarray

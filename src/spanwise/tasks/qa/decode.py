@@ -1,9 +1,9 @@
 """From start and end logits to answers: n-best spans over all windows of a question, and the odds of "no answer".
 
 Letters: n tokens of the passage in a window, K candidates.
-Source: Devlin et al. 2018 (BERT), the SQuAD 2.0 code; FAMILY section 5.1.
+Source: Devlin et al. 2018 (BERT), the SQuAD 2.0 code.
 Differs: only passage tokens in their window of most context compete for the top places (the original takes the top 20
-of all positions first and filters afterwards), so there is always a span where the passage has a token (7C-4, 7C-6);
+of all positions first and filters afterwards), so there is always a span where the passage has a token;
 texts are cut from the passage by character offsets instead of being aligned with detokenised pieces.
 """
 

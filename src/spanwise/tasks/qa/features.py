@@ -5,13 +5,13 @@ Everything is held once: the ids of a paragraph serve all its questions and wind
 until its pack is assembled. Offsets point into the original text, so an answer is cut out of it, never rebuilt.
 
 Letters: T tokens in the pack, S windows in the pack, W windows in all, n tokens of a passage.
-Source: FAMILY section 5.1.
+Source: Devlin et al. 2018 (BERT), section 4.2 and its code for SQuAD.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.frames import Frame, pair_frame
-from spanwise.tasks.qa.data import SquadData
+from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.loss import SpanTargets
 from spanwise.tasks.qa.reach import Reach
 from spanwise.tasks.windows import passage_windows, token_range
@@ -77,7 +77,7 @@ class QuestionWindows:
         return self.passages[self.paragraph_of[self.question_W[row]]]
 
     def passage_start(self, row: int) -> int:
-        """Where the passage begins in window `row`: behind [CLS], the question and what parts the two."""
+        """Return where the passage begins in window `row`: behind [CLS], the question and what parts the two."""
         return _passage_start(self.frame, len(self.question_ids[self.question_W[row]]))
 
     def assemble(self, rows: np.ndarray) -> Batch:
@@ -130,16 +130,76 @@ def make_windows(
 ) -> QuestionWindows:
     """Encode `data` and cut it into windows of at most `max_length` tokens.
 
-    Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one; give one of the two. An
-    overlap that the windows of a long question can't hold is cut to half a window.
-    A question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
+    Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one (half a window at most). A
+    question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
     gold: whether the first answer of a question is gold, or all of them (each range of tokens once).
     With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
-    Raises: ConfigError where `max_length` leaves no room, or for a tokenizer that frames no two texts; DataError where
-    nothing is left.
+    Raises: ConfigError where `max_length` leaves no room, or for a tokenizer that frames no two texts; DataError.
     """
     if (doc_stride is None) is (overlap is None):
         raise ConfigError("give the windows either a doc_stride or an overlap.")
+    frame, question_limit = _frame_and_limit(tokenizer, max_length, max_question_tokens)
+    place_of = {number: place for place, number in enumerate(sorted({q.paragraph for q in data.questions}))}
+    passages = tokenizer.encode_batch([data.contexts[paragraph] for paragraph in place_of])
+    questions = tokenizer.encode_batch([question.text for question in data.questions])
+    question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
+    offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
+    cut = _CutWindows()
+    for number, question in enumerate(data.questions):
+        offsets_n2 = offsets[place_of[question.paragraph]]
+        wanted, spans = _gold_spans(question, offsets_n2, gold)
+        cut.num_unreachable += wanted and not spans
+        if wanted and not spans and skip_unreachable:
+            continue
+        start = _passage_start(frame, len(question_ids[number]))
+        capacity = max_length - start - len(frame.after)
+        stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
+        windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
+        cut.add(number, windows, spans, start)
+    if not cut.numbers:
+        raise DataError(f"{data.source}: no question is left; the tokenizer keeps no character of any answer.")
+    question_W = np.array(cut.numbers, dtype=np.int64)
+    ranges_W2, lengths_Q = np.concatenate(cut.ranges), np.array([len(ids) for ids in question_ids])
+    return QuestionWindows(
+        question_W=question_W,
+        first_W=ranges_W2[:, 0],
+        last_W=ranges_W2[:, 1],
+        lengths_W=ranges_W2[:, 1] - ranges_W2[:, 0] + lengths_Q[question_W] + frame.num_specials,
+        gold_G2=np.array(cut.golds, dtype=np.int64),
+        gold_borders_W=np.concatenate([[0], np.cumsum(cut.gold_counts)]).astype(np.int64),
+        question_ids=question_ids,
+        passages=passages,
+        paragraph_of=np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64),
+        is_impossible=np.array([not question.answers for question in data.questions]),
+        frame=frame,
+        num_token_types=num_token_types,
+        num_dropped_Q=np.array([max(0, len(question.ids) - question_limit) for question in questions]),
+        num_unreachable_answers=cut.num_unreachable,
+    )
+
+
+@dataclass
+class _CutWindows:
+    """The windows of one question after another, while they are cut."""
+
+    numbers: list[int] = field(default_factory=list)  # the question of each window
+    ranges: list[np.ndarray] = field(default_factory=list)
+    golds: list[tuple[int, int]] = field(default_factory=list)
+    gold_counts: list[int] = field(default_factory=list)
+    num_unreachable: int = 0
+
+    def add(self, number: int, windows: np.ndarray, spans: list[tuple[int, int]], start: int) -> None:
+        """Take the windows [W, 2] of a question, whose passage begins at position `start` of each."""
+        self.numbers += [number] * len(windows)
+        self.ranges.append(windows)
+        for first, last in windows.tolist():
+            shown = [(a - first + start, b - 1 - first + start) for a, b in spans if first <= a and b <= last]
+            self.golds += shown or [(0, 0)]
+            self.gold_counts.append(max(1, len(shown)))
+
+
+def _frame_and_limit(tokenizer: Tokenizer, max_length: int, max_question_tokens: int) -> tuple[Frame, int]:
+    """Return the special tokens around question and passage, and how many tokens of a question are kept."""
     if max_length < 8:
         raise ConfigError(f"max_length {max_length} leaves no room for a question and a passage; use 8 or more.")
     frame = pair_frame(tokenizer)
@@ -148,61 +208,18 @@ def make_windows(
             "this tokenizer puts no special token before a text, and 'no answer' is an answer at that token; add one "
             "to its template."
         )
-    question_limit = min(max_question_tokens, max_length - frame.num_specials - max_length // 4)
-    if question_limit < 1:
+    limit = min(max_question_tokens, max_length - frame.num_specials - max_length // 4)
+    if limit < 1:
         raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
-    used = sorted({question.paragraph for question in data.questions})
-    place_of = {paragraph: place for place, paragraph in enumerate(used)}
-    passages = tokenizer.encode_batch([data.contexts[paragraph] for paragraph in used])
-    questions = tokenizer.encode_batch([question.text for question in data.questions])
-    question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
-    offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
+    return frame, limit
 
-    numbers, ranges = [], []
-    golds: list[tuple[int, int]] = []
-    gold_counts: list[int] = []
-    num_unreachable = 0
-    for number, question in enumerate(data.questions):
-        offsets_n2 = offsets[place_of[question.paragraph]]
-        chosen = question.answers if gold == "all" else question.answers[:1]
-        wanted = [answer for answer in chosen if answer.start >= 0]
-        found = [token_range(offsets_n2, answer.start, answer.end) for answer in wanted]
-        spans = list(dict.fromkeys(span for span in found if span is not None))
-        if wanted and not spans:
-            num_unreachable += 1
-            if skip_unreachable:
-                continue
-        start = _passage_start(frame, len(question_ids[number]))
-        capacity = max_length - start - len(frame.after)
-        stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
-        windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
-        numbers += [number] * len(windows)
-        ranges.append(windows)
-        for first, last in windows.tolist():
-            shown = [(a - first + start, b - 1 - first + start) for a, b in spans if first <= a and b <= last]
-            golds += shown or [(0, 0)]
-            gold_counts.append(max(1, len(shown)))
-    if not numbers:
-        raise DataError(f"{data.source}: no question is left; the tokenizer keeps no character of any answer.")
-    question_W = np.array(numbers, dtype=np.int64)
-    ranges_W2 = np.concatenate(ranges)
-    question_lengths = np.array([len(ids) for ids in question_ids])
-    return QuestionWindows(
-        question_W=question_W,
-        first_W=ranges_W2[:, 0],
-        last_W=ranges_W2[:, 1],
-        lengths_W=ranges_W2[:, 1] - ranges_W2[:, 0] + question_lengths[question_W] + frame.num_specials,
-        gold_G2=np.array(golds, dtype=np.int64),
-        gold_borders_W=np.concatenate([[0], np.cumsum(gold_counts)]).astype(np.int64),
-        question_ids=question_ids,
-        passages=passages,
-        paragraph_of=np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64),
-        is_impossible=np.array([not question.answers for question in data.questions]),
-        frame=frame,
-        num_token_types=num_token_types,
-        num_dropped_Q=np.array([max(0, len(question.ids) - question_limit) for question in questions]),
-        num_unreachable_answers=num_unreachable,
-    )
+
+def _gold_spans(question: Question, offsets_n2: np.ndarray, gold: Gold) -> tuple[bool, list[tuple[int, int]]]:
+    """Return whether the question has a gold answer with a place, and the different token ranges of those it has."""
+    chosen = question.answers if gold == "all" else question.answers[:1]
+    wanted = [answer for answer in chosen if answer.start >= 0]
+    found = [token_range(offsets_n2, answer.start, answer.end) for answer in wanted]
+    return bool(wanted), list(dict.fromkeys(span for span in found if span is not None))
 
 
 def _passage_start(frame: Frame, question_length: int) -> int:

@@ -1,4 +1,4 @@
-"""What the readers of all question files share: checked fields, answers put in their place, ids that stand once."""
+"""The common part of all readers of question files: checked fields, answers put in their place, ids that stand once."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def text_field(record: Any, key: str, where: str) -> str:
 
 
 def id_field(record: Any, where: str, number: int) -> str:
-    """What a question is called: `id`, MRQA's `qid` or KLUE's `guid`."""
+    """Return the name of a question: `id`, MRQA's `qid` or KLUE's `guid`."""
     names = ("id", "qid", "guid")
     given = record if isinstance(record, dict) else {}
     name = next((name for name in names if given.get(name) is not None), "id")

@@ -4,7 +4,7 @@ MRQA counts the end of an answer inclusively, and its texts were found by a toke
 passage in case, blanks or punctuation; what stands in the passage is the answer. Of several places the first one in the
 passage comes first.
 
-Source: Fisch et al. 2019 (MRQA 2019 shared task), its repository's description of the format; FAMILY section 5.2.
+Source: Fisch et al. 2019 (MRQA 2019 shared task), its repository's description of the format.
 """
 
 from __future__ import annotations

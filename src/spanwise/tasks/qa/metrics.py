@@ -56,7 +56,7 @@ class Metric:
         return int(gold == guess)
 
     def f1(self, gold: str, guess: str, *, empty_may_match: bool) -> float:
-        """Of two normalised texts. Only the 2.0 script knows an empty answer."""
+        """Return the F1 of two normalised texts. Only the 2.0 script knows an empty answer."""
         return units_f1(self.units(gold), self.units(guess), empty_may_match)
 
 

@@ -6,7 +6,7 @@ Places are `s` and `e`, half-open characters of the story. Taken are the consens
 their number of votes, then what the first readers chose; each place counts once. `noAnswer` and `badQuestion` as
 consensus leave a question without an answer; bad questions are left out.
 
-Source: Trischler et al. 2017 (NewsQA), its repository's description of the format; FAMILY section 5.2.
+Source: Trischler et al. 2017 (NewsQA), its repository's description of the format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spanwise.tasks.qa.gathering import Gathering, field, text_field
 
 
 def looks_like_newsqa(record: Any) -> bool:
-    """Whether the first story of a JSON value is one of NewsQA."""
+    """Return whether the first story of a JSON value is one of NewsQA."""
     stories = record.get("data") if isinstance(record, dict) else None
     first = stories[0] if isinstance(stories, list) and stories else None
     return isinstance(first, dict) and "questions" in first and "text" in first

@@ -1,7 +1,7 @@
-"""What a head of any form says about each window, as arrays that decoding reads.
+"""The scores that a head of any form gives each window, as arrays that decoding reads.
 
 Letters: T tokens in the pack, L tokens of a window, B starts of the joint form, D hidden size.
-Source: Clark et al. 2020 (ELECTRA) and its released code (beam of 20 starts); FAMILY section 6.4.
+Source: Clark et al. 2020 (ELECTRA) and its released code (beam of 20 starts).
 Differs: a beam holds passage tokens alone, and the last [SEP] is never looked at; all ends within reach of a start are
 candidates, not the 20 best.
 """
@@ -39,7 +39,7 @@ class WindowScores:
 
     @property
     def null_score(self) -> float:
-        """Of a span at the first token."""
+        """Return the score of a span at the first token, which means "no answer"."""
         return float(np.asarray(self.logits_L2[0], dtype=np.float64).sum())
 
 

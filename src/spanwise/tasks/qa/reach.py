@@ -23,8 +23,8 @@ from spanwise.text.tokenizers import Encoding
 
 @dataclass(frozen=True, kw_only=True)
 class Reach:
-    """Of the questions that have an answer: how many, how many of them have no gold answer that begins and ends where
-    pieces do, and how many of them no span of pieces answers exactly; and how many questions have none."""
+    """The number of questions that have an answer, of those without a gold answer that begins and ends where pieces do,
+    of those that no span of pieces answers exactly, and of questions that have no answer."""
 
     num_answerable: int
     num_off_borders: int
@@ -61,7 +61,7 @@ def measure_reach(
     max_answer_tokens: int,
     allow_null: bool,
 ) -> Reach | None:
-    """What the pieces of `passages` can reach; `passage_of` says which of them each question is on.
+    """Measure what the pieces of `passages` can reach; `passage_of` says which of them each question is on.
 
     allow_null: whether a question may be answered by "no answer". None where no question has an answer.
     """
@@ -89,7 +89,7 @@ def measure_reach(
 def _reached(
     question: Question, context: str, offsets_n2: np.ndarray, metric: Metric, max_answer_tokens: int
 ) -> tuple[bool, bool]:
-    """Whether a gold answer stands between piece borders somewhere, and whether some span reads as one."""
+    """Return whether a gold answer stands between piece borders somewhere, and whether some span reads as one."""
     golds = {metric.normalize(answer.text) for answer in question.answers}
     on_borders = matched = False
     for text in dict.fromkeys(answer.text for answer in question.answers):

@@ -2,7 +2,7 @@
 those of MRQA, NewsQA and one question a line.
 
 Whether a file holds unanswerable questions is read from the data, never from an option: an option that contradicts
-the file scores silently wrong (FAMILY 7C-5).
+the file scores silently wrong.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _check_errors(errors: OnError) -> None:
 
 
 def _any_impossible_key(articles: list[Any]) -> bool:
-    """Whether any question carries `is_impossible`; the walk that follows names malformed parts."""
+    """Return whether any question carries `is_impossible`; the walk that follows names malformed parts."""
 
     def parts(record: Any, key: str) -> list[Any]:
         found = record.get(key) if isinstance(record, dict) else None

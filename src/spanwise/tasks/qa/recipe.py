@@ -1,9 +1,9 @@
 """The papers' ways to fine-tune on questions.
 
-Source: Joshi et al. 2020 (SpanBERT), appendix B; FAMILY section 5.1 (README command: learning rate 2e-5, batch 32,
+Source: Joshi et al. 2020 (SpanBERT), appendix B (README command: learning rate 2e-5, batch 32,
 4 epochs, length 512) and 5.2; Liu et al. 2019 (RoBERTa), section 6.2; ALBERT and ELECTRA as released, 6.3 and 6.4.
-Differs: the same AdamW with bias correction in every precision (7C-1); the last weights are kept, not the best of ten
-evaluations an epoch (7C-12).
+Differs: the same AdamW with bias correction in every precision; the last weights are kept, not the best of ten
+evaluations an epoch.
 """
 
 from __future__ import annotations

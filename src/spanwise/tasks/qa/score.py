@@ -1,7 +1,7 @@
 """The official scores: exact match and F1, equal to the published scripts to the last digit.
 
 Source: Rajpurkar et al. 2016 and 2018 (SQuAD 1.1 and 2.0), evaluate-v1.1.py and evaluate-v2.0.py; KorQuAD 1.0's and
-MRQA's scripts (metrics.py); FAMILY sections 5.1, 5.2.
+MRQA's scripts (metrics.py).
 Differs: evaluate-v2.0.py stops with an error where a prediction is missing; here it counts as wrong, as in 1.1.
 """
 

@@ -1,7 +1,7 @@
 """Extractive question answering as a task: every step from a SQuAD file to its scores, with the paper's options.
 
 Letters: T tokens in the pack, D hidden size.
-Source: Joshi et al. 2020 (SpanBERT), appendix B; FAMILY section 5.1.
+Source: Joshi et al. 2020 (SpanBERT), appendix B.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return read_questions(path, purpose=purpose, errors=errors)
 
     def check_pair(self, train: SquadData, dev: SquadData) -> None:
-        """Raises: DataError where one file has unanswerable questions and the other has none (7C-5)."""
+        """Raises: DataError where one file has unanswerable questions and the other has none."""
         if train.has_unanswerable is not dev.has_unanswerable:
             with_null, without = (train, dev) if train.has_unanswerable else (dev, train)
             raise DataError(
@@ -129,7 +129,6 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return dataclasses.replace(windows, reach=reach)
 
     def describe(self, data: SquadData, features: QuestionWindows) -> list[str]:
-        """What a person should know about the data before training on it."""
         lines = [
             f"{data.source}: {len(data.questions):,} questions on {len(data.contexts):,} paragraphs in "
             f"{len(features):,} windows ({int(features.lengths_W.sum()):,} tokens)"
@@ -150,7 +149,6 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return lines
 
     def describe_dev(self, data: SquadData, features: QuestionWindows) -> list[str]:
-        """What dev data can give at best."""
         return [f"{data.source}: {features.reach}"] if features.reach is not None else []
 
     def build_head(self, config: EncoderConfig) -> nn.Module:
@@ -163,7 +161,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return {TARGET: head_loss(head, hidden_TD, targets, batch.sequences, self.answerable_weight)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[WindowOutput]:
-        """Of each window start and end logits, fp32 [tokens of the window, 2]; more where the head says more."""
+        """Return start and end logits of each window, fp32 [tokens of the window, 2], or all that the head says."""
         assert isinstance(head, QuestionAnsweringHead)
         return window_scores(head, hidden_TD, batch, targets_of(batch, TARGET, SpanTargets), self.beam_size)
 
@@ -231,7 +229,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return official_table(scores)
 
     def prediction_files(self, predictions: Predictions) -> Mapping[str, object]:
-        """What to write: `""` the answers (question id to text), `nbest`, `null_odds` and `windows` beside it."""
+        """Return the answers (question id to text), and beside them `nbest`, `null_odds` and `windows`."""
         return {
             "": predictions.answers(self.null_threshold),
             "nbest": {
@@ -262,7 +260,6 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return self.max_length or min(PAPER_MAX_LENGTH, config.max_positions)
 
     def facts(self, config: EncoderConfig) -> list[str]:
-        """What the model card says of the task."""
         ways = {
             "independent": "Start and end of the answer are chosen apart",
             "joint": "The end of the answer is chosen given its start",

@@ -105,7 +105,7 @@ def _span(first: int, last: int, sentence: Sentence) -> tuple[int, int]:
 
 
 def is_listed_by_relation(values: Mapping[str, Any]) -> bool:
-    """Whether an object is FewRel's: lists of instances under the names of their relations."""
+    """Return whether an object is FewRel's: lists of instances under the names of their relations."""
     firsts = [entries[0] for entries in values.values() if isinstance(entries, list) and entries]
     has_shape = all(isinstance(first, Mapping) and {"tokens", "h", "t"} <= set(first) for first in firsts)
     return len(firsts) == len(values) > 0 and has_shape

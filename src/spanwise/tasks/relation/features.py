@@ -4,7 +4,7 @@ A sequence that is too long loses the words farthest from both mentions first, i
 where the mentions and their marks alone are too long do the mentions lose their last words.
 
 Letters: n tokens of a sequence without its frame.
-Source: FAMILY section 5.3 and trap 7C-9 (the released code cut at the right, object and all).
+Differs: the released code of SpanBERT cuts at the right, object and all.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ which travel with it. Fine-tuning adds pieces where a vocabulary has too few; `p
 marks nest, the longer one outside, of equal ones the subject; in `ner` each type stands where its mention begins and
 all words of both are taken out.
 
-Source: Joshi et al. 2020 (SpanBERT), section 4.2, and the four modes of the released code (FAMILY section 5.3); Zhou
+Source: Joshi et al. 2020 (SpanBERT), section 4.2, and the four modes of the released code; Zhou
 and Chen 2022 for typed and punctuation markers.
-Differs: markers are numbered by the sorted names of the training file, not in the order in which files are read (7C-8).
+Differs: markers are numbered by the sorted names of the training file, not in the order in which files are read.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def lay_out(pair: Pair, way: Markers, names: Sequence[str]) -> list[Item]:
 
 
 def _marks(role: str, mention: Mention, way: Markers, names: Sequence[str]) -> tuple[list[Item], list[Item]]:
-    """What stands before and behind a mention."""
+    """Return what stands before and behind a mention."""
     if way == "punct":
         outer, inner = ("@", "*") if role == "SUBJ" else ("#", "^")
         kind = f" {inner} {mention.type.lower().replace('_', ' ')} {inner}" if mention.type else ""

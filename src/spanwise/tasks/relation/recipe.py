@@ -1,8 +1,8 @@
 """How to fine-tune on relations.
 
 Source: Joshi et al. 2020 (SpanBERT), appendix B and the released command for TACRED: learning rate 2e-5, batch 32, 10
-epochs, length 128, warm-up over a tenth, mentions replaced by their types; FAMILY sections 5.0 and 5.3.
-Differs: the last weights are kept, not the best of ten evaluations an epoch (7C-12).
+epochs, length 128, warm-up over a tenth, mentions replaced by their types.
+Differs: the last weights are kept, not the best of ten evaluations an epoch.
 """
 
 from __future__ import annotations

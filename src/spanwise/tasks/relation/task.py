@@ -1,7 +1,7 @@
 """Relation extraction as a task: how are two mentions of a text related?
 
 Letters: T tokens in the pack, D hidden size, K relations.
-Source: Joshi et al. 2020 (SpanBERT), section 4.2; FAMILY section 5.3.
+Source: Joshi et al. 2020 (SpanBERT), section 4.2.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         return self.labels
 
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
-        """Raises: CheckpointError: a folder without a record says nothing of its markers (7C-8)."""
+        """Raises: CheckpointError: a folder without a record says nothing of its markers."""
         raise CheckpointError(
             "this folder has a classifier and no record of a relation task: how mentions were marked is not known. "
             "Fine-tune it: spanwise finetune relation --model FOLDER --train FILE --out RUN"
@@ -137,7 +137,6 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         )
 
     def describe(self, data: RelationData, features: LabelledRows) -> list[str]:
-        """What a person should know about the data before training on it."""
         counts = Counter(pair.label for pair in data.pairs)
         shown = ", ".join(f"{name} ({number:,})" for name, number in counts.most_common(6))
         more = f" and {len(counts) - 6} more" if len(counts) > 6 else ""
@@ -160,7 +159,6 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         return lines
 
     def facts(self, config: EncoderConfig) -> list[str]:
-        """What the model card says of the task."""
         shown = ", ".join(self.labels[:12]) + (f" and {len(self.labels) - 12} more" if len(self.labels) > 12 else "")
         return [
             f"Task: tells the relation between two mentions, one of {shown}. Mentions are shown as {self.markers!r}; "

@@ -60,7 +60,7 @@ def blocks_of(lines: Sequence[str], *, tabs: bool) -> tuple[list[Block], int]:
 
 
 def holds_characters(blocks: Sequence[Block]) -> bool:
-    """Whether every token is one character and blanks are among them."""
+    """Return whether every token is one character and blanks are among them."""
     tokens = [line.cells[0] for block in blocks for line in block.lines]
     return all(len(token) == 1 for token in tokens) and any(token.isspace() for token in tokens)
 
@@ -70,7 +70,7 @@ def is_conllu(blocks: Sequence[Block], width: int) -> bool:
 
 
 def find_columns(blocks: Sequence[Block], width: int) -> tuple[int, int]:
-    """Where words and tags stand: the last column of entity tags, else the last; words first, or behind numbers."""
+    """Return the columns of words (first, or behind numbers) and of tags (the last of entity tags, else the last)."""
     sample = [line.cells for block in blocks for line in block.lines if len(line.cells) == width]
     numbered = all(cells[0].isdigit() for cells in sample) and any(cells[0] == "2" for cells in sample)
     word = 1 if numbered and width > 2 else 0

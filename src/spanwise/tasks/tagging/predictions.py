@@ -1,4 +1,4 @@
-"""What a tagger says about each sentence, and how it is written and read.
+"""The spans and tags that a tagger finds in each sentence, and how they are written and read.
 
 Letters: n units of a sentence, K tags.
 """
@@ -32,7 +32,7 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class TagPredictions:
-    """Of each sentence what was found, the tags of its units as its file has units, and the windows read."""
+    """The spans found in each sentence, the tags of its units as its file has units, and the windows read."""
 
     sentences: tuple[Sentence, ...]
     found: tuple[tuple[Found, ...], ...]

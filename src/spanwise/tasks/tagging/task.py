@@ -1,7 +1,7 @@
 """Tagging as a task: entities, chunks and word classes, from a file of tags to its scores.
 
 Letters: T tokens in the pack, D hidden size, K tags.
-Source: Devlin et al. 2019 (BERT), section 5.3; FAMILY section 6.1.
+Source: Devlin et al. 2019 (BERT), section 5.3.
 """
 
 from __future__ import annotations
@@ -138,7 +138,6 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
         )
 
     def describe(self, data: TaggedData, features: TaggedRows) -> list[str]:
-        """What a person should know about the data before training on it."""
         counts = _types(data) if data.kind == "entities" else Counter(t for s in data.sentences for t in s.tags)
         shown = ", ".join(f"{name} ({number:,})" for name, number in counts.most_common(8))
         more = f" and {len(counts) - 8} more" if len(counts) > 8 else ""
@@ -160,7 +159,6 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
         return lines
 
     def facts(self, config: EncoderConfig) -> list[str]:
-        """What the model card says of the task."""
         names = sorted({name[2:] for name in self.labels if name != "O"}) if self.kind == "entities" else self.labels
         told = "spans of the types" if self.kind == "entities" else "the class of each word:"
         unit = "at the first piece of each word" if self.level == "words" else "at every piece of the text"
@@ -180,8 +178,8 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
         return decide(shown, outputs, features.unit_spans, self.labels, features.num_sequences_W)
 
     def score(self, data: TaggedData, predictions: TagPredictions) -> Scores:
-        """Of entities F1, precision, recall, macro F1 and those of each type; of classes accuracy and macro F1. Files
-        of characters also give `char_accuracy` and `char_macro_f1`."""
+        """Return F1, precision, recall and macro F1 of entities with those of each type, or accuracy and macro F1 of
+        classes. Files of characters also give `char_accuracy` and `char_macro_f1`."""
         scores = _scores(data, predictions.tags)
         number = self._num_unknown(data)
         return {**scores, "num_unknown_labels": number} if number else scores
