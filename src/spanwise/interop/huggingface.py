@@ -34,8 +34,9 @@ from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model")  # any of them
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCEPIECE_FILES)  # any of them
 TOKENIZER_CONFIG = "tokenizer_config.json"
 
 

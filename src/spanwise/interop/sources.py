@@ -8,10 +8,11 @@ from pathlib import Path
 from spanwise.errors import CheckpointError
 from spanwise.interop.tensor_files import INDEX, PICKLED, SAFETENSORS
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 from spanwise.weights import SHIPPED, shipped_folder
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-SMALL_FILES = ["*.json", "*.txt", "spiece.model", "README.md"]
+SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
 
 
 def find_folder(source: str | Path) -> Path:

@@ -22,11 +22,12 @@ def second_token_type(checkpoint: Checkpoint, rows: Literal["first", "zeros"]) -
 
     Raises: ConfigError where the encoder has one token type or none.
     """
-    if checkpoint.config.num_token_types < 2:
+    names = [name for name in checkpoint.tensors if name == TABLE or name.endswith("token_type_embeddings.weight")]
+    if checkpoint.config.num_token_types < 2 or not names:
         raise ConfigError(
             f"second_token_type={rows} asks for a second token type, and the encoder of {checkpoint.folder} has "
             f"{checkpoint.config.num_token_types}; leave it at 'as_is'."
         )
-    first_1E, others_KE = checkpoint.tensors[TABLE].split([1, checkpoint.config.num_token_types - 1])
+    first_1E, others_KE = checkpoint.tensors[names[0]].split([1, checkpoint.config.num_token_types - 1])
     new_KE = first_1E.expand_as(others_KE) if rows == "first" else torch.zeros_like(others_KE)
-    return replace(checkpoint, tensors={**checkpoint.tensors, TABLE: torch.cat([first_1E, new_KE])})
+    return replace(checkpoint, tensors={**checkpoint.tensors, names[0]: torch.cat([first_1E, new_KE])})

@@ -1,4 +1,4 @@
-"""A SentencePiece model file (`spiece.model`) read without its library: pieces, scores and the normalisation.
+"""A SentencePiece model file read without its library: pieces, scores and the normalisation.
 
 The file is one protocol buffer message; the few fields needed are picked out by their numbers.
 Source: `sentencepiece_model.proto` of the SentencePiece project (a public format).
@@ -7,14 +7,25 @@ Source: `sentencepiece_model.proto` of the SentencePiece project (a public forma
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from spanwise.errors import CheckpointError
-from spanwise.text.kinds.unigram import unigram_backend
+from spanwise.text.kinds.unigram import BLANK, unigram_backend
+from spanwise.text.specials import special_pieces
+
+ALBERT, DEBERTA, XLM_ROBERTA = "spiece.model", "spm.model", "sentencepiece.bpe.model"
+KINDS: dict[str, tuple[str, int | None]] = {
+    ALBERT: ("ALBERT", 1),
+    DEBERTA: ("DeBERTa", None),
+    XLM_ROBERTA: ("XLM-RoBERTa", 0),
+}
+XLM_PIECES = ("<s>", "<pad>", "</s>", "<unk>")
+MASK = "[MASK]"
 
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3  # fields of the model
 _UNIGRAM = 1  # trainer_spec.model_type
@@ -22,11 +33,64 @@ _UNKNOWN = 2  # pieces.type
 
 
 def read_sentencepiece(content: bytes, path: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
-    """The tokenizer of a unigram model; `config` is the folder's `tokenizer_config.json`, `path` for messages.
+    """Return the tokenizer of a unigram model; `config` is the folder's `tokenizer_config.json`.
 
-    Text is lower-cased and loses its accents as ALBERT's does, unless `do_lower_case` or `keep_accents` say otherwise.
+    The name of the file says whose it is. ALBERT's text (`spiece.model`) is lower-cased and loses its accents unless
+    `do_lower_case` or `keep_accents` say otherwise; DeBERTa's and XLM-RoBERTa's is only normalised as the model says.
     Raises: CheckpointError for a damaged file and for models of other types.
     """
+    pieces, unknown, character_map = _read_unigram(content, path)
+    if path.name == ALBERT:
+        lowercase = config.get("do_lower_case")
+        return unigram_backend(
+            pieces,
+            lowercase=True if lowercase is None else bool(lowercase),
+            keep_accents=bool(config.get("keep_accents")),
+            character_map=character_map,
+        )
+    if path.name == XLM_ROBERTA:  # fairseq's ids: its own specials stand before the model's fourth piece
+        pieces = [(piece, 0.0) for piece in XLM_PIECES] + pieces[3:] + [("<mask>", 0.0)]
+        return _backend(pieces, XLM_PIECES.index("<unk>"), ("<s>", "</s>", "</s></s>"), character_map)
+    if MASK not in (piece for piece, _ in pieces):
+        pieces.append((MASK, 0.0))
+    steps = [normalizers.Lowercase()] if config.get("do_lower_case") else []
+    return _backend(pieces, unknown, ("[CLS]", "[SEP]", "[SEP]"), character_map, steps)
+
+
+def _backend(
+    pieces: list[tuple[str, float]],
+    unknown: int,
+    frame: tuple[str, str, str],
+    character_map: bytes,
+    steps: Sequence[normalizers.Normalizer] = (),
+) -> tokenizers.Tokenizer:
+    """Return a unigram tokenizer over pieces; `frame` stands before, behind and between texts."""
+    pieces = [(piece, float(f"{score:.9g}")) for piece, score in pieces]
+    backend = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=unknown, byte_fallback=False))
+    precompiled = [normalizers.Precompiled(character_map)] if character_map else []
+    backend.normalizer = normalizers.Sequence([*steps, *precompiled])
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement=BLANK, prepend_scheme="always")]
+    )
+    backend.decoder = decoders.Metaspace(replacement=BLANK, prepend_scheme="always")
+    numbers = {piece: number for number, (piece, _) in enumerate(pieces)}
+    specials = special_pieces(numbers, {}, needs_all=False).values()
+    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in specials])
+    first, last, between = frame
+    if first in numbers and last in numbers:
+        # DeBERTa's second text is of type 1, XLM-RoBERTa's is not
+        kind = 1 if between == last else 0
+        middle = f" {last}:0" * (2 - kind)
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{first}:0 $A:0 {last}:0",
+            pair=f"{first}:0 $A:0{middle} $B:{kind} {last}:{kind}",
+            special_tokens=[(first, numbers[first]), (last, numbers[last])],
+        )
+    return backend
+
+
+def _read_unigram(content: bytes, path: Path) -> tuple[list[tuple[str, float]], int, bytes]:
+    """Return pieces with their scores, the number of the unknown one, and the compiled normalisation."""
     pieces: list[tuple[str, float]] = []
     unknown, model_type, character_map = -1, _UNIGRAM, b""
     try:
@@ -43,18 +107,14 @@ def read_sentencepiece(content: bytes, path: Path, config: Mapping[str, Any]) ->
                 character_map = dict(_fields(value)).get(2, b"")
     except (IndexError, KeyError, ValueError, TypeError, AttributeError, struct.error) as cause:
         raise CheckpointError(f"{path} is no SentencePiece model, or is damaged ({cause!r}).") from cause
-    if model_type != _UNIGRAM or unknown != 1:
+    whose, expected = KINDS[path.name]
+    if model_type != _UNIGRAM or (unknown != expected if expected is not None else unknown < 0):
+        where = "" if expected is None else f", unknown piece {expected}"
         raise CheckpointError(
-            f"{path} is a SentencePiece model of another kind than ALBERT's (unigram, unknown piece 1). Load it with "
+            f"{path} is a SentencePiece model of another kind than {whose}'s (unigram{where}). Load it with "
             "transformers.AutoTokenizer, save_pretrained it to a folder and name that: tokenizer.json is read as it is."
         )
-    lowercase = config.get("do_lower_case")
-    return unigram_backend(
-        pieces,
-        lowercase=True if lowercase is None else bool(lowercase),
-        keep_accents=bool(config.get("keep_accents")),
-        character_map=character_map,
-    )
+    return pieces, unknown, character_map
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:

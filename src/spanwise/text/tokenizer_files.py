@@ -23,6 +23,7 @@ from spanwise.runtime.files import MANIFEST_NAME, edited_files, read_manifest
 from spanwise.text.kinds.bpe import END, bpe_backend
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.wordpiece import wordpiece_backend
+from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 from spanwise.text.sentencepiece_files import read_sentencepiece
 from spanwise.text.specials import SPECIAL_ROLES
 from spanwise.text.stock import stock_class
@@ -70,7 +71,8 @@ def pipeline_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
 
 
 def read_backend(folder: Path) -> FoundTokenizer:
-    """Read `tokenizer.json`, else `vocab.txt`, `vocab.json` with `merges.txt`, or `spiece.model`, of a folder.
+    """Read `tokenizer.json`, else `vocab.txt`, `vocab.json` with `merges.txt`, or a SentencePiece model, of a
+    folder.
 
     Raises: CheckpointError.
     """
@@ -86,13 +88,13 @@ def read_backend(folder: Path) -> FoundTokenizer:
         backend = _from_vocabulary(folder / "vocab.txt", config)
     elif (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
         backend = _from_merges(folder, config)
-    elif (folder / "spiece.model").is_file():
-        content = _checked_bytes(folder / "spiece.model")
-        backend = read_sentencepiece(content, folder / "spiece.model", config)
+    elif models := [folder / name for name in SENTENCEPIECE_FILES if (folder / name).is_file()]:
+        backend = read_sentencepiece(_checked_bytes(models[0]), models[0], config)
     else:
         raise CheckpointError(
-            f"{folder} has no tokenizer.json, nor vocab.txt, nor vocab.json with merges.txt, nor spiece.model. Name a "
-            "tokenizer folder, or make one with `spanwise learn-tokenizer`."
+            f"{folder} has no tokenizer.json, nor vocab.txt, nor vocab.json with merges.txt, nor spiece.model, nor "
+            "spm.model, nor sentencepiece.bpe.model. Name a tokenizer folder, or make one with `spanwise "
+            "learn-tokenizer`."
         )
     return FoundTokenizer(backend, specials, max_length)
 
