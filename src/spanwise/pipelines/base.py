@@ -1,4 +1,4 @@
-"""What every pipeline shares: how a model is opened, which forms an input may have, and how options are checked."""
+"""The base of all pipelines: how a model is opened, which forms an input may have, and how options are checked."""
 
 from __future__ import annotations
 

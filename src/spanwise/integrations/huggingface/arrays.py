@@ -17,7 +17,7 @@ _SHIFT = np.uint64(32)
 
 
 def attention_of(rows: Rows, vocabulary: Vocabulary, eos_id: int | None) -> np.ndarray:
-    """Which tokens are real, bool [T]: as the examples say, else all but [PAD] at either end of an example.
+    """Tell which tokens are real, bool [T]: as the examples say, else all but [PAD] at either end of an example.
 
     A pad token that is also the end of a text (GPT-2) is never taken for padding without a mask that says so.
     """
@@ -30,7 +30,7 @@ def attention_of(rows: Rows, vocabulary: Vocabulary, eos_id: int | None) -> np.n
 
 
 def words_of(rows: Rows, real_T: np.ndarray, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
-    """(maskable [T], starts_word [T]): padding and specials are never maskable; word ids of the examples go first."""
+    """Return maskable [T] and starts_word [T]: padding and specials are not maskable, examples' word ids go first."""
     nothing = np.zeros(0, dtype=np.int64)
     return _words(
         rows.input_ids,
@@ -47,7 +47,7 @@ def words_of(rows: Rows, real_T: np.ndarray, vocabulary: Vocabulary) -> tuple[np
 
 @njit
 def extremes(ids_T):
-    """The smallest and the largest id, (0, 0) of none."""
+    """Return the smallest and the largest id, (0, 0) of none."""
     low, high = np.int64(0), np.int64(0)
     for t in range(len(ids_T)):
         low, high = min(low, ids_T[t]), max(high, ids_T[t])
@@ -92,8 +92,8 @@ def _words(ids_T, borders, real_T, special_T, word_T, unk_id, is_special_V, star
 
 @njit
 def fingerprints(ids_T, real_T, borders):
-    """A number for the real tokens of each example, int64 [B], the same wherever it is padded and whatever is beside
-    it."""
+    """Return a number for the real tokens of each example, int64 [B], the same wherever it is padded and whatever is
+    beside it."""
     names_B = np.empty(len(borders) - 1, dtype=np.int64)
     for s in range(len(names_B)):
         total, place = np.uint64(0), np.uint64(0)
@@ -108,7 +108,7 @@ def fingerprints(ids_T, real_T, borders):
 
 @njit
 def padded(values_T, borders, length, fill, left):
-    """Rows of one length, int64 [B, L]; `fill` at the right, or at the left."""
+    """Return rows of one length, int64 [B, L]; `fill` at the right, or at the left."""
     num_rows = len(borders) - 1
     rows_BL = np.empty((num_rows, length), dtype=np.int64)
     for s in range(num_rows):
@@ -125,7 +125,7 @@ def padded(values_T, borders, length, fill, left):
 
 @njit
 def labels_and_marks(ids_T, start_M, end_M, ignored):
-    """(labels [T], span_mask [T]): the original id and 1 at hidden tokens, `ignored` and 0 elsewhere."""
+    """Return labels [T] and span_mask [T]: the original id and 1 at hidden tokens, `ignored` and 0 elsewhere."""
     labels_T = np.full(len(ids_T), ignored, dtype=np.int64)
     marks_T = np.zeros(len(ids_T), dtype=np.int64)
     for m in range(len(start_M)):
@@ -137,7 +137,7 @@ def labels_and_marks(ids_T, start_M, end_M, ignored):
 
 @njit
 def spans_by_row(sequence_M, start_M, end_M, borders, length, left):
-    """Half-open places of the spans of each row in its padded row, int64 [B, M', 2]; -1 where a row has fewer."""
+    """Return half-open places of the spans of each padded row, int64 [B, M', 2]; -1 where a row has fewer."""
     num_rows = len(borders) - 1
     count_B = np.zeros(num_rows, dtype=np.int64)
     for m in range(len(sequence_M)):
@@ -155,7 +155,7 @@ def spans_by_row(sequence_M, start_M, end_M, borders, length, left):
 
 @njit
 def runs_of(marks_T, borders):
-    """(sequence [M], start [M], end [M]) of the unbroken runs of marked tokens; runs end where an example ends."""
+    """Return sequence, start and end [M] of the unbroken runs of marked tokens; runs end where an example ends."""
     sequence = np.empty(len(marks_T), dtype=np.int64)
     start = np.empty(len(marks_T), dtype=np.int64)
     end = np.empty(len(marks_T), dtype=np.int64)

@@ -7,7 +7,7 @@ Trainer(model=model, data_collator=collator, ...)          # or DataLoader(data,
 
 The examples become a pack, the masking parts choose and replace as in our own pre-training (the same compiled loops),
 and the result is padded. Letters: B examples, T tokens of all of them, L padded length, M spans of an example.
-Source: SpanBERT, section 3.1; mistakes of known collators in spec FAMILY, section 7A.
+Source: SpanBERT, section 3.1.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch.utils.data import get_worker_info
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.integrations.huggingface import arrays
-from spanwise.integrations.huggingface.rows import TOKEN_KEYS, Rows, read_rows
+from spanwise.integrations.huggingface.rows import TOKEN_KEYS, Examples, Rows, read_rows
 from spanwise.integrations.huggingface.tokenizer_tables import vocabulary_of
 from spanwise.pretraining.masking import GeometricSpans, NoReplacement, Replacement
 from spanwise.pretraining.masking.base import MaskingScheme, ShorteningReplacement, bound
@@ -39,7 +40,7 @@ class SpanMaskingCollator:
     """Mask and pad examples for any model of `transformers`; a drop-in for `DataCollatorForLanguageModeling`.
 
     `tokenizer`: any fast tokenizer with a mask token. `masking` and `replacement`: parts of
-    `spanwise.pretraining.masking` (spans of whole words and 80/10/10 a span when left out). Random tokens follow
+    `spanwise.pretraining.masking` (spans of whole words and 80/10/10 per span when left out). Random tokens follow
     `unigram_counts` [V] where given, as in the paper, else all tokens alike; they are never specials. Where words start
     is told from the ids by one table; an example may bring its own `word_ids`, and `special_tokens_mask` for more
     that must stay visible (under the Trainer both need `remove_unused_columns=False`).
@@ -63,11 +64,11 @@ class SpanMaskingCollator:
 
     def __init__(
         self,
-        tokenizer: Any,
+        tokenizer: object,
         *,
         masking: MaskingScheme | None = None,
         replacement: Replacement | NoReplacement | None = None,
-        unigram_counts: Any = None,
+        unigram_counts: ArrayLike | None = None,
         seed: int = 0,
         epoch: int | None = None,
         padding: Literal["longest", "max_length"] = "longest",
@@ -102,13 +103,13 @@ class SpanMaskingCollator:
 
     @property
     def special_ids(self) -> list[int]:
-        """Ids that are never hidden; the unknown token stands for a word and is none of them."""
+        """Return the ids that are never hidden; the unknown token stands for a word and is none of them."""
         ids = np.flatnonzero(self.vocabulary.is_special)
         return ids[ids != self.vocabulary.unk_id].tolist()
 
     @property
     def epoch(self) -> int | None:
-        """The epoch that was set, None while calls are counted."""
+        """Return the epoch that was set, None while calls are counted."""
         return None if (epoch := int(self._epoch)) == _COUNTED else epoch
 
     def set_epoch(self, epoch: int) -> None:
@@ -117,7 +118,7 @@ class SpanMaskingCollator:
             raise ConfigError(f"an epoch is 0 or more, got {epoch}.")
         self._epoch.fill_(epoch)
 
-    def __call__(self, examples: Any) -> dict[str, Any]:
+    def __call__(self, examples: Examples) -> dict[str, Any]:
         """Return the batch of these examples. Raises: DataError."""
         rows = self._cut(self._read(examples))
         columns, spans = self._columns(rows)
@@ -136,7 +137,7 @@ class SpanMaskingCollator:
         batch |= rows.scalars
         return batch if self.return_tensors == "np" else {key: torch.from_numpy(value) for key, value in batch.items()}
 
-    def premask(self, examples: Any) -> list[dict[str, Any]]:
+    def premask(self, examples: Examples) -> list[dict[str, object]]:
         """Return the examples masked once and for all, as lists, for instance an evaluation set with constant masks.
 
         They are masked as in the epoch that was set, or as in epoch 0; collators only pad them.
@@ -150,7 +151,7 @@ class SpanMaskingCollator:
             for row in range(len(rows.borders) - 1)
         ]
 
-    def _read(self, examples: Any) -> Rows:
+    def _read(self, examples: Examples) -> Rows:
         rows = read_rows(examples)
         low, high = arrays.extremes(rows.input_ids)
         if low < 0 or high >= self.vocabulary.size:
@@ -161,7 +162,7 @@ class SpanMaskingCollator:
         return rows
 
     def _columns(self, rows: Rows, epoch: int | None = None) -> tuple[dict[str, np.ndarray], Spans]:
-        """All columns of the batch as flat arrays [T], and the spans."""
+        """Return all columns of the batch as flat arrays [T], and the spans."""
         real_T = arrays.attention_of(rows, self.vocabulary, self._eos_id)
         columns = {"input_ids": rows.input_ids, "attention_mask": real_T.astype(np.int64)}
         if rows.token_type_ids is not None:
@@ -188,7 +189,7 @@ class SpanMaskingCollator:
         return columns, spans
 
     def _keys(self, rows: Rows, real_T: np.ndarray, epoch: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Keys of choosing and of replacing, uint64 [B], and the examples' names."""
+        """Return keys of choosing and of replacing, uint64 [B], and the examples' names."""
         names_B = arrays.fingerprints(rows.input_ids, real_T, rows.borders)
         seed, epoch = self.seed, self.epoch if epoch is None else epoch
         if epoch is None:
@@ -200,7 +201,7 @@ class SpanMaskingCollator:
         return keys_for(seed, "masking", epoch, names_B), keys_for(seed, "replacement", epoch, names_B), names_B
 
     def _cut(self, rows: Rows) -> Rows:
-        """Rows of at most `max_length` tokens; a special token at the end of a longer one takes the last place."""
+        """Cut rows to `max_length` tokens; a special token at the end of a longer one takes the last place."""
         lengths_B = np.diff(rows.borders)
         if self.max_length is None or (lengths_B <= self.max_length).all():
             return rows
@@ -261,7 +262,7 @@ def _first_outside(ids_T: np.ndarray, size: int) -> int:
 
 
 def _shared(epoch: int) -> torch.Tensor:
-    """A number that workers of a DataLoader see change, where the machine has shared memory."""
+    """Return a number that workers of a DataLoader see change, where the machine has shared memory."""
     value = torch.tensor(epoch, dtype=torch.int64)
     try:
         return value.share_memory_()

@@ -31,7 +31,7 @@ OPTIONS = "pretraining_options"  # of SpanBoundaryPretraining, in spanwise.json
 SUM = "sbo_sum"  # a head that adds its inputs has shapes that no other reader knows
 
 
-def write_heads(folder: Path, encoder: Any, heads: Mapping[str, nn.Module], options: Mapping[str, Any]) -> None:
+def write_heads(folder: Path, encoder: object, heads: Mapping[str, nn.Module], options: Mapping[str, object]) -> None:
     """Write the encoder, heads by name ("mlm", "sbo", "sbo_sum") and the record into a folder.
 
     Raises: ConfigError for an encoder that can't save itself.
@@ -52,7 +52,7 @@ def write_heads(folder: Path, encoder: Any, heads: Mapping[str, nn.Module], opti
 
 
 def read_options(folder: Path) -> dict[str, Any]:
-    """The options that a folder was saved with; {} for a folder of others."""
+    """Return the options that a folder was saved with; {} for a folder of others."""
     options = read_record(folder).get(OPTIONS, {})
     if not isinstance(options, dict):
         raise CheckpointError(f"{folder / RECORD}: {OPTIONS!r} must be an object; write the folder again.")
@@ -60,7 +60,7 @@ def read_options(folder: Path) -> dict[str, Any]:
 
 
 def read_heads(folder: Path) -> dict[str, dict[str, Tensor]]:
-    """The heads of a folder by name, in our names: ours, or those of a class of a family that we know.
+    """Return the heads of a folder by name, in our names: ours, or those of a class of a family that we know.
 
     Raises: CheckpointError for damaged files.
     """

@@ -2,7 +2,7 @@
 
 The table is looked up at every use, so that the tie outlives `resize_token_embeddings`, moves and copies.
 Letters: B examples, L padded length, D hidden size, E width of the word table, N targets, V vocabulary.
-Source: SpanBERT, section 3.2; spec FAMILY, section 2 and traps 7A-19 to 7A-25.
+Source: SpanBERT, section 3.2.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ IGNORED = -100
 _TANH = ("gelu_new", "gelu_tanh", "gelu_fast", "gelu_pytorch_tanh")  # what transformers calls GELU's tanh form
 
 
-def word_table(owner: Any) -> nn.Parameter:
-    """The word table [V, E] of a model with `get_input_embeddings()`, of an embedding module, or itself.
+def word_table(owner: object) -> nn.Parameter:
+    """Return the word table [V, E] of a model with `get_input_embeddings()`, of an embedding module, or itself.
 
     Raises: ConfigError where there is none.
     """
@@ -46,8 +46,8 @@ def word_table(owner: Any) -> nn.Parameter:
     return table
 
 
-def head_config(owner: Any, hidden_size: int | None = None) -> EncoderConfig:
-    """What the heads of a model must know of it, from its `config` where it has one, else from its word table."""
+def head_config(owner: object, hidden_size: int | None = None) -> EncoderConfig:
+    """Describe a model as far as its heads ask, from its `config` where it has one, else from its word table."""
     settings, table = getattr(owner, "config", None), word_table(owner)
     width = hidden_size or getattr(settings, "hidden_size", None) or table.shape[1]
     return EncoderConfig(
@@ -71,7 +71,7 @@ def _own_type(weight: Tensor) -> contextlib.AbstractContextManager:
 
 
 class TiedToModel(nn.Module):
-    """What both heads share: the table of a living model, and a bias that must fit it."""
+    """The part that both heads share: the table of a living model, and a bias that must fit it."""
 
     _tied: tuple[Any]  # the owner of the table, hidden from nn.Module's registration
     bias: Tensor
@@ -117,7 +117,7 @@ class TiedToModel(nn.Module):
 class TiedMaskedLMHead(TiedToModel, MaskedLMHead):
     """The masked-LM head of BERT over the table of `owner`."""
 
-    def __init__(self, owner: Any, *, hidden_size: int | None = None, seed: int = 0) -> None:
+    def __init__(self, owner: object, *, hidden_size: int | None = None, seed: int = 0) -> None:
         config = head_config(owner, hidden_size)
         MaskedLMHead.__init__(self, config, word_table(owner))
         self._tied = (owner,)
@@ -152,7 +152,7 @@ class SpanBoundaryHead(TiedToModel, PairHead):
 
     def __init__(
         self,
-        owner: Any,
+        owner: object,
         *,
         hidden_size: int | None = None,
         num_positions: int = 30,

@@ -7,7 +7,7 @@ model.save_pretrained("run/final", tokenizer)
 ```
 
 Letters: B examples, L padded length, D hidden size, N hidden tokens.
-Source: Joshi et al. 2020 (SpanBERT), section 3.2; mistakes of known heads in spec FAMILY, section 7A'.
+Source: Joshi et al. 2020 (SpanBERT), section 3.2.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +31,12 @@ from spanwise.integrations.huggingface.heads import (
 )
 from spanwise.integrations.huggingface.span_targets import find_boundaries, places_of
 from spanwise.interop.sources import find_folder
+
+
+class EncoderLoader(Protocol):
+    """A class of `transformers` that loads encoders, such as AutoModel."""
+
+    def from_pretrained(self, folder: str) -> nn.Module: ...
 
 
 class SpanBoundaryOutput(dict[str, Tensor]):
@@ -58,7 +64,7 @@ class SpanBoundaryPretraining(nn.Module):
     Both losses are divided by the number of hidden tokens: of the batch, or of all micro-batches where the Trainer says
     it (`num_items_in_batch`), so that accumulated gradients are those of one large batch. `max_targets` reserves so
     many rows for hidden tokens: shapes are then constant (`torch.compile`) and a GPU is never waited for; a batch with
-    more is an error. Without it the number is asked for once a batch.
+    more is an error. Without it the number is asked for once per batch.
 
     Raises: ConfigError for a model that can't be wrapped, or options that contradict each other.
     """
@@ -109,8 +115,8 @@ class SpanBoundaryPretraining(nn.Module):
         self.special_ids: Tensor
 
     @property
-    def config(self) -> Any:
-        """The encoder's configuration, which the Trainer and its callbacks look at."""
+    def config(self) -> object:
+        """Return the encoder's configuration, which the Trainer and its callbacks look at."""
         return getattr(self.encoder, "config", None)
 
     def forward(
@@ -162,7 +168,7 @@ class SpanBoundaryPretraining(nn.Module):
             head.resize(len(word_table(self.encoder)))
         return embedding
 
-    def save_pretrained(self, folder: str | Path, tokenizer: Any = None) -> None:
+    def save_pretrained(self, folder: str | Path, tokenizer: object = None) -> None:
         """Write the encoder as it saves itself, both heads beside it, and the tokenizer where one is given.
 
         `AutoModel` and `spanwise.load` read the folder, the latter and `spanwise.pipeline("fill-mask")` with the heads.
@@ -171,12 +177,15 @@ class SpanBoundaryPretraining(nn.Module):
         folder = Path(folder)
         pair_name = folders.SUM if self.sbo_head.combine == "sum" else "sbo"
         folders.write_heads(folder, self.encoder, {"mlm": self.mlm_head, pair_name: self.sbo_head}, self._options())
-        if tokenizer is not None:
-            save = getattr(tokenizer, "save_pretrained", None) or tokenizer.save
-            save(folder)
+        for name in ("save_pretrained", "save"):  # of transformers, and ours
+            if hasattr(tokenizer, name):
+                getattr(tokenizer, name)(folder)
+                break
 
     @classmethod
-    def from_pretrained(cls, source: str | Path, encoder_class: Any, **options: Any) -> SpanBoundaryPretraining:
+    def from_pretrained(
+        cls, source: str | Path, encoder_class: EncoderLoader, **options: Any
+    ) -> SpanBoundaryPretraining:
         """Go on from a folder or hub id: one that `save_pretrained` wrote, one of our runs, any model of transformers.
 
         `encoder_class` loads the encoder, in float32: `AutoModel`, for instance. Heads that the folder has are taken
@@ -196,8 +205,8 @@ class SpanBoundaryPretraining(nn.Module):
         folders.fill_heads({"mlm": model.mlm_head, pair_name: model.sbo_head}, stored, folder)
         return model
 
-    def _options(self) -> dict[str, Any]:
-        """The options that a folder keeps."""
+    def _options(self) -> dict[str, object]:
+        """Return the options that a folder keeps."""
         head = self.sbo_head
         return {
             "combine": head.combine,
@@ -211,12 +220,12 @@ class SpanBoundaryPretraining(nn.Module):
         }
 
     def get_input_embeddings(self) -> nn.Module:
-        """The encoder's embedding module."""
+        """Return the encoder's embedding module."""
         return self.encoder.get_input_embeddings()
 
     def activation_checkpointing_enable(
         self,
-        activation_checkpointing_kwargs: dict[str, Any] | None = None,
+        activation_checkpointing_kwargs: dict[str, object] | None = None,
         every_n_layers: int = 1,
         offload: bool = False,
     ) -> None:
@@ -231,15 +240,15 @@ class SpanBoundaryPretraining(nn.Module):
         """Keep activations again."""
         self.encoder.activation_checkpointing_disable()
 
-    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, Any] | None = None) -> None:
-        """The older name of `activation_checkpointing_enable`, which older versions of transformers call."""
+    def gradient_checkpointing_enable(self, gradient_checkpointing_kwargs: dict[str, object] | None = None) -> None:
+        """Do what `activation_checkpointing_enable` does, under the name that older versions of transformers call."""
         if hasattr(self.encoder, "activation_checkpointing_enable"):
             self.activation_checkpointing_enable(gradient_checkpointing_kwargs)
         else:
             self.encoder.gradient_checkpointing_enable(gradient_checkpointing_kwargs=gradient_checkpointing_kwargs)
 
     def gradient_checkpointing_disable(self) -> None:
-        """The older name of `activation_checkpointing_disable`."""
+        """Do what `activation_checkpointing_disable` does, under its older name."""
         if hasattr(self.encoder, "activation_checkpointing_disable"):
             self.encoder.activation_checkpointing_disable()
         else:
@@ -257,7 +266,7 @@ class SpanBoundaryPretraining(nn.Module):
         return output.last_hidden_state if hasattr(output, "last_hidden_state") else output[0]
 
     def _targets(self, labels: Tensor, is_target: Tensor, is_pair: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Flat places and ids of the targets of both heads; -100 fills what `max_targets` reserved too much."""
+        """Return flat places and ids of the targets of both heads; -100 fills what `max_targets` reserved too much."""
         counts = torch.stack([is_target.sum(), is_pair.sum()])
         if self.max_targets is None:
             sizes = counts.tolist()  # the one time that a device is waited for
@@ -275,14 +284,14 @@ class SpanBoundaryPretraining(nn.Module):
 
 
 def _count(num_items: Tensor | int | None, is_target: Tensor) -> Tensor:
-    """What losses are divided by; at least 1, so that a batch without targets has the loss 0."""
+    """Return the number to divide losses by; at least 1, so that a batch without targets has the loss 0."""
     if num_items is None:
         return is_target.sum().clamp(min=1)
-    items = torch.as_tensor(num_items, device=is_target.device).reshape(-1)[0]  # one a device under DataParallel
+    items = torch.as_tensor(num_items, device=is_target.device).reshape(-1)[0]  # one per device under DataParallel
     return items.clamp(min=1)
 
 
-def _check_encoder(encoder: Any) -> None:
+def _check_encoder(encoder: object) -> None:
     base = getattr(encoder, "base_model", encoder)
     if base is not encoder:
         raise ConfigError(

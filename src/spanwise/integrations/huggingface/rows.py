@@ -21,6 +21,11 @@ TOKEN_KEYS = ("attention_mask", "token_type_ids", "special_tokens_mask", "word_i
 _LEFT_OUT = frozenset({"offset_mapping", "overflow_to_sample_mapping"})
 
 
+Example = Mapping[str, object] | Sequence[int] | np.ndarray | torch.Tensor
+Examples = Iterable[Example] | Mapping[str, Any]
+"""A list of dictionaries or of ids, or one dictionary of columns."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """B examples end to end. A column that the examples did not have is None."""
@@ -36,7 +41,7 @@ class Rows:
     scalars: dict[str, np.ndarray] = field(default_factory=dict)  # [B] each: numbers of whole examples
 
 
-def read_rows(examples: Any) -> Rows:
+def read_rows(examples: Examples) -> Rows:
     """Read a list of examples (dictionaries, or ids alone), or one dictionary of lists as a tokenizer returns it.
 
     Ids may be lists, arrays or tensors. `labels` count only where `span_mask` say that the example is masked already.
@@ -65,28 +70,28 @@ def read_rows(examples: Any) -> Rows:
     return Rows(input_ids=ids, borders=borders, scalars=scalars, **columns)
 
 
-def _as_mappings(examples: Any) -> Sequence[Mapping[str, Any]]:
+def _as_mappings(examples: Examples) -> Sequence[Mapping[str, Any]]:
     if isinstance(examples, Mapping):
         if "input_ids" not in examples:
             raise DataError(f"the batch has no 'input_ids'; it has {', '.join(map(repr, examples)) or 'nothing'}.")
         num_rows = len(examples["input_ids"])
         return [{key: values[row] for key, values in examples.items()} for row in range(num_rows)]
-    examples = list(examples)
-    if not examples:
+    rows: list[Any] = list(examples)
+    if not rows:
         raise DataError("an empty list of examples came; a batch has at least one.")
-    if not isinstance(examples[0], Mapping):
-        return [{"input_ids": example} for example in examples]
-    for number, example in enumerate(examples):
+    if not isinstance(rows[0], Mapping):
+        return [{"input_ids": example} for example in rows]
+    for number, example in enumerate(rows):
         if "input_ids" not in example:
             raise DataError(
                 f"example {number} has no 'input_ids'; it has {', '.join(map(repr, example)) or 'nothing'}. Under the "
                 "Trainer, remove_unused_columns=False keeps the columns that the model does not name."
             )
-    return examples
+    return rows
 
 
 def _flat(rows: list[Any], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """Values of all rows end to end, int64 [T], always a copy; and the length of each row [B]."""
+    """Return the values of all rows end to end, int64 [T], always a copy; and the length of each row [B]."""
     kinds = set(map(type, rows))
     try:
         if kinds == {list}:
@@ -108,11 +113,11 @@ def _flat(rows: list[Any], key: str) -> tuple[np.ndarray, np.ndarray]:
                 )
         return np.concatenate(arrays).astype(np.int64, copy=False), lengths_B
     except (TypeError, ValueError, OverflowError) as cause:
-        raise DataError(f"{key!r} must be rows of whole numbers, one row an example: {cause}") from cause
+        raise DataError(f"{key!r} must be rows of whole numbers, one row per example: {cause}") from cause
 
 
-def _numbers(rows: list[list[Any]], key: str, count: int) -> np.ndarray:
-    """Lists of Python numbers, read in one pass: a third faster than an array a row."""
+def _numbers(rows: list[list[int | None]], key: str, count: int) -> np.ndarray:
+    """Read lists of Python numbers in one pass: a third faster than an array per row."""
     values: Iterable[Any] = chain.from_iterable(rows)
     if key == "word_ids":
         values = (NO_WORD if value is None else value for value in values)
@@ -132,7 +137,7 @@ def _as_array(row: Any, key: str) -> np.ndarray:
 
 
 def _scalars(key: str, rows: Sequence[Mapping[str, Any]]) -> np.ndarray | None:
-    """Numbers of whole examples as one array [B]; None for text. Raises: DataError for what can't be padded."""
+    """Return numbers of whole examples as one array [B]; None for text. Raises: DataError for what can't be padded."""
     values: list[Any] = [row.get(key) for row in rows]
     if any(isinstance(value, str | bytes) or value is None for value in values):
         return None

@@ -2,7 +2,7 @@
 
 Nothing here loops over spans or tokens, and nothing asks the device for a number, except `places_of` without a size.
 Letters: B examples, L padded length, N hidden tokens, C places of a buffer.
-Source: Joshi et al. 2020 (SpanBERT), section 3.2; spec FAMILY, section 1.5 and traps 7A-17, 7A-18, 7A-22.
+Source: Joshi et al. 2020 (SpanBERT), section 3.2.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class Boundaries:
 
 
 def find_boundaries(hidden: Tensor, usable: Tensor) -> Boundaries:
-    """Spans are the unbroken runs of hidden tokens of an example. `usable`: tokens that may be a boundary. [B, L] bool.
+    """Find the boundaries of spans, the unbroken runs of hidden tokens of an example; `usable` tokens may be one.
+
+    hidden, usable: bool [B, L].
 
     A span at the edge of its example, or beside padding, is not whole: its boundary is never another token.
     """
@@ -40,7 +42,7 @@ def find_boundaries(hidden: Tensor, usable: Tensor) -> Boundaries:
 
 
 def places_of(chosen: Tensor, size: int) -> Tensor:
-    """The first `size` places of `chosen` (bool, any shape, read flat) where it is true, int64 [size]; then zeros.
+    """Return the first `size` places where `chosen` (bool, read flat) is true, int64 [size]; then zeros.
 
     A scatter in place of `nonzero`: the size is known, so no device is waited for.
     """

@@ -1,6 +1,6 @@
-"""What array code must know of a fast tokenizer of `transformers`, without importing that library.
+"""Read tables for compiled loops off a fast tokenizer of `transformers`, without importing that library.
 
-Letters: V vocabulary. Source: spec FAMILY, traps 7A-11, 7A-12, 7A-13 and 7A-16.
+Letters: V vocabulary.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
@@ -18,8 +19,8 @@ from spanwise.text.words import ends_word_table, starts_word_table
 _OTHER_ROLES = ("pad", "cls", "sep", "mask", "bos", "eos")
 
 
-def vocabulary_of(tokenizer: Any, unigram_counts: Any = None) -> Vocabulary:
-    """Tables over the V ids of a fast tokenizer (WordPiece, byte-level BPE, SentencePiece), or of ours; made once.
+def vocabulary_of(tokenizer: object, unigram_counts: ArrayLike | None = None) -> Vocabulary:
+    """Make tables over the V ids of a fast tokenizer (WordPiece, byte-level BPE, SentencePiece), or of ours.
 
     A role that the tokenizer lacks has id -1. An unknown token that is also the end of text (GPT-2) is a special, not
     a word. Added tokens that are no specials are words. `unigram_counts` [V]: how often each id stands in the corpus.
@@ -63,8 +64,8 @@ def vocabulary_of(tokenizer: Any, unigram_counts: Any = None) -> Vocabulary:
     )
 
 
-def _id_of(tokenizer: Any, role: str) -> int:
-    """The id of a role in the words of transformers (`pad_token_id`) or ours (`pad_id`); -1 without one."""
+def _id_of(tokenizer: object, role: str) -> int:
+    """Return the id of a role in the words of transformers (`pad_token_id`) or ours (`pad_id`); -1 without one."""
     for name in (f"{role}_token_id", f"{role}_id"):
         number = getattr(tokenizer, name, None)
         if number is not None:
@@ -72,13 +73,13 @@ def _id_of(tokenizer: Any, role: str) -> int:
     return -1
 
 
-def _checked_counts(unigram_counts: Any, size: int) -> np.ndarray:
+def _checked_counts(unigram_counts: ArrayLike | None, size: int) -> np.ndarray:
     if unigram_counts is None:
         return np.zeros(size, dtype=np.int64)
     counts_V = np.asarray(unigram_counts)
     if counts_V.shape != (size,) or counts_V.dtype.kind not in "iu" or (counts_V < 0).any():
         raise ConfigError(
-            f"unigram_counts must be {size:,} whole numbers of 0 or more, one an id of this tokenizer; got "
+            f"unigram_counts must be {size:,} whole numbers of 0 or more, one per id of this tokenizer; got "
             f"{counts_V.dtype} {list(counts_V.shape)}. np.bincount(ids, minlength={size}) makes them."
         )
     return counts_V.astype(np.int64)
