@@ -80,7 +80,7 @@ def test_ids_are_a_plain_read_only_array(make):
 
 
 def test_a_shard_is_mapped_and_never_held_in_memory(tmp_path):
-    """7B-8: opening, checking and reading 32 MB allocate next to nothing."""
+    """Opening, checking and reading 32 MB allocate next to nothing."""
     path, sums = tmp_path / "00000.bin", []
     with path.open("wb") as file:
         for number in range(32):

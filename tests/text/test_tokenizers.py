@@ -149,7 +149,7 @@ def trained_backend(kind):
 
 @pytest.mark.parametrize("kind", ["byte-level BPE", "SentencePiece", "WordPiece with @@"])
 def test_words_of_other_kinds_of_tokenizers_are_words_too(kind):
-    """7A-12: `##` is BERT's mark; told by it alone, every piece of other tokenizers would be a word."""
+    """`##` is BERT's mark; told by it alone, every piece of other tokenizers would be a word."""
     tokenizer = Tokenizer(trained_backend(kind))
     found = tokenizer.encode("Denver is the capitals, there.")
     words = [found.offsets[found.word_ids == word] for word in range(found.word_ids.max() + 1)]

@@ -7,7 +7,6 @@ from spanwise.text.words import (
     WordMarks,
     ends_word_table,
     is_word_of_its_own,
-    starts_of_word_ids,
     starts_word_table,
     word_ids,
     word_starts,
@@ -49,7 +48,7 @@ def test_a_vocabulary_without_an_unknown_token_keeps_its_last_piece_as_it_is():
 
 
 def test_marks_of_beginnings_and_other_continuations_are_read_too():
-    """7A-12."""
+    """Told by `##` alone, every piece of other tokenizers would be a word."""
     marked = WordMarks(blank="\u2581")
     assert [marked.starts_word(piece) for piece in ("\u2581play", "ing", ".", "\u2581", "(", "s", "。", "漢")] == [
         True, False, True, True, True, False, True, True,
@@ -85,8 +84,3 @@ def test_marks_of_ends_start_the_word_behind_them():
 def test_words_of_their_own_are_those_of_bert():
     assert all(is_word_of_its_own(character) for character in "!$^`~-。「…漢豈")
     assert not any(is_word_of_its_own(character) for character in "a1한ㅋ€ é")
-
-
-def test_word_ids_of_others_give_the_same_starts():
-    assert starts_of_word_ids([None, 0, 0, 1, None, 0, 2, None]).tolist() == [0, 1, 0, 1, 0, 1, 1, 0]
-    assert starts_of_word_ids([]).tolist() == []

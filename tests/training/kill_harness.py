@@ -2,7 +2,6 @@
 
 A fork server: this process imports everything and computes nothing; an attempt is a forked child that trains the toy
 model from where the run stands. Prints one JSON line {rounds: [{kills, kills_in_saves, equal...}]}.
-Source: spec RELIABILITY, tests R1 and R1b.
 """
 
 from __future__ import annotations

@@ -184,6 +184,14 @@ def test_bits_do_not_depend_on_logging_evaluation_saving_or_prefetching(tmp_path
     assert same_tensors(plain, busy)
 
 
+def test_an_infinite_perplexity_is_saved_and_gone_on_with(tmp_path):
+    options = {"save_model": lambda folder: None, "evaluate": lambda: {"perplexity": float("inf")}}
+    for resume in (False, True):
+        result = train(ToyModel(), ToySource(), TrainingOptions(**OPTIONS), tmp_path / "run", resume=resume, **options)
+        assert result.evaluation == {"perplexity": float("inf")}
+    assert read_metrics(tmp_path / "run" / "metrics.jsonl")[0]["evaluation"] == {"perplexity": None}
+
+
 def test_a_finished_run_resumed_changes_nothing(tmp_path):
     model, first = run(tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run" / "final").iterdir()}

@@ -101,7 +101,7 @@ def test_the_gradient_is_that_of_the_weighted_sum_of_mean_losses():
 
 
 def test_every_precision_has_the_same_optimizer_and_the_same_clip():
-    """7C-1: bf16 changes products alone; parameters, moments, hyperparameters and clipping are those of fp32."""
+    """bf16 changes products alone; parameters, moments, hyperparameters and clipping are those of fp32."""
     packs = ToySource().step(0)
     models = {"fp32": ToyModel(dropout=0.0), "bf16": ToyModel(dropout=0.0)}
     updaters = {name: updater(model, max_grad_norm=0.01) for name, model in models.items()}

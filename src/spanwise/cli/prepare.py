@@ -23,7 +23,7 @@ MOST_THREADS = 1024
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TagOptions:
-    """What is stored beside each token, and who finds it."""
+    """Options that say what is stored beside each token, and who finds it."""
 
     tag: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None
     """What to store beside each token, for recipes that ask for it: entities, noun-phrases, or morphemes (of Korean;
@@ -73,7 +73,7 @@ def prepare(
     out
         Folder of the new store; must not exist yet.
     add_tokens
-        File of tokens, one a line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
+        File of tokens, one per line, that the tokenizer grows by; for pretrain --init --add-tokens with the same file.
     processes
         Cores to encode on. Default: all.
     json

@@ -22,12 +22,12 @@ Files = Annotated[list[Path] | None, Parameter(consume_multiple=True)]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class StartOptions:
-    """What a model starts from."""
+    """Options that say what a model starts from."""
 
     init: str | None = None
     """A Hugging Face folder of BERT, RoBERTa, ALBERT, ELECTRA or GPT-1 type, or a hub id, to start from."""
     add_tokens: Path | None = None
-    """File of tokens, one a line, that the vocabulary of --init grows by; its old rows stay as they are."""
+    """File of tokens, one per line, that the vocabulary of --init grows by; its old rows stay as they are."""
     token_rows: Literal["mean", "random"] = "mean"
     """Where their embeddings start: at the mean of their old pieces, or at random."""
     longer_positions: Literal["tile", "random"] | None = None
@@ -109,7 +109,7 @@ def pretrain(
 
 
 def next_steps(final: str, *, is_causal: bool) -> list[str]:
-    """What a person may do with the model: a causal one writes, the others fill blanks."""
+    """Return what a person may do next with the model: a causal one writes, the others fill blanks."""
     if is_causal:
         asked = f"import spanwise; print(spanwise.pipeline('text-generation', model={final!r})('The'))"
         first, task = f"python3 -c {quote(asked)}", f"classification --recipe gpt-1 --model {quote(final)}"

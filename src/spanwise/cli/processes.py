@@ -7,7 +7,7 @@ from spanwise.errors import ConfigError
 
 
 def is_one_of_several() -> bool:
-    """Whether a launcher started this process as one of several; then it leaves when its launcher is killed."""
+    """Return whether a launcher started this process as one of several; then it leaves when its launcher is killed."""
     from spanwise.runtime.distributed import world_of_environment
     from spanwise.runtime.launch import leave_with_launcher
 
@@ -16,7 +16,7 @@ def is_one_of_several() -> bool:
 
 
 def is_leader() -> bool:
-    """Whether this process is the one that speaks."""
+    """Return whether this process is the one that speaks."""
     from spanwise.runtime.distributed import world_of_environment
 
     return world_of_environment().is_leader

@@ -27,7 +27,7 @@ _LARGEST_UINT16_VOCABULARY = 65_500  # Megatron's own rule, so that its tools ag
 
 @dataclass(frozen=True)
 class Index:
-    """What an `.idx` file says."""
+    """The content of an `.idx` file."""
 
     dtype: np.dtype
     lengths: np.ndarray  # [n] int32, tokens of each sequence

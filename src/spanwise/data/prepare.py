@@ -32,7 +32,7 @@ Encode = Callable[[list[str]], Encoded]
 
 @dataclass(frozen=True, kw_only=True)
 class PrepareReport:
-    """What went into a store."""
+    """The counts of what went into a store."""
 
     num_documents: int
     num_sentences: int

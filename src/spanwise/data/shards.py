@@ -77,7 +77,7 @@ class MappedFile:
 
 
 class Shard(MappedFile):
-    """The ids of one shard, with its index. `side` has its arrays of one byte a token, by name."""
+    """The ids of one shard, with its index. `side` has its arrays of one byte per token, by name."""
 
     def __init__(
         self, path: Path, index: Index, checksums: np.ndarray | None, *, continues_document: bool = False

@@ -49,7 +49,7 @@ class TokenStoreWriter:
     ) -> None:
         """Start a store. A shard is closed at the first sentence border after `shard_bytes` bytes of ids.
 
-        `side_arrays` names what is stored beside the ids, one byte a token, and what computed it.
+        `side_arrays` names what is stored beside the ids, one byte per token, and what computed it.
         Raises: ConfigError where the folder exists, `shard_bytes` is below 1 or a side array has a name unfit for a
         file.
         """
@@ -242,7 +242,7 @@ class _ChecksummedFile:
 
 
 class _OpenShard:
-    """The shard being written: ids go straight to the file, four bytes a sentence stay in memory."""
+    """The shard being written: ids go straight to the file, four bytes per sentence stay in memory."""
 
     def __init__(
         self, folder: Path, name: str, dtype: np.dtype, side_arrays: Iterable[str], *, continues_document: bool

@@ -1,9 +1,9 @@
 """A corpus as token ids on disk, read through memory maps: open in a moment, any range at once, damage named.
 
-A store is a folder of shards in the Megatron-LM format (one sequence a sentence), `store.json`, the tokenizer that
-made it, and a manifest. Side arrays (`00000.NAME.u8`) hold one byte a token beside the ids: where morphemes begin, what
-phrase a token belongs to. Each byte is covered by a checksum: small stores are checked when opened, large ones chunk by
-chunk on first touch. Memory use does not grow with the corpus beyond 20 bytes a sentence.
+A store is a folder of shards in the Megatron-LM format (one sequence per sentence), `store.json`, the tokenizer that
+made it, and a manifest. Side arrays (`00000.NAME.u8`) hold one byte per token beside the ids: where morphemes begin,
+what phrase a token belongs to. Each byte is covered by a checksum: small stores are checked when opened, large ones
+chunk by chunk on first touch. Memory use does not grow with the corpus beyond 20 bytes per sentence.
 
 Letters: n sentences, d documents, k ranges, V vocabulary.
 """
@@ -109,7 +109,7 @@ class TokenStore:
 
     @property
     def has_sentence_borders(self) -> bool:
-        """Whether some document has more than one sentence. Foreign stores often hold whole documents."""
+        """Return whether some document has more than one sentence. Foreign stores often hold whole documents."""
         return self.num_sentences > self.num_documents
 
     def tokenizer(self) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""What array code must know of a tokenizer: special ids, word starts, unigram counts; no strings, no object."""
+"""The facts of a tokenizer that array code needs: special ids, word starts, unigram counts; no strings, no object."""
 
 from __future__ import annotations
 

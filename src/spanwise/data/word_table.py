@@ -1,6 +1,6 @@
 """A number for each different word of a text, by a compiled pass over its UTF-8 bytes.
 
-A word is a run of characters between spaces and ASCII punctuation marks; a mark is a word of its own. Words are told
+A word is a run of characters between spaces and ASCII punctuation marks; a mark is a word of its own. Words are kept
 apart by their bytes, not by their hashes alone, so that no two ever share a number.
 
 Letters: k texts, n bytes, w words.
@@ -69,7 +69,7 @@ class WordTable:
 
 @njit(inline="always")
 def _stands_alone(byte):
-    """Whether a byte is one of !-/ :-@ [-` {-~."""
+    """Return whether a byte is one of !-/ :-@ [-` {-~."""
     return 33 <= byte <= 47 or 58 <= byte <= 64 or 91 <= byte <= 96 or 123 <= byte <= 126
 
 

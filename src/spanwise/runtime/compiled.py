@@ -28,7 +28,7 @@ intrinsic: Any = extending.intrinsic
 
 
 def writable(folder: Path) -> bool:
-    """Whether a file can be made in `folder`, which is created where missing. Tried, as permissions alone can lie."""
+    """Try whether a file can be made in `folder`, which is created where missing; permissions alone can lie."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

@@ -47,7 +47,7 @@ def cpu_flags() -> frozenset[str]:
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether the hardware multiplies bf16 matrices itself, rather than converting first."""
+    """Return whether the hardware multiplies bf16 matrices itself, rather than converting first."""
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and bool(cpu_flags() & {"avx512_bf16", "amx_bf16", "bf16"})
@@ -55,7 +55,7 @@ def has_bf16(device: torch.device) -> bool:
 
 @functools.cache
 def has_int8(device: torch.device) -> bool:
-    """Whether products of bytes are fast and exact here: tried, as older processors saturate sums of two products."""
+    """Try whether products of bytes are fast and exact here; older processors saturate sums of two products."""
     if device.type != "cpu" or not cpu_flags() & BYTE_PRODUCTS or not torch.backends.mkldnn.is_available():
         return False
     codes, weights = torch.full((16, 64), 255, dtype=torch.uint8), torch.full((16, 64), 127, dtype=torch.int8)
@@ -96,7 +96,7 @@ def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> contex
 
 
 def numerics_fingerprint(device: torch.device, precision: str) -> JsonObject:
-    """What two runs must share to give the same bits from the same samples."""
+    """Return the facts that two runs must share to give the same bits from the same samples."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _cpu_level()
     return {
         "torch": torch.__version__,

@@ -256,7 +256,7 @@ def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = 
 
 
 def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
-    """Whether a folder has a manifest of our shape, be it damaged; other projects call files of theirs so, too."""
+    """Return whether a folder has a manifest of our shape, be it damaged; other projects use that name, too."""
     try:
         record = json.loads(fs.read_file(folder / MANIFEST_NAME))
     except (OSError, ValueError, RecursionError):
@@ -404,8 +404,8 @@ def explained_disk_errors(path: Path, written: Path | None = None) -> Iterator[N
 def _os_error_number(error: BaseException) -> int | None:
     if isinstance(error, OSError):
         return error.errno
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told.group(1)) if told else None
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return int(number.group(1)) if number else None
 
 
 def _megabytes(size: int) -> str:

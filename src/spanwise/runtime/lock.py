@@ -3,8 +3,6 @@
 The lock is `flock` on `<folder>/LOCK`; the file's text (host, process id, start) only tells a person who holds it and
 is never taken as proof. Where the system has no `flock` (Windows) the file is still written, nothing is refused, and
 `folder_lock` says so through its return value.
-
-Source: spec RELIABILITY, section 7.3.
 """
 
 from __future__ import annotations
@@ -87,7 +85,7 @@ def folder_lock(folder: str | Path) -> Iterator[bool]:
 
 
 def held_here(folder: str | Path) -> bool:
-    """Whether this process holds the lock of `folder` already."""
+    """Return whether this process holds the lock of `folder` already."""
     return bool(_held.get((os.getpid(), os.path.realpath(folder))))
 
 

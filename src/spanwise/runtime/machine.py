@@ -1,4 +1,4 @@
-"""What this machine has and what spanwise will make of it: the facts behind `spanwise doctor`.
+"""Survey this machine and say how spanwise will use it: the facts behind `spanwise doctor`.
 
 Every fact is looked up in a way that can't fail: a machine that hides one (a container, another system) gives None.
 """

@@ -1,4 +1,4 @@
-"""What a run says while it works: one JSON object a line to `metrics.jsonl`, and a line for the person watching.
+"""The log of a run: one JSON object per line in `metrics.jsonl`, and a line for the person watching.
 
 Records hold finite numbers only, so that every line is JSON other tools read. On a terminal one live line shows the
 step, the losses, the speed and the time left; elsewhere (a file, a pipe, a log) plain lines do. A pipe that its reader
@@ -50,7 +50,7 @@ class RunLog:
 
     @property
     def is_shown(self) -> bool:
-        """Whether anybody sees what is said here."""
+        """Return whether anybody sees what is said here."""
         return self._stream is not None
 
     def cut_after(self, step: int) -> int:
@@ -241,7 +241,7 @@ def _records(path: Path) -> tuple[list[tuple[str, JsonObject]], list[int]]:
 
 
 def _is_record(record: object) -> TypeGuard[JsonObject]:
-    """Whether a line is what `write` makes: an object whose groups are objects and whose counts are numbers."""
+    """Return whether a line is what `write` makes: an object whose groups are objects and whose counts are numbers."""
     if not isinstance(record, dict):
         return False
     groups = [record[name] for name in ("losses", "accuracy", "targets", "evaluation", "time") if name in record]

@@ -124,7 +124,7 @@ def derive_key(seed: int, purpose: str, *counters: int) -> int:
 
 
 def keys_for(seed: int, purpose: str, epoch: int, block_ids: np.ndarray) -> np.ndarray:
-    """Return one key a sequence, uint64 [S]: `derive_key(seed, purpose, epoch, block_id)` for each of block_ids [S]."""
+    """Return one key per sequence, uint64 [S]: `derive_key(seed, purpose, epoch, block_id)` for block_ids [S]."""
     block_ids_S = np.ascontiguousarray(block_ids, dtype=np.int64)
     return _child_keys(np.uint64(derive_key(seed, purpose, epoch)), block_ids_S)
 

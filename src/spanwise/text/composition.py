@@ -59,7 +59,7 @@ def _stands_alone(before: str, character: str) -> bool:
 
 
 def is_korean(sentences: Iterable[str]) -> bool:
-    """Whether Hangul, whole or in parts, is a good share of the letters at the beginning of a text."""
+    """Return whether Hangul, whole or in parts, is a good share of the letters at the beginning of a text."""
     num_letters = num_hangul = 0
     for sentence in beginning_of(sentences):
         num_letters += len(_LETTER.findall(sentence))

@@ -43,7 +43,7 @@ def read_tokens(path: str | Path) -> list[str]:
     """
     tokens = [line.text.strip() for line in read_lines(Path(path)) if line.text.strip()]
     if not tokens:
-        raise DataError(f"{path} names no token; write one a line.")
+        raise DataError(f"{path} names no token; write one per line.")
     return tokens
 
 
@@ -84,13 +84,13 @@ def extend_tokenizer(tokenizer: Tokenizer, tokens: Sequence[str]) -> Extension:
 
 
 def _is_one_token(tokenizer: Tokenizer, word: str) -> bool:
-    """Whether a word of a text is one token already, under whatever mark the vocabulary has for its blank or end."""
+    """Return whether a word of a text is one token already, whatever mark it has for a blank or an end."""
     found = [tokenizer.encode(text).ids.tolist() for text in (word, f" {word}")]
     return any(len(ids) == 1 and ids != [tokenizer.unk_id] for ids in found)
 
 
 def _takes_pieces(backend: tokenizers.Tokenizer, size: int) -> bool:
-    """Whether words can go into the model's own vocabulary: WordPiece, and no added token lies behind its pieces."""
+    """Return whether words can go into the model's own vocabulary: WordPiece without added tokens behind its pieces."""
     return json.loads(backend.to_str())["model"]["type"] == "WordPiece" and (
         backend.get_vocab_size(with_added_tokens=False) == size
     )

@@ -193,7 +193,7 @@ def _without_byte_order_mark(raw: bytes, path: Path) -> bytes:
 
 
 def _cutting_point(raw: bytes) -> int:
-    """Where to cut a long line: after a space in its second half, else before its last character."""
+    """Return where to cut a long line: after a space in its second half, else before its last character."""
     space = raw.rfind(b" ", len(raw) // 2)
     if space >= 0:
         return space + 1

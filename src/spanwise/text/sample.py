@@ -31,7 +31,7 @@ _SYLLABLES = range(0xAC00, 0xD7A4)
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What kind of vocabulary is learned; `learn_tokenizer` says what each value means."""
+    """The vocabulary that is learned; `learn_tokenizer` says what each value means."""
 
     vocab_size: int
     cased: bool

@@ -3,7 +3,7 @@
 `{"text": "Denver won.", "spans": [{"start": 0, "end": 6, "label": "ORG"}]}`, or spans as lists, `[0, 6]` or
 `[0, 6, "ORG"]`; ranges are half-open, in characters. A text may be a sentence or whole paragraphs, which are split
 into sentences as the corpus is. A sentence that the file does not have has no phrase. Memory grows with the file, by
-some 100 bytes a sentence.
+some 100 bytes per sentence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Spans = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class _Split:
-    """What became of a record of several sentences."""
+    """The parts that a record of several sentences was cut into."""
 
     sentences: tuple[bytes, ...]  # their keys
     num_crossing: int  # spans that lie in no single one

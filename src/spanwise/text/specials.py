@@ -20,7 +20,7 @@ _RESERVED = re.compile(r"\[unused\d+\]")
 
 
 def is_reserved(piece: str) -> bool:
-    """Whether a piece is one of BERT's reserved pieces (`[unused7]`), which no text contains."""
+    """Return whether a piece is one of BERT's reserved pieces (`[unused7]`), which no text contains."""
     return bool(_RESERVED.fullmatch(piece))
 
 

@@ -42,7 +42,7 @@ class FoundTokenizer:
 
 
 def has_upper_case(pieces: Iterable[str]) -> bool:
-    """Whether a vocabulary keeps case: some piece, `[...]` ones aside, is not its own lower case."""
+    """Return whether a vocabulary keeps case: some piece, `[...]` ones aside, is not its own lower case."""
     return any(piece != piece.lower() for piece in pieces if not (piece.startswith("[") and piece.endswith("]")))
 
 

@@ -166,11 +166,11 @@ class Tokenizer:
         return self._backend.token_to_id(piece)
 
     def starts_word_table(self) -> np.ndarray:
-        """Whether each id starts a word, [V] bool: not `##x`, not special; `[UNK]` does. Read-only use."""
+        """Return whether each id starts a word, [V] bool: not `##x`, not special; `[UNK]` does. Read-only use."""
         return self._starts_word
 
     def ends_word_table(self) -> np.ndarray:
-        """Whether what follows each id starts a word whatever it is, [V] bool. Read-only use."""
+        """Return whether what follows each id starts a word whatever it is, [V] bool. Read-only use."""
         return self._ends_word
 
     @property
@@ -183,14 +183,14 @@ class Tokenizer:
 
     @property
     def is_cased(self) -> bool:
-        """Whether upper and lower case give different ids."""
+        """Return whether upper and lower case give different ids."""
         normalizer = self._backend.normalizer
         return normalizer is None or "A" in normalizer.normalize_str("A")
 
     @functools.cached_property
     def needs_blank(self) -> bool:
-        """Whether a word is written otherwise at the beginning of a text than inside it, as in RoBERTa's tokenizer: a
-        sentence that follows another must then be given with the blank before it."""
+        """Return whether a word is written otherwise at the beginning of a text than inside it, as RoBERTa's tokenizer
+        does: a sentence that follows another must then be given with the blank before it."""
         steps = pipeline_steps(self._record["pre_tokenizer"])
         return any(step["type"] == "ByteLevel" and not step["add_prefix_space"] for step in steps)
 
@@ -201,7 +201,7 @@ class Tokenizer:
 
     @functools.cached_property
     def splits_words(self) -> bool:
-        """Whether a text's ids are those of its words and punctuation marks, end to end: no token looks past one."""
+        """Return whether a text's ids are those of its words and punctuation marks: no token looks past one."""
         splitters = pipeline_steps(self._record["pre_tokenizer"])
         plain_added = any(not token.special for token in self._backend.get_added_tokens_decoder().values())
         is_local = {step["type"] for step in pipeline_steps(self._record["normalizer"])} <= {"BertNormalizer", "NFC"}

@@ -1,4 +1,4 @@
-"""Where words start, told from ids alone: two tables over the vocabulary, looked up for any number of tokens.
+"""Find where words start from ids alone: two tables over the vocabulary, looked up for any number of tokens.
 
 A token starts a word where its own piece says so, or where the piece before it ends one. In WordPiece every piece does
 but a continuation (`##x`), so each punctuation mark, `[UNK]` and single Chinese character is a word of its own.
@@ -35,7 +35,7 @@ class WordMarks:
     end: str = ""  # what a word's last piece ends with: `</w>`
 
     def starts_word(self, piece: str) -> bool:
-        """Whether a piece begins a word, wherever it stands."""
+        """Return whether a piece begins a word, wherever it stands."""
         if self.end:
             return False
         if not self.blank:
@@ -44,7 +44,7 @@ class WordMarks:
         return bool(text) and (text[0].isspace() or is_word_of_its_own(text[0]))
 
     def ends_word(self, piece: str) -> bool:
-        """Whether what follows a piece begins a word, whatever it is."""
+        """Return whether what follows a piece begins a word, whatever it is."""
         if self.end:
             return piece.endswith(self.end)
         if not self.blank:
@@ -76,7 +76,7 @@ class WordMarks:
 
 
 def is_word_of_its_own(character: str) -> bool:
-    """Whether BERT takes a character for a word by itself: punctuation of any script, or a Chinese character."""
+    """Return whether BERT takes a character for a word by itself: punctuation of any script, or a Chinese character."""
     code = ord(character)
     return (
         any(code in block for block in _PUNCTUATION)
@@ -100,14 +100,14 @@ BERT_MARKS = WordMarks(continuation="##")
 def starts_word_table(
     pieces: Sequence[str], *, special_ids: Collection[int], unk_id: int, marks: WordMarks = BERT_MARKS
 ) -> np.ndarray:
-    """Whether each id starts a word, [V] bool. The unknown token does; the other special tokens do not."""
+    """Return whether each id starts a word, [V] bool. The unknown token does; the other special tokens do not."""
     return _table([marks.starts_word(piece) for piece in pieces], special_ids, unk_id)
 
 
 def ends_word_table(
     pieces: Sequence[str], *, special_ids: Collection[int], unk_id: int, marks: WordMarks = BERT_MARKS
 ) -> np.ndarray:
-    """Whether the token after each id starts a word whatever it is, [V] bool. Behind a special token one always does.
+    """Return whether any token after each id starts a word, [V] bool. Behind a special token one always does.
 
     Behind the unknown token too where pieces mark ends, as it hides whether a word ended in it.
     """
@@ -126,20 +126,11 @@ def _table(values: list[bool], special_ids: Collection[int], unk_id: int) -> np.
 
 
 def word_starts(ids: np.ndarray, starts_word: np.ndarray, ends_word: np.ndarray) -> np.ndarray:
-    """Whether each token of a text starts a word, [n] bool; the first one always does. Both tables are [V]."""
+    """Return whether each token of a text starts a word, [n] bool; the first one always does. Both tables are [V]."""
     starts = starts_word[ids]
     starts[1:] |= ends_word[ids[:-1]]
     starts[:1] = True
     return starts
-
-
-def starts_of_word_ids(word_ids: Sequence[int | None]) -> np.ndarray:
-    """Whether each token starts a word, [n] bool, from word numbers as the `tokenizers` library gives them.
-
-    None (a special token) starts nothing; numbers may begin anew, as in the second text of a pair.
-    """
-    pairs = zip([None, *word_ids], word_ids, strict=False)
-    return np.array([word is not None and word != before for before, word in pairs], dtype=bool)
 
 
 def word_ids(ids: np.ndarray, starts_word: np.ndarray, ends_word: np.ndarray) -> np.ndarray:

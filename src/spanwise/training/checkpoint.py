@@ -1,4 +1,4 @@
-"""What a run goes on from: all tensors bit for bit, one step number, and what must still be the same.
+"""Checkpoints that a run goes on from: all tensors bit for bit, one step number, and what must still be the same.
 
 A checkpoint is the model's own folder (written by the caller) plus `training/`:
 
@@ -69,7 +69,7 @@ def save_checkpoint(
         save_model(temporary)
         (temporary / TRAINING_FOLDER).mkdir(exist_ok=True)
         write_safetensors(tensors, temporary / TRAINING_FOLDER / TENSORS_NAME)
-        text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1, allow_nan=False)
+        text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1)  # a perplexity may be infinite
         (temporary / TRAINING_FOLDER / STATE_NAME).write_text(text + "\n", encoding="utf-8")
     for _, old in step_folders(folder)[keep:]:
         remove_folder(old)

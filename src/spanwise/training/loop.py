@@ -50,7 +50,7 @@ class BatchSource(Protocol):
         ...
 
     def position(self, index: int) -> JsonObject:
-        """What lies before that step: `epoch` (fractional), and `tokens` where known ahead; all others are logged."""
+        """Return what lies before that step: `epoch` (fractional), `tokens` where known ahead; others are logged."""
         ...
 
 
@@ -247,7 +247,7 @@ class _Loop:
         self.plan.lines = self.reducer.from_leader(self.plan.lines)
 
     def _fingerprint(self) -> JsonObject:
-        """What equal bits depend on; one process alone is the rule and isn't mentioned."""
+        """Return what equal bits depend on; one process alone is the rule and isn't mentioned."""
         several = {"processes": self.reducer.size} if self.reducer.size > 1 else {}
         return {**numerics_fingerprint(self.device, self.precision), **several}
 

@@ -15,7 +15,7 @@ from spanwise.training.plan import TrainingOptions
 
 
 class Optimizer(Protocol):
-    """What the loop asks of an optimizer; those of torch answer it, and pairs of them."""
+    """The methods of an optimizer that the loop calls; those of torch have them, and pairs of them."""
 
     @property
     def param_groups(self) -> list[ParamGroup]: ...
@@ -95,7 +95,7 @@ def _by_rate(names: list[str], options: TrainingOptions) -> list[tuple[float, li
 
     With `layer_decay` d the top layer of n learns at d times the rate, the lowest at d ** n, the embeddings at
     d ** (n + 1); the pooler and heads at the whole rate. A layer that all visits share counts as one.
-    Source: Clark et al. 2020 (ELECTRA), appendix B. Differs: its code skips one power below the head (FAMILY 7E-4).
+    Source: Clark et al. 2020 (ELECTRA), appendix B. Differs: its code skips one power below the head.
     """
     head = 1.0 if options.head_learning_rate is None else options.head_learning_rate / options.learning_rate
     if options.layer_decay == 1.0 and options.head_learning_rate is None:

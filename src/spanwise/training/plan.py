@@ -102,7 +102,7 @@ HARMLESS_OPTIONS = frozenset({"log_every", "eval_every", "save_every", "save_min
 
 
 class Positions(Protocol):
-    """What the plan asks of a batch source: where the run stands before step `index` (0 is the first)."""
+    """A batch source as the plan sees it: it says where the run stands before step `index` (0 is the first)."""
 
     def position(self, index: int) -> JsonObject: ...
 
@@ -329,7 +329,7 @@ def _text(line: PlanLine, before: Sequence[PlanLine]) -> str:
 
 
 def _disagreement(lines: Sequence[PlanLine], begins: PlanLine, saved: Sequence[PlanLine], *, is_counted: bool) -> str:
-    """What is wrong with the lines of a plan, as the end of a sentence; "" where nothing is."""
+    """Return what is wrong with the lines of a plan, as the end of a sentence; "" where nothing is."""
     if len(lines) < len(saved) or not lines:
         return f"has {len(lines)} line(s), and the run's checkpoint knows {len(saved)}"
     for line, known in zip(lines, saved, strict=False):

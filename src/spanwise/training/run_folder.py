@@ -52,14 +52,14 @@ class RunFolder:
 
     @property
     def state(self) -> Literal["new", "begun", "finished"]:
-        """Whether the folder is empty, holds a run, or holds a finished one."""
+        """Return whether the folder is empty, holds a run, or holds a finished one."""
         if (self.final / MANIFEST_NAME).exists():
             return "finished"
         return "begun" if self.marker.exists() else "new"
 
     def holds_work(self, names: Iterable[str]) -> bool:
-        """Whether something that took time is there: a plan, a log, or any folder. Records of a call that was refused
-        before its first step are not."""
+        """Return whether something that took time is there: a plan, a log, or any folder. Records of a call that was
+        refused before its first step are not."""
         return bool({PLAN_NAME, METRICS_NAME} & set(names)) or any((self.path / name).is_dir() for name in names)
 
 

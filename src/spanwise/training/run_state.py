@@ -31,7 +31,7 @@ class RemembersEvaluations(Protocol):
 
 @dataclass
 class RunState:
-    """Where a run stands after `step` updates."""
+    """The numbers of a run after `step` updates."""
 
     step: int = 0
     tokens: int = 0  # real ones seen

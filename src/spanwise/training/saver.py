@@ -46,7 +46,7 @@ class Saver:
         self._saved_at = time.monotonic()
 
     def is_due(self, step: int) -> bool:
-        """Whether it is time for a checkpoint after `step` steps."""
+        """Return whether it is time for a checkpoint after `step` steps."""
         every, minutes = self.options.save_every, self.options.save_minutes
         if every is not None and step % every == 0:
             return True
@@ -62,7 +62,7 @@ class Saver:
             self._saved_at = time.monotonic()
 
     def final_is_whole(self) -> bool:
-        """Whether the trained model lies there, every byte as its manifest says."""
+        """Return whether the trained model lies there, every byte as its manifest says."""
         try:
             verify_folder(self.folder.final)
         except CheckpointError:

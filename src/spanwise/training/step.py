@@ -110,7 +110,7 @@ class Updater:
             gradients = [p.grad for p in self._trainable if p.grad is not None]
             norm = gradient_norm(gradients)
             numbers = [*(value for pack in measured for value in pack.values()), norm]
-            read = torch.stack([value.detach().double().reshape(()) for value in numbers]).tolist()  # one wait a step
+            read = torch.stack([value.detach().double().reshape(()) for value in numbers]).tolist()  # one wait per step
         values = iter(read)
         found = [{key: next(values) for key in pack} for pack in measured]
         mine = _Share(sums=_sums(packs, found), is_finite=all(map(math.isfinite, read)))
@@ -162,7 +162,7 @@ class Updater:
     def _blame(
         self, step: int, packs: Sequence[Batch], totals: Mapping[str, int], found: list[dict[tuple[str, str], float]]
     ) -> _Blame | None:
-        """What is wrong with the packs of this process; None where nothing is."""
+        """Return what is wrong with the packs of this process; None where nothing is."""
         for k, pack in enumerate(found):
             for (_, name), value in pack.items():
                 if not math.isfinite(value):

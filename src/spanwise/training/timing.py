@@ -1,4 +1,4 @@
-"""Where the time of a run goes, and how much of the machine it uses.
+"""Measure where the time of a run goes, and how much of the machine it uses.
 
 Time is attributed to data, forward, backward, optimizer, communication, evaluation and checkpoint. On CUDA, whose work
 runs beside the host, forward, backward and optimizer are measured by events on the device and read once per log line.

@@ -32,7 +32,6 @@ def test_every_text_comes_back_and_nothing_is_unknown(byte_bpe, text):
 
 
 def test_the_first_word_of_a_text_is_a_word_and_line_feeds_end_one(byte_bpe):
-    """7A-12."""
     text = "Banan won\nBanan won (Banan) 24"
     found = byte_bpe.encode(text)
     words = [found.offsets[found.word_ids == word] for word in range(found.word_ids.max() + 1)]

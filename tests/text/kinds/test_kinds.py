@@ -118,7 +118,7 @@ def test_saving_and_loading_keep_the_hash(tokenizer, tmp_path):
 
 
 def test_user_text_never_becomes_a_special_id_after_any_way_of_loading(tokenizer, tmp_path):
-    """7C-7. A unigram model would find `<pad>` among its own pieces."""
+    """A unigram model would find `<pad>` among its own pieces."""
     tokenizer.save(tmp_path)
     for each in (tokenizer, Tokenizer.load(tmp_path)):
         for text in (HOSTILE, HOSTILE.replace(" ", ""), *each.specials.values()):
@@ -177,7 +177,7 @@ def shares_a_character(offsets, place):
 @settings(max_examples=80, deadline=None)
 @given(text=st.text(st.sampled_from(ALPHABET), max_size=30))
 def test_words_start_where_those_of_bert_do(tokenizer, text):
-    """7A-11, 7A-12. A blank that is a token alone begins the word behind it; half a character tells nothing."""
+    """A blank that is a token alone begins the word behind it; half a character tells nothing."""
     expected = word_starts_of_bert(text)
     found = tokenizer.encode(text)
     starts = np.diff(found.word_ids, prepend=-1) > 0
