@@ -9,13 +9,15 @@ import torch
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.grow import with_rows_for
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.growth import Growth, asked_growth, grown
+from spanwise.pretraining.masking import QuestionTokens, RecurringSpans, Replacement
 from spanwise.pretraining.run import pretrain
-from spanwise.pretraining.system import build_model
+from spanwise.pretraining.system import build_model, check_inputs
 from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.progress import RunLog
-from spanwise.text.extend import extend_tokenizer
+from spanwise.text.extend import extend_tokenizer, with_roles, with_special_pieces
 from spanwise.text.tokenizers import Tokenizer
 
 NEW = ["riverside", "market square", "##bridge"]
@@ -163,3 +165,55 @@ def test_a_tokenizer_that_is_not_the_weights_own_is_refused(first, tmp_path):
     checkpoint, tokenizer = read_folder(first), extend_tokenizer(Tokenizer.load(first), ["more"]).tokenizer
     with pytest.raises(CheckpointError, match="only where both agree"):
         grown(checkpoint, tokenizer, Growth(add_tokens=("new",)), max_positions=64, seed=0, log=RunLog(tmp_path))
+
+
+def asking_recipe(**training):
+    """Questions in place of words that recur, beside the usual objectives on other spans."""
+    return replace(
+        tiny_recipe(**training),
+        masking=RecurringSpans(ratio=0.3, frequent_share=1.0),
+        replacement=QuestionTokens(others=Replacement()),
+    )
+
+
+def test_the_vocabulary_of_a_run_has_a_piece_for_what_its_recipe_writes(first, text, tiny_store, tmp_path):
+    """Learned from text it is reserved; a store and a checkpoint without it get it, and go on with it."""
+    ways = {"text": {"text": text}, "data": {"data": tiny_store.path}, "init": {"init": first, "text": text}}
+    for name, given in ways.items():
+        pretrain(asking_recipe(max_steps=2), out=tmp_path / name, **given)
+        words = Tokenizer.load(tmp_path / name / "final")
+        assert words.question_id >= 0 and words.tokens([words.question_id]) == ["[QUESTION]"]
+        assert read_folder(tmp_path / name / "final").config.vocab_size == words.vocab_size
+    assert Tokenizer.load(tmp_path / "text" / "final").question_id < 10  # reserved: among the first ids
+    assert Tokenizer.load(tmp_path / "data" / "final").question_id == tiny_store.vocabulary.size
+    old, new = read_folder(first), read_folder(tmp_path / "init" / "final")
+    assert new.config.vocab_size == old.config.vocab_size + 1
+    assert TokenStore.open(tmp_path / "init" / "store").vocabulary.question_id == old.config.vocab_size
+
+    again = tmp_path / "again"
+    pretrain(asking_recipe(max_steps=2), out=again, init=tmp_path / "init" / "final", data=tiny_store.path)
+    assert Tokenizer.load(again / "final").sha256 == Tokenizer.load(tmp_path / "init" / "final").sha256
+    pretrain(asking_recipe(max_steps=2), out=again, init=tmp_path / "init" / "final", data=tiny_store.path, resume=True)
+
+
+def test_rows_of_a_question_that_was_reserved_are_those_that_were_there(first, tmp_path):
+    checkpoint, tokenizer = read_folder(first), Tokenizer.load(first)
+    reserved, _ = with_special_pieces(tokenizer, ["[unused0]"])
+    bigger = with_rows_for(checkpoint, reserved.vocab_size, seed=0)
+    same, asked = grown(bigger, reserved, Growth(), max_positions=64, seed=1, roles=("question",))
+    assert same is bigger and asked.question_id == reserved.vocab_size - 1
+    assert asked.token_to_id("[unused0]") is None
+
+
+def test_a_store_opens_with_roles_that_no_text_takes_and_with_nothing_else(tiny_store):
+    words = with_roles(tiny_store.tokenizer(), ["question"])
+    store = TokenStore.open(tiny_store.path, words)
+    assert store.tokenizer_sha256 == words.sha256 and store.sha256 == tiny_store.sha256
+    vocabulary = store.vocabulary
+    assert vocabulary.size == tiny_store.vocabulary.size + 1 and vocabulary.is_special[vocabulary.question_id]
+    assert vocabulary.unigram_counts[:-1].tolist() == tiny_store.vocabulary.unigram_counts.tolist()
+    other = extend_tokenizer(words, ["riverside"]).tokenizer
+    with pytest.raises(DataError, match="another tokenizer"):
+        TokenStore.open(tiny_store.path, other)
+    with pytest.raises(DataError, match=r"no \[QUESTION\].*--roles question"):
+        check_inputs(asking_recipe(), tiny_store)

@@ -1,13 +1,17 @@
 """More tokens: old ids stay, new ones follow, and other libraries read the same from the saved folder."""
 
+import json
+
 import numpy as np
 import pytest
 import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
+from transformers import AutoTokenizer
 
-from spanwise.errors import DataError
+from spanwise.errors import CheckpointError, DataError
 from spanwise.text.corpus import Document
-from spanwise.text.extend import extend_tokenizer, read_tokens
+from spanwise.text.extend import extend_tokenizer, read_tokens, with_roles, with_special_pieces
+from spanwise.text.kinds import KINDS
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
@@ -155,3 +159,84 @@ def test_a_file_of_tokens_is_read_line_by_line(tmp_path):
         read_tokens(path)
     with pytest.raises(DataError, match=r"nowhere\.txt does not exist"):
         read_tokens(tmp_path / "nowhere.txt")
+
+
+QUESTIONS = ["A [QUESTION] is asked: who owns the house at the sea gate of New York?"] * 4
+ASKING = [Document("text", 1, QUESTIONS)]
+SPELT = "the house [QUESTION] at [QUESTION]sea, [unused1] gate"
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def kind(request):
+    return request.param
+
+
+def learned(kind: str, **options) -> Tokenizer:
+    size = 330 if kind == "byte-bpe" else 100
+    return learn_tokenizer(ASKING, vocab_size=size, kind=kind, min_frequency=1, **options)
+
+
+def test_a_role_is_reserved_while_learning_and_lives_in_the_files(kind, tmp_path):
+    tokenizer = learned(kind, roles=("question",), num_unused=2)
+    plain = learned(kind, num_unused=3)
+    assert tokenizer.vocab_size == plain.vocab_size
+    assert tokenizer.question_id == plain.token_to_id("[unused2]") >= 0 and plain.question_id == -1
+    assert tokenizer.roles == {"question": tokenizer.question_id} and plain.roles == {}
+    tokenizer.save(tmp_path)
+
+    again, theirs = Tokenizer.load(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+
+    assert again.sha256 == tokenizer.sha256 != plain.sha256
+    assert again.question_id == tokenizer.question_id
+    assert theirs.convert_tokens_to_ids("[QUESTION]") == theirs.question_token_id == tokenizer.question_id
+    assert "[QUESTION]" in theirs.all_special_tokens and len(theirs) == tokenizer.vocab_size
+    assert "[QUESTION]" in json.loads((tmp_path / "tokenizer_config.json").read_text())["additional_special_tokens"]
+    asked = theirs("the house [QUESTION] sea").input_ids
+    assert asked.count(tokenizer.question_id) == 1
+    again.save(tmp_path / "again")
+    assert Tokenizer.load(tmp_path / "again").sha256 == tokenizer.sha256
+
+
+def test_no_text_becomes_it_and_no_other_id_changes(kind):
+    plain = learned(kind, num_unused=2)
+    tokenizer = with_roles(plain, ["question"])
+    assert tokenizer.question_id == plain.token_to_id("[unused1]")
+    for text in (SPELT, "[QUESTION]", " [QUESTION] "):
+        found = tokenizer.encode(text).ids
+        np.testing.assert_array_equal(found, plain.encode(text).ids)
+        assert tokenizer.question_id not in found
+    assert with_roles(tokenizer, ["question"]) is tokenizer
+
+
+def test_without_a_reserved_piece_it_follows_the_last_id(kind):
+    plain = learned(kind)
+    tokenizer = with_roles(plain, ["question"])
+    assert tokenizer.question_id == plain.vocab_size and tokenizer.vocab_size == plain.vocab_size + 1
+    np.testing.assert_array_equal(tokenizer.encode(SPELT).ids, plain.encode(SPELT).ids)
+    assert tokenizer.specials == {**plain.specials, "question": "[QUESTION]"}
+
+
+def test_the_last_reserved_piece_is_taken_so_that_those_of_tasks_stay(kind):
+    tokenizer = with_roles(learned(kind, num_unused=12), ["question"])
+    assert tokenizer.token_to_id("[unused11]") is None
+    assert all(tokenizer.token_to_id(f"[unused{number}]") is not None for number in range(11))
+
+
+def test_special_pieces_are_added_once_and_a_piece_of_texts_is_refused(kind):
+    plain = learned(kind)
+    tokenizer, added = with_special_pieces(plain, ["[unused1]", "[unused2]"])
+    assert added == ("[unused1]", "[unused2]") and tokenizer.vocab_size == plain.vocab_size + 2
+    again, none = with_special_pieces(tokenizer, ["[unused2]"])
+    assert again is tokenizer and none == ()
+    number = next(number for number in range(plain.vocab_size) if number not in plain.special_ids)
+    with pytest.raises(CheckpointError, match="for texts"):
+        with_special_pieces(plain, plain.tokens([number]))
+
+
+def test_a_folder_that_names_the_piece_alone_is_understood(tmp_path):
+    """As Splinter's: a vocabulary of lines with [QUESTION] among them."""
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[QUESTION]", "the", "house"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    tokenizer = Tokenizer.load(tmp_path)
+    assert tokenizer.question_id == 5 and 5 in tokenizer.special_ids
+    assert 5 not in tokenizer.encode("the [QUESTION] house").ids

@@ -31,6 +31,8 @@ class VocabularyOptions:
     """Characters that have pieces of their own. Default: nearly all that occur, of Hangul all."""
     max_characters: int | None = None
     """Text to look at. Default: 500 million characters, with morphemes 20 million."""
+    roles: tuple[str, ...] = ()
+    """Special pieces that a recipe writes beside the usual ones: --roles question reserves [QUESTION]."""
     min_frequency: int = 2
     """Pieces must be seen as often; unigram does not count so."""
 

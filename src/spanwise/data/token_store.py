@@ -24,6 +24,7 @@ from spanwise.data.shards import CHUNK_BYTES, MappedFile, Shard, read_file
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, read_manifest, verify_folder
+from spanwise.text.extend import with_roles
 from spanwise.text.tokenizers import Tokenizer
 
 STORE_FORMAT = "spanwise token store"
@@ -49,6 +50,7 @@ def vocabulary_of(tokenizer: Tokenizer, unigram_counts: np.ndarray) -> Vocabular
         cls_id=tokenizer.cls_id,
         sep_id=tokenizer.sep_id,
         mask_id=tokenizer.mask_id,
+        roles=tokenizer.roles,
         is_special=is_special,
         starts_word=tokenizer.starts_word_table(),
         ends_word=tokenizer.ends_word_table(),
@@ -87,8 +89,9 @@ class TokenStore:
     def open(cls, folder: str | Path, tokenizer: Tokenizer | None = None) -> TokenStore:
         """Open a store, or a foreign Megatron-LM folder or prefix (then `tokenizer` is needed: ids alone say nothing).
 
-        Raises: DataError where files are missing or damaged, ids lie outside the vocabulary, or `tokenizer` is not the
-        one that made the store (the message says what each is).
+        `tokenizer` may also be the one that made the store with more roles (`[QUESTION]`), as no text gives these.
+        Raises: DataError where files are missing or damaged, ids lie outside the vocabulary, or `tokenizer` is another
+        than the one that made the store (the message says what each is).
         """
         path = Path(folder)
         if (path / STORE_NAME).is_file() or (path / MANIFEST_NAME).is_file():
@@ -204,9 +207,13 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
                 f"{path / STORE_NAME} is {record['format']!r} version {record['version']}; this release reads "
                 f"{STORE_FORMAT!r} version {STORE_VERSION}. Prepare the text again."
             )
-        if tokenizer is not None and tokenizer.sha256 != record["tokenizer_sha256"]:
-            raise DataError(_wrong_tokenizer(path, tokenizer, record["tokenizer_sha256"]))
         vocabulary = _vocabulary_from_record(record["vocabulary"])
+        if tokenizer is not None and tokenizer.sha256 != record["tokenizer_sha256"]:
+            if not _gives_same_ids(path, tokenizer):
+                raise DataError(_wrong_tokenizer(path, tokenizer, record["tokenizer_sha256"]))
+            counts = np.zeros(tokenizer.vocab_size, dtype=np.int64)
+            counts[: vocabulary.size] = vocabulary.unigram_counts
+            vocabulary = vocabulary_of(tokenizer, counts)
         side_arrays = {name: str(source) for name, source in record.get("side_arrays", {}).items()}
         shards = [_open_own_shard(path, entry, side_arrays) for entry in record["shards"]]
     except (KeyError, TypeError, ValueError, IndexError) as cause:
@@ -219,7 +226,7 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
         path=path,
         shards=shards,
         vocabulary=vocabulary,
-        tokenizer_sha256=record["tokenizer_sha256"],
+        tokenizer_sha256=record["tokenizer_sha256"] if tokenizer is None else tokenizer.sha256,
         sha256=hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest(),
         has_tokenizer=True,
         side_arrays=side_arrays,
@@ -292,6 +299,7 @@ def vocabulary_record(vocabulary: Vocabulary) -> JsonObject:
         "continuation_ids": np.flatnonzero(~vocabulary.starts_word).tolist(),
         "unigram_counts": vocabulary.unigram_counts.tolist(),
         **({"word_end_ids": ends} if ends else {}),
+        **({"roles": dict(vocabulary.roles)} if vocabulary.roles else {}),
     }
 
 
@@ -304,7 +312,21 @@ def _vocabulary_from_record(record: JsonObject) -> Vocabulary:
     ends_word[record.get("word_end_ids", [])] = True
     ids = {name: record[name] for name in ("size", "pad_id", "unk_id", "cls_id", "sep_id", "mask_id")}
     counts = np.array(record["unigram_counts"], dtype=np.int64)
-    return Vocabulary(**ids, is_special=is_special, starts_word=starts_word, unigram_counts=counts, ends_word=ends_word)
+    return Vocabulary(
+        **ids,
+        is_special=is_special,
+        starts_word=starts_word,
+        unigram_counts=counts,
+        ends_word=ends_word,
+        roles=record.get("roles", {}),
+    )
+
+
+def _gives_same_ids(path: Path, tokenizer: Tokenizer) -> bool:
+    """Return whether a tokenizer is the store's own with roles that no text can take."""
+    own = Tokenizer.load(path / TOKENIZER_FOLDER)
+    missing = [role for role in tokenizer.roles if role not in own.roles]
+    return bool(missing) and with_roles(own, missing).sha256 == tokenizer.sha256
 
 
 def _wrong_tokenizer(path: Path, tokenizer: Tokenizer, expected: str) -> str:

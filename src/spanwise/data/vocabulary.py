@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,8 +23,13 @@ class Vocabulary:
     is_special: np.ndarray  # [V] bool: ids that user text never becomes and random replacement never draws
     starts_word: np.ndarray  # [V] bool: False for continuation pieces (`##x`) and specials
     unigram_counts: np.ndarray  # [V] int64: how often each id stands in the store; all zero when unknown
-    question_id: int = -1  # stands for a span that recurs; see text/specials.py
+    roles: Mapping[str, int] = field(default_factory=dict)  # ids of further special tokens, such as "question"
     ends_word: np.ndarray = field(default_factory=lambda: _NOTHING)  # [V] bool: what follows starts a word, always
+
+    @property
+    def question_id(self) -> int:
+        """The id of the token that stands for a span to be found elsewhere, -1 where there is none."""
+        return self.roles.get("question", -1)
 
     def __post_init__(self) -> None:
         if self.ends_word is _NOTHING:

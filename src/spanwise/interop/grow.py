@@ -58,6 +58,13 @@ def grow_vocabulary(
     )
 
 
+def with_rows_for(checkpoint: Checkpoint, num_ids: int, *, seed: int) -> Checkpoint:
+    """Return the checkpoint with rows for `num_ids` ids: those that it lacks start like fresh weights."""
+    num_rows = max(0, num_ids - checkpoint.config.vocab_size)
+    nothing = [np.empty(0, dtype=int)] * num_rows
+    return grow_vocabulary(checkpoint, nothing, rows="random", seed=seed) if num_rows else checkpoint
+
+
 def grow_positions(
     checkpoint: Checkpoint, max_positions: int, *, rows: Literal["tile", "random"] = "tile", seed: int = 0
 ) -> Checkpoint:

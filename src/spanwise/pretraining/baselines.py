@@ -1,4 +1,4 @@
-"""What counting alone can guess of a hidden token: the unigram and the bigram baseline.
+"""Guess hidden tokens by counting alone: the unigram and the bigram baseline.
 
 Unigram: every hidden token is guessed from how often each token stands in the training text (add-one smoothed).
 

@@ -1,4 +1,4 @@
-"""Rows of a block table -> pack -> spans -> replaced ids -> targets -> batch.
+"""Make batches: rows of a block table -> pack -> spans -> replaced ids -> targets -> batch.
 
 All of it is a pure function of (store, recipe parts, seed, epoch, block id): a sequence is masked alike whatever else
 is in its pack. Letters: T tokens in the pack, S sequences.

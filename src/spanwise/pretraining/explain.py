@@ -1,4 +1,4 @@
-"""What the context and what the borders make of hidden words: the paper's first figure, on any sentence.
+"""Show what the context and what the borders make of hidden words: the paper's first figure, on any sentence.
 
 Letters: n tokens of the text with [CLS] and [SEP], N hidden tokens, D hidden size, V vocabulary.
 Source: Joshi et al. 2020 (SpanBERT), figure 1 and section 3.2: the loss of x_i is -log P(x_i | its context) and

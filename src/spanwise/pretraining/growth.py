@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.interop.grow import grow_positions, grow_vocabulary
+from spanwise.interop.grow import grow_positions, grow_vocabulary, with_rows_for
 from spanwise.runtime.progress import RunLog
-from spanwise.text.extend import extend_tokenizer, read_tokens
+from spanwise.text.extend import extend_tokenizer, read_tokens, with_roles
 from spanwise.text.tokenizers import Tokenizer
 
 TokenRows = Literal["mean", "random"]
@@ -64,10 +64,11 @@ def grown(
     *,
     max_positions: int,
     seed: int,
+    roles: Sequence[str] = (),
     log: RunLog | None = None,
 ) -> tuple[Checkpoint, Tokenizer]:
-    """Return the weights and the tokenizer with what `growth` adds; both are new objects where something is. Without
-    a log nothing is said of it.
+    """Return the weights and the tokenizer with what `growth` adds and with a piece for each of `roles`; both are new
+    objects where something is. Without a log nothing is said of it.
 
     Raises: CheckpointError where rows and tokenizer disagree; ConfigError for positions that would not be more;
     DataError for a token that can't be one.
@@ -86,6 +87,12 @@ def grown(
         known = f"; {len(extension.known)} were there already" if extension.known else ""
         start = "the mean of their old pieces" if growth.token_rows == "mean" else "random rows"
         _say(log, f"Added {len(extension.tokens):,} tokens, which start at {start}{known}.")
+    missing = [role for role in roles if role not in tokenizer.roles]
+    if missing:
+        tokenizer = with_roles(tokenizer, missing)
+        checkpoint = with_rows_for(checkpoint, tokenizer.vocab_size, seed=seed)
+        named = ", ".join(f"{tokenizer.specials[role]} (id {tokenizer.roles[role]})" for role in missing)
+        _say(log, f"The recipe writes {named}, which the vocabulary got for it.")
     if growth.position_rows is not None:
         before = checkpoint.config.max_positions
         checkpoint = grow_positions(checkpoint, max_positions, rows=growth.position_rows, seed=seed)

@@ -1,4 +1,4 @@
-"""What is known of every hidden token of a constant masking: who stood there, how deep in its span, what is beside it.
+"""Facts about every hidden token of a constant masking: its id, how deep it lies in its span, what is beside it.
 
 Letters: T tokens in the pack, S sequences, M spans, N hidden tokens.
 """

@@ -1,4 +1,4 @@
-"""What a masking did, as plain JSON: kept beside a run (masks.json), drawn by reports.
+"""A masking as plain JSON: kept beside a run (masks.json), drawn by reports.
 
 Letters: S sequences, M spans.
 """
@@ -17,7 +17,7 @@ MAX_SEQUENCES = 16  # kept one by one; lengths of spans are counted over all
 
 
 def mask_record(masked: Iterable[Masked]) -> dict[str, Any]:
-    """Sequence lengths and spans of the first sequences, and how long all M spans are.
+    """Return the lengths and spans of the first sequences, and how long all M spans are.
 
     Keys: `lengths` (tokens of each kept sequence, specials included), `spans` ([sequence, start, end] in tokens of its
     sequence, half-open), `span_lengths` ({tokens: count}), `num_hidden`, `num_tokens` (without specials), `num_spans`.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -96,7 +95,7 @@ class evaluating:
     def __enter__(self) -> None:
         self.model.eval()
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.model.train(self.was_training)
 
 
@@ -143,7 +142,7 @@ def log_chances(model: PretrainingModel, head: TokenHead, rows_ND: Tensor) -> Te
 
 @dataclass(frozen=True, kw_only=True)
 class Filling:
-    """What one model puts into the n hidden places of one sequence, likeliest first."""
+    """The tokens that one model puts into the n hidden places of one sequence, likeliest first."""
 
     position: np.ndarray  # [n] in the sequence
     original_ids: np.ndarray  # [n]

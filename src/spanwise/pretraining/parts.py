@@ -64,6 +64,12 @@ class PackParts:
         return {**self.corruption.objectives, **self.objectives}
 
     @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that the vocabulary must have a piece for, beside those of every encoder."""
+        parts = (self.masking, self.replacement, *self.trained_objectives.values())
+        return tuple(dict.fromkeys(role for part in parts for role in getattr(part, "roles", ())))
+
+    @property
     def side_arrays(self) -> tuple[str, ...]:
         """The side arrays that a store must have."""
         return side_arrays_of(self.masking, self.word_unit)

@@ -44,6 +44,7 @@ from spanwise.pretraining.system import (
     check_inputs,
     check_weights,
     continue_model,
+    pack_parts,
     shaped_like,
     training_source,
     validation_source,
@@ -53,6 +54,7 @@ from spanwise.runtime.distributed import Group, join_processes
 from spanwise.runtime.files import refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
+from spanwise.text.extend import with_roles
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.taggers import find_tagger
 from spanwise.text.tokenizers import Tokenizer
@@ -234,8 +236,12 @@ def make_ready(
         refuse_edited(checkpoint.folder, is_allowed=allow_edited, say=log.say)
     generator = read_generator(checkpoint) if checkpoint and isinstance(recipe.corruption, Generator) else None
     words = _tokenizer(recipe, folder, data, text, tokenizer, checkpoint, corpus, log)
-    if checkpoint is not None:
+    roles = pack_parts(recipe).roles
+    if checkpoint is None:
+        words = with_roles(words, roles)
+    else:
         more: dict[str, Any] = {"max_positions": recipe.encoder.max_positions, "seed": recipe.training.seed}
+        more["roles"] = roles
         if generator is not None and isinstance(recipe.corruption, Generator):
             generator, _ = grown(generator, words, growth, **more)
             shaped = shaped_generator(recipe.corruption, generator, checkpoint.config)
@@ -382,6 +388,7 @@ def _tokenizer(
             cased=wanted.cased,
             unicode_form=wanted.unicode_form,
             boundaries=wanted.boundaries,
+            roles=pack_parts(recipe).roles,
             max_length=recipe.encoder.max_positions,
             options=corpus,
             out=own,

@@ -19,7 +19,7 @@ from spanwise.pretraining.collate import Collator, Masked
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.base import budgets
 from spanwise.pretraining.mixtures.block_stream import BlockStream, LaidEpoch, Order
-from spanwise.pretraining.mixtures.steps import PackedSteps
+from spanwise.pretraining.mixtures.steps import PackedSteps, Position
 from spanwise.pretraining.parts import PackParts
 
 _KEPT_EPOCHS = 2  # a step may lie across the border of two
@@ -65,7 +65,7 @@ class PretrainingSource(PackedSteps):
         """Return the number of packs of an epoch; it differs a little from epoch to epoch."""
         return len(self._epoch(epoch).borders) - 1
 
-    def position(self, index: int) -> dict[str, float | int]:
+    def position(self, index: int) -> Position:
         """Return where step `index` begins: epochs passed (as a fraction) and tokens of text passed."""
         epoch, pack = self._place(index * self.packs_per_step)
         tokens = self._first_tokens[epoch] + int(self._epoch(epoch).tokens[pack])

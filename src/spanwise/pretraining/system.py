@@ -16,7 +16,7 @@ from spanwise.nn.init import initialize
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of
-from spanwise.pretraining.masking.base import ShorteningReplacement
+from spanwise.pretraining.masking.base import ShorteningReplacement, left_by
 from spanwise.pretraining.masking.nothing import NoReplacement
 from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.mixtures.length_warmup import GrowingSource, LengthWarmup, Source
@@ -30,6 +30,8 @@ from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline
 from spanwise.runtime.seed import derive_key
+from spanwise.text.extend import with_roles
+from spanwise.text.specials import role_piece
 from spanwise.text.tokenizers import Tokenizer
 
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
@@ -125,7 +127,14 @@ def check_inputs(recipe: PretrainingRecipe, store: TokenStore, checkpoint: Check
     """
     if store.num_tokens == 0:
         raise DataError(f"{store.path} holds no token; prepare a corpus that has text.")
-    if hides_tokens(recipe.masking) and store.vocabulary.mask_id < 0:
+    for role in pack_parts(recipe).roles:
+        if role not in store.vocabulary.roles:
+            raise DataError(
+                f"{store.path} was made with a tokenizer that has no {role_piece(role)}, which the recipe writes. "
+                f"Learn the vocabulary with `spanwise learn-tokenizer --roles {role}`; `spanwise pretrain` adds the "
+                "piece to any store by itself."
+            )
+    if hides_tokens(recipe.masking) and "spans" in left_by(recipe.replacement) and store.vocabulary.mask_id < 0:
         raise DataError(
             f"{store.path} was made with a tokenizer that has no [MASK]; masking {type(recipe.masking).__name__} hides "
             "tokens behind it. Learn a tokenizer of another kind than bpe (wordpiece, byte-bpe, unigram), or train "
@@ -177,7 +186,8 @@ def _has_spare_rows(checkpoint: Checkpoint, store: TokenStore) -> bool:
     """
     if checkpoint.tokenizer_folder is None or checkpoint.config.vocab_size < store.vocabulary.size:
         return False
-    return Tokenizer.load(checkpoint.tokenizer_folder).sha256 == store.tokenizer_sha256
+    words = Tokenizer.load(checkpoint.tokenizer_folder)
+    return with_roles(words, tuple(store.vocabulary.roles)).sha256 == store.tokenizer_sha256
 
 
 def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:

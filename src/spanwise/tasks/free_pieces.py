@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from tokenizers import AddedToken
-
-from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.interop.grow import grow_vocabulary
+from spanwise.interop.grow import with_rows_for
+from spanwise.text.extend import with_special_pieces
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -39,23 +36,5 @@ def with_pieces(
     Raises: CheckpointError where the tokenizer's ids have gaps, so that new ones have no place, or where a text may
     hold one of the pieces.
     """
-    found = {name: tokenizer.token_to_id(name) for name in pieces}
-    for name, number in found.items():
-        if number is not None and number not in tokenizer.special_ids:
-            raise CheckpointError(
-                f"the vocabulary has the piece {name!r} for texts, and this task needs it for itself; use a tokenizer "
-                "without it."
-            )
-    names = tuple(name for name, number in found.items() if number is None)
-    if not names:
-        return checkpoint, tokenizer, ()
-    backend = tokenizer.copy_backend()
-    backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
-    grown = Tokenizer(backend, specials=tokenizer.specials, max_length=tokenizer.max_length)
-    wanted = list(range(tokenizer.vocab_size, tokenizer.vocab_size + len(names)))
-    if [grown.token_to_id(name) for name in names] != wanted:
-        raise CheckpointError("the tokenizer's ids have gaps, so new pieces got no place after the last one.")
-    num_rows = max(0, grown.vocab_size - checkpoint.config.vocab_size)
-    if num_rows:
-        checkpoint = grow_vocabulary(checkpoint, [np.empty(0, dtype=int)] * num_rows, rows="random", seed=seed)
-    return checkpoint, grown, names
+    grown, names = with_special_pieces(tokenizer, pieces)
+    return with_rows_for(checkpoint, grown.vocab_size, seed=seed) if names else checkpoint, grown, names

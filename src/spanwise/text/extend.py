@@ -3,7 +3,11 @@
 In a WordPiece vocabulary a new token that is one word becomes a piece like any other, so that `covid` also serves
 `covids` (`covid ##s`); `##ology` becomes a continuation. What is no single word (`New York`, `C++`), and everything in
 other kinds of vocabulary, becomes a plain added token of the library, which is found where no letter or digit touches
-it. No new token is special: it can be hidden, and drawn as a random token.
+it. Such a token is not special: it can be hidden, and drawn as a random token.
+
+Special pieces have a meaning that a recipe or a task gives them, and no text ever becomes one. That of a role
+(`question`: `[QUESTION]`) takes the place of the last reserved piece (`[unusedN]`), so that no id changes; where a
+vocabulary has none, it follows the last id.
 
 Letters: V vocabulary before, k new tokens.
 """
@@ -19,8 +23,9 @@ import numpy as np
 import tokenizers
 from tokenizers import AddedToken
 
-from spanwise.errors import DataError
+from spanwise.errors import CheckpointError, DataError
 from spanwise.text.readers import read_lines
+from spanwise.text.specials import is_reserved, role_piece
 from spanwise.text.tokenizers import Tokenizer
 
 MAX_CHARACTERS = 100  # WordPiece makes every longer word [UNK]
@@ -124,4 +129,70 @@ def _with_pieces(backend: tokenizers.Tokenizer, pieces: dict[str, int]) -> token
         return backend
     record = json.loads(backend.to_str())
     record["model"]["vocab"].update(pieces)
+    return tokenizers.Tokenizer.from_str(json.dumps(record))
+
+
+def with_roles(tokenizer: Tokenizer, roles: Sequence[str]) -> Tokenizer:
+    """Return the tokenizer with a piece for each role, itself where it has them all.
+
+    Raises: CheckpointError where a text may hold such a piece, or where ids have gaps, so that a new one has no place.
+    """
+    for role in roles:
+        if role in tokenizer.specials:
+            continue
+        piece = role_piece(role)
+        _refuse_text(tokenizer, [piece])
+        specials = {**tokenizer.specials, role: piece}
+        reserved = [name for name in tokenizer.tokens(range(tokenizer.vocab_size)) if is_reserved(name)]
+        if tokenizer.token_to_id(piece) is None and reserved:
+            last = max(reserved, key=lambda name: int(name.removeprefix("[unused").removesuffix("]")))
+            backend = _renamed(tokenizer.copy_backend(), last, piece)
+            backend.add_special_tokens([AddedToken(piece, special=True, normalized=False)])
+            tokenizer = Tokenizer(backend, specials=specials, max_length=tokenizer.max_length)
+        else:
+            tokenizer = _with_special(tokenizer, [piece], specials)
+    return tokenizer
+
+
+def with_special_pieces(tokenizer: Tokenizer, pieces: Sequence[str]) -> tuple[Tokenizer, tuple[str, ...]]:
+    """Return the tokenizer with all of `pieces` as special tokens, and those that were added behind its last id.
+
+    Raises: CheckpointError as `with_roles`.
+    """
+    _refuse_text(tokenizer, pieces)
+    names = tuple(name for name in pieces if tokenizer.token_to_id(name) is None)
+    return (_with_special(tokenizer, names, tokenizer.specials) if names else tokenizer), names
+
+
+def _refuse_text(tokenizer: Tokenizer, pieces: Sequence[str]) -> None:
+    for name in pieces:
+        number = tokenizer.token_to_id(name)
+        if number is not None and number not in tokenizer.special_ids:
+            raise CheckpointError(
+                f"the vocabulary has the piece {name!r} for texts, and it is needed with a meaning of its own; use a "
+                "tokenizer without it."
+            )
+
+
+def _with_special(tokenizer: Tokenizer, names: Sequence[str], specials: dict[str, str]) -> Tokenizer:
+    backend = tokenizer.copy_backend()
+    backend.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in names])
+    grown = Tokenizer(backend, specials=specials, max_length=tokenizer.max_length)
+    new = [name for name in names if tokenizer.token_to_id(name) is None]
+    wanted = list(range(tokenizer.vocab_size, tokenizer.vocab_size + len(new)))
+    if [grown.token_to_id(name) for name in new] != wanted:
+        raise CheckpointError("the tokenizer's ids have gaps, so new pieces got no place after the last one.")
+    return grown
+
+
+def _renamed(backend: tokenizers.Tokenizer, old: str, new: str) -> tokenizers.Tokenizer:
+    """Return the tokenizer with another name for a piece that no text gives; its id stays."""
+    record = json.loads(backend.to_str())
+    vocabulary = record["model"]["vocab"]
+    if isinstance(vocabulary, dict):
+        record["model"]["vocab"] = {new if piece == old else piece: number for piece, number in vocabulary.items()}
+    else:  # unigram: pieces with their scores, in order of id
+        record["model"]["vocab"] = [[new if piece == old else piece, score] for piece, score in vocabulary]
+    for token in record["added_tokens"]:
+        token["content"] = new if token["content"] == old else token["content"]
     return tokenizers.Tokenizer.from_str(json.dumps(record))

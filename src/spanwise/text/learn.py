@@ -8,7 +8,7 @@ is counted; after that no choice is left to chance. How each kind is learned: `t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, tee
 from pathlib import Path
 from typing import Literal, cast
@@ -20,6 +20,7 @@ from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.text.composition import is_korean
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
+from spanwise.text.extend import with_roles
 from spanwise.text.kinds import KINDS
 from spanwise.text.sample import Sample, Wanted
 from spanwise.text.tokenizers import Tokenizer
@@ -39,6 +40,7 @@ def learn_tokenizer(
     min_frequency: int = 2,
     max_characters: int | None = None,
     num_unused: int = 0,
+    roles: Sequence[str] = (),
     alphabet_size: int | None = None,
     unicode_form: Literal["NFC", "as_is"] | None = None,
     boundaries: Literal["words", "morphemes"] = "words",
@@ -48,9 +50,9 @@ def learn_tokenizer(
 ) -> Tokenizer:
     """Learn a vocabulary of up to `vocab_size` pieces from documents, or from files, folders and globs.
 
-    First come the family's special tokens, then `num_unused` reserved pieces, the alphabet, and pieces by order of
-    learning. The size reached is `vocab_size` of the result; it is smaller where the text has too few words that occur
-    `min_frequency` times (of "unigram": too few pieces).
+    First come the family's special tokens, then `num_unused` reserved pieces and one for each of `roles` (such as
+    "question"), the alphabet, and pieces by order of learning. The size reached is `vocab_size` of the result; it is
+    smaller where the text has too few words that occur `min_frequency` times (of "unigram": too few pieces).
 
     `kind` is "wordpiece" (BERT), "byte-bpe" (RoBERTa), "bpe" (GPT-1) or "unigram" (ALBERT); the last two lower-case
     text where `cased` does not say. `alphabet_size` is how many characters have pieces; None: nearly all that occur, of
@@ -73,7 +75,7 @@ def learn_tokenizer(
         vocab_size=vocab_size,
         cased=KINDS[kind].cased if cased is None else cased,
         min_frequency=min_frequency,
-        num_unused=num_unused,
+        num_unused=num_unused + len(roles),
         alphabet_size=alphabet_size,
         unicode_form=unicode_form,
         boundaries=boundaries,
@@ -84,7 +86,7 @@ def learn_tokenizer(
         learned = KINDS[kind].learn(sample, wanted)
     if korean and unicode_form == "as_is":
         _warn_of_parted_hangul(learned)
-    tokenizer = Tokenizer(learned, max_length=max_length)
+    tokenizer = with_roles(Tokenizer(learned, max_length=max_length), roles)
     if out is not None:
         with atomic_folder(Path(out)) as folder:
             tokenizer.save(folder)

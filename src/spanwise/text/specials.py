@@ -16,7 +16,14 @@ _USUAL_PIECES = {
     "sep": ("[SEP]", "</s>", "<sep>"),
     "mask": ("[MASK]", "<mask>"),
 }
+KNOWN_ROLES = ("question",)
+"""Roles beside those of every encoder that folders of others have too: Splinter's [QUESTION]."""
 _RESERVED = re.compile(r"\[unused\d+\]")
+
+
+def role_piece(role: str) -> str:
+    """Return the usual piece of a role: its name in capitals and brackets."""
+    return f"[{role.upper()}]"
 
 
 def is_reserved(piece: str) -> bool:
@@ -32,11 +39,12 @@ def reserved_pieces(count: int) -> list[str]:
 def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str], *, needs_all: bool) -> dict[str, str]:
     """The piece of each special role: as `named`, else the usual one that the vocabulary has; others are left out.
 
+    Roles that are not those of every encoder are found only where they are named.
     Raises: CheckpointError for a named piece that the vocabulary lacks or, with `needs_all`, for any missing role.
     """
     found = {}
     missing = []
-    for role in SPECIAL_ROLES:
+    for role in (*SPECIAL_ROLES, *(role for role in named if role not in SPECIAL_ROLES)):
         choices = (named[role],) if role in named else _USUAL_PIECES[role]
         present = [piece for piece in choices if piece in vocabulary]
         if present:

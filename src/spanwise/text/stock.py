@@ -19,6 +19,7 @@ from tokenizers import normalizers
 from spanwise.text.kinds.bpe import bpe_backend
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.unigram import stock_normalizers, unigram_backend
+from spanwise.text.specials import SPECIAL_ROLES
 
 GENERAL_CLASS = "PreTrainedTokenizerFast"
 _PIPELINE = ("normalizer", "pre_tokenizer")
@@ -26,6 +27,7 @@ _PIPELINE = ("normalizer", "pre_tokenizer")
 
 def stock_class(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
     """The fields of `tokenizer_config.json` that name a class for the tokenizer whose JSON is `record`."""
+    specials = {role: piece for role, piece in specials.items() if role in SPECIAL_ROLES}
     has_types = '"type_id": 1' in json.dumps(record["post_processor"])
     general = {
         "tokenizer_class": GENERAL_CLASS,

@@ -25,7 +25,7 @@ from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.wordpiece import wordpiece_backend
 from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 from spanwise.text.sentencepiece_files import read_sentencepiece
-from spanwise.text.specials import SPECIAL_ROLES
+from spanwise.text.specials import KNOWN_ROLES, SPECIAL_ROLES
 from spanwise.text.stock import stock_class
 from spanwise.text.words import BYTE_LEVEL_BLANK, WordMarks
 
@@ -105,6 +105,9 @@ def write_tokenizer(backend: tokenizers.Tokenizer, folder: Path, specials: Mappi
     (folder / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
     record = json.loads(backend.to_str())
     config: dict[str, Any] = {f"{role}_token": piece for role, piece in specials.items()}
+    extra = [piece for role, piece in specials.items() if role not in SPECIAL_ROLES]
+    if extra:
+        config["additional_special_tokens"] = extra
     config["model_max_length"] = max_length
     config["clean_up_tokenization_spaces"] = False
     config |= stock_class(record, specials)
@@ -155,14 +158,23 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _named_specials(config: Mapping[str, Any]) -> dict[str, str]:
-    """Roles that a configuration names, as text or as the library's token record."""
+    """Roles that a configuration names, as text or as the library's token record.
+
+    Beside the usual ones these are roles whose piece is also listed as an additional special token.
+    """
+    listed = [config.get(name) for name in ("additional_special_tokens", "extra_special_tokens")]
+    extra = {_piece(token) for tokens in listed if isinstance(tokens, list) for token in tokens}
     found = {}
-    for role in SPECIAL_ROLES:
-        named = config.get(f"{role}_token")
-        named = named.get("content") if isinstance(named, dict) else named
-        if isinstance(named, str):
-            found[role] = named
+    for name, token in config.items():
+        role, piece = name.removesuffix("_token"), _piece(token)
+        if name.endswith("_token") and piece and (role in (*SPECIAL_ROLES, *KNOWN_ROLES) or piece in extra):
+            found[role] = piece
     return found
+
+
+def _piece(token: object) -> str | None:
+    piece = token.get("content") if isinstance(token, dict) else token
+    return piece if isinstance(piece, str) else None
 
 
 def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:

@@ -22,7 +22,7 @@ import tokenizers
 from spanwise.errors import CheckpointError, DataError
 from spanwise.text.composition import compose
 from spanwise.text.encoding import Encoding
-from spanwise.text.specials import SPECIAL_ROLES, is_reserved, special_pieces
+from spanwise.text.specials import KNOWN_ROLES, SPECIAL_ROLES, is_reserved, role_piece, special_pieces
 from spanwise.text.tokenizer_files import (
     content_sha256,
     pipeline_steps,
@@ -37,13 +37,15 @@ class Tokenizer:
     """Turn text into ids and back. Make one with `Tokenizer.load` or `learn_tokenizer`.
 
     `pad_id`, `unk_id`, `cls_id`, `sep_id`, `mask_id` are the ids of the special tokens, -1 where the tokenizer has none
-    (GPT-1's has <unk> alone); `vocab_size` is V; `folder` is where it was loaded from.
+    (GPT-1's has <unk> alone); `roles` are the ids of special tokens that recipes ask for beside these, such as
+    `question`; `vocab_size` is V; `folder` is where it was loaded from.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer, *, specials: dict[str, str] | None = None, max_length: int = 512):
         """Wrap a library object, which is taken over: truncation and padding are switched off.
 
-        `specials` maps a role (`pad`, `unk`, `cls`, `sep`, `mask`) to its piece where that is not the usual one.
+        `specials` maps a role (`pad`, `unk`, `cls`, `sep`, `mask`) to its piece where that is not the usual one, and
+        every other role (`question`) to its own.
         Raises: CheckpointError where a special token that was named, or that WordPiece needs, is not in the vocabulary.
         """
         backend.no_truncation()
@@ -58,11 +60,14 @@ class Tokenizer:
         self._pieces = [""] * self.vocab_size
         for piece, number in by_piece.items():
             self._pieces[number] = piece
+        added = backend.get_added_tokens_decoder()
+        special = {token.content for token in added.values() if token.special}
+        known = {role: role_piece(role) for role in KNOWN_ROLES if role_piece(role) in special}
         needs_all = self._record["model"]["type"] == "WordPiece"
-        self.specials = special_pieces(by_piece, specials or {}, needs_all=needs_all)
+        self.specials = special_pieces(by_piece, {**known, **(specials or {})}, needs_all=needs_all)
         ids = {role: by_piece[piece] for role, piece in self.specials.items()}
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (ids.get(role, -1) for role in SPECIAL_ROLES)
-        added = backend.get_added_tokens_decoder()
+        self.roles: dict[str, int] = {role: number for role, number in ids.items() if role not in SPECIAL_ROLES}
         self.special_ids: frozenset[int] = frozenset(
             {number for number, token in added.items() if token.special}
             | {number for number, piece in enumerate(self._pieces) if not piece or is_reserved(piece)}
@@ -172,6 +177,11 @@ class Tokenizer:
     def ends_word_table(self) -> np.ndarray:
         """Return whether what follows each id starts a word whatever it is, [V] bool. Read-only use."""
         return self._ends_word
+
+    @property
+    def question_id(self) -> int:
+        """The id of the token that stands for a span to be found elsewhere, -1 where there is none."""
+        return self.roles.get("question", -1)
 
     @property
     def kind(self) -> str:

@@ -64,3 +64,31 @@ def test_a_wrong_span_is_wrong_use(span, words, run, capsys):
 def test_a_span_without_a_model_says_what_is_missing(capsys):
     assert main(["show", "masks", "--text", TEXT, "--span", "5:9"]) == 2
     assert "--model" in capsys.readouterr().err
+
+
+RECIPE = """
+from dataclasses import replace
+from spanwise.pretraining.masking import QuestionTokens, RecurringSpans, Replacement
+from spanwise.recipes import find
+
+
+def asking():
+    return replace(
+        find("spanbert-recurring-mini"),
+        masking=RecurringSpans(ratio=0.2, frequent_share=1.0),
+        replacement=QuestionTokens(others=Replacement()),
+    )
+"""
+
+
+def test_a_span_that_becomes_one_token_is_shown_as_such(tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(RECIPE)
+    recipe, text = f"{tmp_path / 'mine.py'}:asking", "New York is old and New York is large and it is far away"
+    assert main(["show", "masks", recipe, "--text", text, "--times", "1", "--json"]) == 0
+    (drawing,) = json.loads(capsys.readouterr().out)["drawings"]
+    asked = [m for m, group in enumerate(drawing["groups"]) if group >= 0]
+    for start, end in (drawing["spans"][m] for m in asked):
+        assert drawing["seen"][start:end] == ["[QUESTION]"] + [""] * (end - start - 1)
+    assert asked and max(drawing["spans"][m][1] - drawing["spans"][m][0] for m in asked) > 1
+    assert main(["show", "masks", recipe, "--text", text, "--times", "1"]) == 0
+    assert "-> [QUESTION]]]" in capsys.readouterr().out

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_packs import packs_of
+from toy_packs import pack_of, packs_of
 
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, sequence_budgets
+from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, num_maskable
 
 
 @pytest.mark.parametrize(("n", "budget"), [(0, 0), (1, 1), (6, 1), (7, 2), (20, 3), (30, 5), (126, 19), (510, 77)])
@@ -40,10 +40,8 @@ def test_a_ratio_is_the_decimal_that_was_written():
 
 
 def test_budgets_count_maskable_tokens_of_each_sequence():
-    pack = packs_of(5, 20)
-    share = checked_ratio(0.15)
-
-    assert sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator).tolist() == [3] * 5
+    assert budgets(0.15, num_maskable(packs_of(5, 20))).tolist() == [3] * 5
+    assert num_maskable(pack_of([[], [0, 1, 2, 0], [], [1]])).tolist() == [0, 2, 0, 1]
 
 
 @pytest.mark.parametrize("ratio", [-0.1, 1.1, float("nan")])

@@ -36,7 +36,7 @@ VOCABULARY = Vocabulary(
     is_special=(IDS < 5) | (IDS == QUESTION),
     starts_word=(IDS >= 5) & (IDS != QUESTION),
     unigram_counts=np.where(IDS == 190, 10**6, 1),  # no other word is frequent
-    question_id=QUESTION,
+    roles={"question": QUESTION},
 )
 
 
@@ -258,8 +258,8 @@ def test_it_is_a_part_like_any_other():
 def test_a_vocabulary_without_the_piece_is_refused():
     pack = pack_of_words([[1, 2, 1, 2]])
     spans = RecurringGroups(ratio=0.5).select(pack, np.zeros(1, dtype=np.uint64))
-    with pytest.raises(ConfigError, match=r"no such piece; learn it with `--role question`"):
-        QuestionTokens().apply(pack, spans, np.zeros(1, dtype=np.uint64), replace(VOCABULARY, question_id=-1))
+    with pytest.raises(ConfigError, match=r"no such piece; learn it with `--roles question`"):
+        QuestionTokens().apply(pack, spans, np.zeros(1, dtype=np.uint64), replace(VOCABULARY, roles={}))
 
 
 @pytest.mark.parametrize(

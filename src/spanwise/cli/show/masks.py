@@ -117,14 +117,17 @@ def _draw(
     from spanwise.data.token_store import vocabulary_of
     from spanwise.interop.sources import find_folder
     from spanwise.pretraining.explain import read_single_text, words_as_tokens
+    from spanwise.pretraining.masking.shortening import shortened_ranges
+    from spanwise.pretraining.system import pack_parts
     from spanwise.recipes import find
     from spanwise.reporting.spans import make_pieces
     from spanwise.runtime.seed import keys_for
+    from spanwise.text.extend import with_roles
     from spanwise.text.tokenizers import Tokenizer
 
     recipe = override(find(recipe_name), overrides)
     folder = tokenizer or (find_folder(model) if model else None)
-    tokens = Tokenizer.load(folder) if folder else words_as_tokens(text)
+    tokens = with_roles(Tokenizer.load(folder) if folder else words_as_tokens(text), pack_parts(recipe).roles)
     pack = read_single_text(text, tokens, recipe.format.max_length).pack
     vocabulary = vocabulary_of(tokens, np.ones(tokens.vocab_size, dtype=np.int64))
     originals = tokens.tokens(pack.input_ids)
@@ -135,13 +138,16 @@ def _draw(
             pack, spans, keys_for(seed, "replacement", epoch, pack.block_ids), vocabulary
         )
         ranges = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
-        seen = tokens.tokens(replaced)
-        drawings.append({"spans": ranges, "tokens": originals, "seen": seen})
+        seen, readable = tokens.tokens(replaced), tokens.readable(replaced)
+        for start, end in shortened_ranges(recipe.replacement, spans):
+            seen[start + 1 : end] = readable[start + 1 : end] = [""] * (end - start - 1)  # in no pack
+        groups = {} if spans.group is None else {"groups": spans.group.tolist()}
+        drawings.append({"spans": ranges, **groups, "tokens": originals, "seen": seen})
         if not json:
             inner = [(start - 1, end - 1) for start, end in ranges]
-            readable = tokens.readable(pack.input_ids)[1:-1], tokens.readable(replaced)[1:-1]
             starts, mask = pack.starts_word[1:-1].tolist(), tokens.specials.get("mask", "")
-            _print_drawing(make_pieces(readable[0], starts, inner, readable[1], mask_token=mask))
+            text_pieces = tokens.readable(pack.input_ids)[1:-1]
+            _print_drawing(make_pieces(text_pieces, starts, inner, readable[1:-1], mask_token=mask))
     if json:
         print_json({"recipe": recipe.name, "text": text, "drawings": drawings})
     else:

@@ -56,7 +56,11 @@ def vocabulary_of(tokenizer: object, unigram_counts: ArrayLike | None = None) ->
     ends_word_V[whole] = not marks.continuation
     return Vocabulary(
         size=size,
-        **{f"{role}_id": roles[role] for role in ("pad", "unk", "cls", "sep", "mask")},
+        pad_id=roles["pad"],
+        unk_id=roles["unk"],
+        cls_id=roles["cls"],
+        sep_id=roles["sep"],
+        mask_id=roles["mask"],
         is_special=is_special_V,
         starts_word=starts_word_V,
         ends_word=ends_word_V,

@@ -21,7 +21,7 @@ NO_LABEL = -1
 
 @dataclass(frozen=True, kw_only=True)
 class BlockTable:
-    """Where the tokens of each of n blocks lie in the store; no tokens. The row is the block's id.
+    """A table of where the tokens of each of n blocks lie in the store; the row is the block's id.
 
     The text of a block is one range of the store, or two (a pair). `lengths.sum() + second_lengths.sum()` is the
     store's number of tokens, less those dropped, plus those repeated.
@@ -51,8 +51,10 @@ class BlockTable:
         return self.text_lengths + self.num_special
 
     def text_ranges(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the text of blocks `rows` [S] lies in the store, in the order of the pack: starts and lengths, [S] or,
-        where blocks have two ranges, [2 S]."""
+        """Return where the text of blocks `rows` [S] lies in the store, in the order of the pack.
+
+        These are starts and lengths, int64 [S], or [2 S] where blocks have two ranges.
+        """
         if self.second_starts is None or self.second_lengths is None:
             return self.starts[rows], self.lengths[rows]
         starts = np.stack([self.starts[rows], self.second_starts[rows]], axis=1)

@@ -1,6 +1,6 @@
 """GPT-1's input: runs of exactly `max_length` tokens of the text as it stands, documents not minded.
 
-Source: Radford et al. 2018 (GPT-1), section 4.1; spec FAMILY section 6.5.
+Source: Radford et al. 2018 (GPT-1), section 4.1.
 Letters: n blocks, d documents, S sequences of a pack.
 """
 

@@ -1,6 +1,6 @@
 """RoBERTa's DOC-SENTENCES: whole sentences of one document, [CLS] text [SEP].
 
-Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2; spec FAMILY section 6.2.
+Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a format makes of a store, for people: real sequences with their special tokens and labels, and what was lost.
+"""Show people what a format makes of a store: real sequences with special tokens and labels, and what was lost.
 
 Letters: n blocks, S sequences shown.
 """

@@ -1,6 +1,6 @@
 """RoBERTa's FULL-SENTENCES: whole sentences one after another, documents not minded: [CLS] text [SEP] text [SEP].
 
-Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2; spec FAMILY section 6.2.
+Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2.
 Letters: n blocks, u units, d documents, S sequences of a pack.
 """
 

@@ -1,6 +1,6 @@
 """ALBERT's pairs: two consecutive segments of one document, in their order or swapped.
 
-Source: Lan et al. 2020 (ALBERT), section 3.1; spec FAMILY section 6.3 and trap 7E-5.
+Source: Lan et al. 2020 (ALBERT), section 3.1, and its released code.
 Letters: n blocks, u units, d documents.
 """
 
@@ -70,7 +70,7 @@ class OrderedPair(TwoSegments):
 
 
 def _crumbs(units: Units, store: TokenStore) -> np.ndarray:
-    """Whether each unit is the short rest of a cut sentence, bool [u]. It opens its block: it did not fit the last."""
+    """Return which units are the short rest of a cut sentence, bool [u]. Such a unit opens its block."""
     is_crumb_u = units.lengths < CRUMB_TOKENS
     starts = units.starts[is_crumb_u]
     is_crumb_u[is_crumb_u] = store.sentence_offsets[np.searchsorted(store.sentence_offsets, starts)] != starts

@@ -1,4 +1,4 @@
-"""What all formats of two segments share: their layout, [CLS] A [SEP] B [SEP], and their checks.
+"""The layout that all formats of two segments share, [CLS] A [SEP] B [SEP], and their checks.
 
 Letters: n blocks, S sequences of a pack.
 """

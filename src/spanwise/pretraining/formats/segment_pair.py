@@ -1,6 +1,6 @@
 """RoBERTa's SEGMENT-PAIR + NSP: BERT's pairs in RoBERTa's layout, <s> A </s></s> B </s>.
 
-Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2; spec FAMILY section 6.2.
+Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """BERT's pairs: a segment and the one that follows it, or one of another document.
 
-Source: Devlin et al. 2019 (BERT), section 3.1 and appendix A.2; Google's code, spec FAMILY sections 3.1, 6.1, 6.2,
-trap 7E-1. Letters: n blocks, u units, d documents.
+Source: Devlin et al. 2019 (BERT), section 3.1 and appendix A.2; Google's released code.
+Letters: n blocks, u units, d documents.
 """
 
 from __future__ import annotations

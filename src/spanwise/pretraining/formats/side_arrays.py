@@ -1,4 +1,4 @@
-"""What a store says of each token beside its id, laid over packs: tags for masking, and morphemes for words.
+"""Lay over packs what a store holds for each token beside its id: tags for masking, and morphemes for words.
 
 A recipe asks for side arrays by name and refuses a store without them; what computed them need not be installed.
 In Korean a word between blanks (an eojeol) is a stem with its particles; with `word_unit="morpheme"` each of these is a
@@ -24,7 +24,7 @@ MORPHEMES = "morphemes"  # the side array of morpheme starts: 1 where one begins
 
 
 def side_arrays_of(masking: MaskingScheme, word_unit: WordUnit) -> tuple[str, ...]:
-    """The side arrays that a masking scheme and a unit of words ask for."""
+    """Return the names of the side arrays that a masking scheme and a unit of words ask for."""
     wanted = tuple(getattr(masking, "side_arrays", ()))
     return (*wanted, MORPHEMES) if word_unit == "morpheme" else wanted
 

@@ -1,6 +1,6 @@
 """One run of whole sentences of one document: [CLS] text [SEP].
 
-Source: SpanBERT, section 3.3 (single-sequence training); block rule of the released code in spec FAMILY section 3.1.
+Source: SpanBERT, section 3.3 (single-sequence training); the rule of blocks is that of the released code.
 Letters: n blocks, S sequences of a pack.
 """
 

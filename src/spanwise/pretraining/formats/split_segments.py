@@ -1,6 +1,6 @@
 """ELECTRA's input: a run of one document in two segments, without a question about them.
 
-Source: Clark et al. 2020 (ELECTRA), released code; spec FAMILY section 6.4.
+Source: Clark et al. 2020 (ELECTRA), released code.
 Letters: n blocks, u units, d documents.
 """
 

@@ -17,14 +17,14 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, cast
 
 import numpy as np
 import pydantic
 
 from spanwise.config import part
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, sequence_budgets
+from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, num_maskable
 from spanwise.pretraining.masking.merge import spans_of
 from spanwise.pretraining.masking.word_list import LONE, no_marks
 from spanwise.pretraining.packs import Pack, Spans
@@ -33,7 +33,7 @@ from spanwise.runtime.seed import below, uniform
 
 @dataclass(frozen=True, kw_only=True)
 class Sequence:
-    """What the function sees: the n tokens of one sequence, specials included, places counted from 0."""
+    """The n tokens of one sequence as the function sees them: specials included, places counted from 0."""
 
     input_ids: np.ndarray  # [n] int64
     maskable: np.ndarray  # [n] bool
@@ -61,7 +61,10 @@ class Draws:
         return int(below(self._key, self._counter, n))
 
 
-def _address(function: Any) -> Any:
+MaskingFunction = Callable[[Sequence, int, Draws], Iterable[tuple[int, int]]]
+
+
+def _address(function: object) -> object:
     """Write a function as `module:name`, so that a record can say which one it was."""
     if not callable(function):
         return function
@@ -75,10 +78,10 @@ def _address(function: Any) -> Any:
     return address
 
 
-def _resolve(address: str) -> Callable[..., Any]:
+def _resolve(address: str) -> MaskingFunction:
     module_name, _, name = address.partition(":")
     module = sys.modules.get(module_name) or importlib.import_module(module_name)
-    return getattr(module, name)
+    return cast(MaskingFunction, getattr(module, name))
 
 
 @part("function_masking")
@@ -96,7 +99,7 @@ class FunctionMasking:
         _ = self._call
 
     @cached_property
-    def _call(self) -> Callable[..., Iterable[tuple[int, int]]]:
+    def _call(self) -> MaskingFunction:
         try:
             return _resolve(self.function)
         except (ImportError, AttributeError, ValueError) as error:
@@ -107,8 +110,7 @@ class FunctionMasking:
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack. Raises: ConfigError where the function returns what can't be hidden."""
-        share = checked_ratio(self.ratio)
-        budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
+        budgets_S = budgets(self.ratio, num_maskable(pack))
         room = checked_capacity(capacity, budgets_S)
         reserved = int(budgets_S.sum())
         marks_T = no_marks(len(pack.input_ids))
@@ -132,7 +134,7 @@ class FunctionMasking:
                 room -= min(len(fresh), allowed)
         return spans_of(marks_T, pack.borders, num_drawn=num_drawn, num_cut=num_cut)
 
-    def _checked(self, pair: Any, sequence: Sequence) -> tuple[int, int]:
+    def _checked(self, pair: tuple[int, int], sequence: Sequence) -> tuple[int, int]:
         try:
             start, end = (int(place) for place in pair)
         except (TypeError, ValueError):

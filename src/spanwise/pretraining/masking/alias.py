@@ -34,12 +34,12 @@ class AliasTable:
 
     @property
     def value(self) -> np.ndarray:
-        """What lies below the threshold, int64 [K]."""
+        """The value below the threshold of each column, int64 [K]."""
         return (self.columns[:, 1] & _LOW_32).astype(np.int64)
 
     @property
     def other(self) -> np.ndarray:
-        """What lies above it, int64 [K]."""
+        """The value above the threshold of each column, int64 [K]."""
         return (self.columns[:, 1] >> _SHIFT_32).astype(np.int64)
 
     @classmethod

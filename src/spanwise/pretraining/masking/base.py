@@ -18,7 +18,6 @@ from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.merge import spans_of
 from spanwise.pretraining.masking.word_list import word_starts
 from spanwise.pretraining.packs import Hidden, Pack, Spans
-from spanwise.runtime.compiled import njit
 
 
 class MaskingScheme(Part, Protocol):
@@ -75,7 +74,7 @@ class ShorteningReplacement(ReplacementScheme, Protocol):
 
     @property
     def keeps_positions(self) -> bool:
-        """Whether what follows such a span keeps its position, or moves up."""
+        """True where what follows such a span keeps its position, false where it moves up."""
         ...
 
     def shortened(self, spans: Spans) -> np.ndarray:
@@ -128,17 +127,11 @@ def budgets(ratio: float, num_maskable: np.ndarray) -> np.ndarray:
     return -(-np.asarray(num_maskable, dtype=np.int64) * share.numerator // share.denominator)
 
 
-@njit
-def sequence_budgets(borders, maskable_T, numerator, denominator):
-    """Return ceil(numerator / denominator * n) for each sequence of a pack, int64 [S]."""
-    budgets_S = np.empty(len(borders) - 1, dtype=np.int64)
-    ones_T = maskable_T.view(np.uint8)  # bytes are added many at a time, truth values one by one
-    for s in range(len(budgets_S)):
-        n = np.int64(0)
-        for one in ones_T[borders[s] : borders[s + 1]]:
-            n += one
-        budgets_S[s] = (n * numerator + denominator - 1) // denominator
-    return budgets_S
+def num_maskable(pack: Pack) -> np.ndarray:
+    """Return how many tokens of each sequence may be hidden, int64 [S]."""
+    before_T = np.zeros(len(pack.maskable) + 1, dtype=np.int64)
+    np.cumsum(pack.maskable, out=before_T[1:])
+    return np.diff(before_T[pack.borders])
 
 
 def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:
@@ -167,8 +160,7 @@ def mask_by(
     returns (marks int32 [T], spans drawn, spans cut); a fourth and a fifth value are what `spans_of` knows of groups.
     Raises: ConfigError where the budgets do not fit the capacity.
     """
-    share = checked_ratio(ratio)
-    budgets_S = sequence_budgets(pack.borders, pack.maskable, share.numerator, share.denominator)
+    budgets_S = budgets(ratio, num_maskable(pack))
     words_T = word_starts(pack.borders, pack.maskable, pack.starts_word)
     marks_T, num_drawn, num_cut, *groups = loop(
         pack.borders, pack.maskable, words_T, keys, budgets_S, checked_capacity(capacity, budgets_S), *options

@@ -1,6 +1,6 @@
 """SpanBERT's masking: runs of whole words whose length follows a truncated geometric law.
 
-Source: Joshi et al. 2020 (SpanBERT), section 3.1; the released procedure step by step in spec FAMILY section 1.3.
+Source: Joshi et al. 2020 (SpanBERT), section 3.1; released code.
 Letters: T tokens in the pack, S sequences, W words and n maskable tokens of one sequence, K lengths.
 """
 

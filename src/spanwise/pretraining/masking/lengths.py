@@ -1,4 +1,4 @@
-"""How long spans are, in words: the laws a span length can follow.
+"""Laws of how long spans are, in words.
 
 Every law is a list of probabilities of the lengths min_words, min_words + 1, ..., max_words, and draws are made from
 that list, so a sampler cannot drift from the law it states.
@@ -18,7 +18,7 @@ def geometric(p: float, num_lengths: int) -> np.ndarray:
     """Return p (1 - p)^k, cut off and renormalised: float64 [num_lengths], k counted from the shortest length.
 
     Source: SpanBERT, section 3.1. "Clip at 10" of the paper means renormalised: hard clipping would give mean 4.46,
-    not the 3.8 that the paper reports (spec FAMILY section 0).
+    not the 3.8 that the paper reports.
     Raises: ConfigError for p outside (0, 1].
     """
     if not 0.0 < p <= 1.0:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from pydantic import SkipValidation
 
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import bound, budgets, given_by
+from spanwise.pretraining.masking.base import MaskingScheme, bound, budgets, given_by, num_maskable
 from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -35,7 +35,7 @@ class MaskingMixture:
     All schemes must hide the same share of tokens, so that a pack's number of targets does not hang on the draw.
     """
 
-    schemes: dict[str, Any]
+    schemes: dict[str, SkipValidation[MaskingScheme]]
     shares: dict[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -59,12 +59,11 @@ class MaskingMixture:
 
     @property
     def ratio(self) -> float:
-        ratio: float = next(iter(self.schemes.values())).ratio
-        return ratio
+        return next(iter(self.schemes.values())).ratio
 
     @property
     def gives(self) -> frozenset[str]:
-        """What every one of the schemes gives, and the kinds of spans that any of them gives."""
+        """All that every one of the schemes gives, and the kinds of spans that any of them gives."""
         given = [given_by(scheme) for scheme in self.schemes.values()]
         return frozenset.intersection(*given) | (frozenset.union(*given) & {"groups", "lone_spans"})
 
@@ -80,7 +79,7 @@ class MaskingMixture:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         return self._bound(tuple(self.schemes.values())).select(pack, keys, capacity=capacity)
 
-    def _bound(self, schemes: tuple[Any, ...]) -> BoundMaskingMixture:
+    def _bound(self, schemes: tuple[MaskingScheme, ...]) -> BoundMaskingMixture:
         shares = np.asarray([self._shares[name] for name in self.schemes], dtype=np.float64)
         return BoundMaskingMixture(schemes=schemes, limits=np.cumsum(shares) / shares.sum())
 
@@ -89,18 +88,17 @@ class MaskingMixture:
 class BoundMaskingMixture:
     """The mixture of a run; `limits` are the cumulated shares."""
 
-    schemes: tuple[Any, ...]
+    schemes: tuple[MaskingScheme, ...]
     limits: np.ndarray
 
     @property
     def ratio(self) -> float:
-        ratio: float = self.schemes[0].ratio
-        return ratio
+        return self.schemes[0].ratio
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         chosen_S, own_keys_S = _drawn(keys, self.limits)
-        budgets_S = budgets(self.ratio, np.add.reduceat(pack.maskable, pack.borders[:-1], dtype=np.int64))
+        budgets_S = budgets(self.ratio, num_maskable(pack))
         found, room = [], capacity
         for number, scheme in enumerate(self.schemes):
             rows = np.flatnonzero(chosen_S == number)

@@ -1,7 +1,7 @@
 """ALBERT's masking: n-grams of one to three whole words, short ones more often.
 
-Source: Lan et al. 2020 (ALBERT), section 4.1: P(n) = (1/n) / sum over k of (1/k), n up to 3; the released procedure in
-spec FAMILY section 6.3. Letters: T tokens in the pack, S sequences, W words of one sequence, K lengths.
+Source: Lan et al. 2020 (ALBERT), section 4.1: P(n) = (1/n) / sum over k of (1/k), n up to 3; released code.
+Letters: T tokens in the pack, S sequences, W words of one sequence, K lengths.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NGrams:
 
     Differs: the released code leaves out a word that does not fit the rest of the budget, which hides long words less
     often; here the last word is finished (`end="words"`) or cut (`end="budget"`). Its n-grams may overlap, because its
-    check ends the wrong loop, and may reach over a separator (spec FAMILY 7E-5); these never do.
+    check ends the wrong loop, and may reach over a separator; these never do.
     """
 
     max_words: int = 3

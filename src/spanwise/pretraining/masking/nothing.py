@@ -1,6 +1,6 @@
 """Nothing is hidden, nothing is replaced: for objectives that read the text as it stands (GPT-1).
 
-Source: Radford et al. 2018 (GPT-1), section 3.1; spec FAMILY section 6.5. Letters: T tokens, S sequences.
+Source: Radford et al. 2018 (GPT-1), section 3.1. Letters: T tokens, S sequences.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class QuestionTokens:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What it asks of a masking: groups, and spans without a group where it has a replacement for these."""
+        """The words it asks of a masking: groups, and spans without a group where it has a replacement for these."""
         return frozenset({"groups"} | ({"lone_spans"} if self.others else set()))
 
     @property
@@ -50,7 +50,7 @@ class QuestionTokens:
 
     @property
     def keeps_positions(self) -> bool:
-        """Whether the tokens after a question keep their positions."""
+        """True where the tokens after a question keep their positions."""
         return self.following == "stays"
 
     def measured(self) -> QuestionTokens:
@@ -77,7 +77,7 @@ class QuestionTokens:
         if vocabulary.question_id < 0:
             raise ConfigError(
                 "replacement QuestionTokens writes [QUESTION] and this vocabulary has no such piece; learn it with "
-                "`--role question`."
+                "`--roles question`."
             )
         grouped_M = _grouped(spans)
         replaced_T = pack.input_ids.copy()

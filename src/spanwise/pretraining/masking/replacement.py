@@ -1,7 +1,7 @@
-"""What a hidden token is replaced by: [MASK], a random token, or nothing.
+"""Replace hidden tokens by [MASK] or by random tokens, or leave them as they are.
 
 Source: Devlin et al. 2019 (BERT), section 3.1: 80/10/10 per token; SpanBERT, section 3.1: once per span, so that all
-tokens of a span are replaced alike (spec FAMILY sections 0 and 1.3 step 8).
+tokens of a span are replaced alike.
 Letters: T tokens in the pack, S sequences, V vocabulary.
 """
 
@@ -76,68 +76,29 @@ class Replacement:
         """
         table = self.random_ids(vocabulary) if random_ids is None else random_ids
         hidden = hidden_tokens(pack, spans) if hidden is None else hidden
+        # what touches is one gap: its replacement is drawn once, at its first token
+        drawn_at_N = hidden.position if self.unit == "token" else gaps(spans)[0][hidden.span]
         shares = (vocabulary.mask_id, float(self.mask), float(self.mask + self.random))
-        tokens = (hidden.position, hidden.sequence, hidden.original_ids)
-        if self.unit == "token":
-            return _replace_tokens(pack.input_ids, pack.borders, *tokens, keys, *shares, table.columns)
-        spans_M = (spans.sequence, gaps(spans)[0])  # what touches is one gap and is replaced alike
-        return _replace_spans(
-            pack.input_ids, pack.borders, *spans_M, *tokens, hidden.span, keys, *shares, table.columns
-        )
+        columns = (hidden.position, drawn_at_N, hidden.sequence)
+        return _replace(pack.input_ids, pack.borders, *columns, keys, *shares, table.columns)
 
 
 ALL_MASKED = Replacement(mask=1.0, random=0.0, keep=0.0)
 """For measuring: a hidden token that is left as it is would be scored for copying."""
 
 
-# Counters are places inside a sequence, two each (which of the three, which random token), so that batch-mates change
-# nothing. What is drawn can't be predicted, so nothing branches on it: random tokens are listed first and drawn last.
-
-
 @njit
-def _replace_spans(
-    input_ids_T, borders, sequence_M, start_M, position_N, sequence_N, original_N, span_N, keys_S,
-    mask_id, mask_below, random_below, law,
+def _replace(
+    input_ids_T, borders, position_N, drawn_at_N, sequence_N, keys_S, mask_id, mask_below, random_below, law
 ):  # fmt: skip
-    is_masked_M = np.empty(len(start_M), dtype=np.bool_)
-    is_random_M = np.empty(len(start_M), dtype=np.bool_)
-    for m in range(len(start_M)):
-        s = sequence_M[m]
-        place = uniform(keys_S[s], 2 * (start_M[m] - borders[s]))
-        is_masked_M[m] = place < mask_below
-        is_random_M[m] = (place >= mask_below) & (place < random_below)
+    """Counters are places inside a sequence, two each (which of the three, which random token), so that batch-mates
+    change nothing."""
     replaced_T = input_ids_T.copy()
-    random = np.empty(len(position_N) + 1, dtype=np.int64)
-    num_random = 0
     for i in range(len(position_N)):
-        m, original = span_N[i], original_N[i]
-        replaced_T[position_N[i]] = mask_id if is_masked_M[m] else original
-        random[num_random] = i
-        num_random += is_random_M[m]
-    _put_random(replaced_T, random[:num_random], borders, position_N, sequence_N, keys_S, law)
-    return replaced_T
-
-
-@njit
-def _replace_tokens(
-    input_ids_T, borders, position_N, sequence_N, original_N, keys_S,
-    mask_id, mask_below, random_below, law,
-):  # fmt: skip
-    replaced_T = input_ids_T.copy()
-    random = np.empty(len(position_N) + 1, dtype=np.int64)
-    num_random = 0
-    for i in range(len(position_N)):
-        t, s, original = position_N[i], sequence_N[i], original_N[i]
-        place = uniform(keys_S[s], 2 * (t - borders[s]))
-        replaced_T[t] = mask_id if place < mask_below else original
-        random[num_random] = i
-        num_random += (place >= mask_below) & (place < random_below)
-    _put_random(replaced_T, random[:num_random], borders, position_N, sequence_N, keys_S, law)
-    return replaced_T
-
-
-@njit
-def _put_random(replaced_T, random, borders, position_N, sequence_N, keys_S, law):
-    for i in random:
         t, s = position_N[i], sequence_N[i]
-        replaced_T[t] = draw(law, mix(keys_S[s], 2 * (t - borders[s]) + 1))
+        chance = uniform(keys_S[s], 2 * (drawn_at_N[i] - borders[s]))
+        if chance < mask_below:
+            replaced_T[t] = mask_id
+        elif chance < random_below:
+            replaced_T[t] = draw(law, mix(keys_S[s], 2 * (t - borders[s]) + 1))
+    return replaced_T

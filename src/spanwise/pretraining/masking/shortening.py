@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from spanwise.pretraining.masking.base import ReplacementScheme, ShorteningReplacement
 from spanwise.pretraining.masking.merge import some_spans
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
@@ -54,3 +55,11 @@ def shorten(
     )
     shorter = replace(shorter, questions=some_spans(moved, is_short_M))
     return shorter, some_spans(moved, ~is_short_M), guessed, input_ids[tokens]
+
+
+def shortened_ranges(replacement: ReplacementScheme, spans: Spans) -> list[tuple[int, int]]:
+    """Return the half-open ranges of the spans of which a replacement leaves one token."""
+    if not isinstance(replacement, ShorteningReplacement):
+        return []
+    is_short_M = replacement.shortened(spans)
+    return list(zip(spans.start[is_short_M].tolist(), spans.end[is_short_M].tolist(), strict=True))

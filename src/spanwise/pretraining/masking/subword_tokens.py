@@ -1,6 +1,6 @@
 """BERT's masking: single word pieces, every maskable token alike.
 
-Source: Devlin et al. 2019 (BERT), section 3.1; SpanBERT's "subword tokens", spec FAMILY section 4.
+Source: Devlin et al. 2019 (BERT), section 3.1; SpanBERT, section 5.1 ("Subword Tokens").
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whole-word masking: random words, all pieces of each.
 
-Source: SpanBERT, section 4.1 ("Whole words"); Google's BERT release of 2019; spec FAMILY section 4.
+Source: SpanBERT, section 4.1 ("Whole words"); Google's BERT release of 2019.
 Letters: S sequences, n maskable tokens of one sequence.
 """
 

@@ -6,7 +6,6 @@ Letters: T tokens, S sequences, M spans, N hidden tokens of the joined pack.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ def _firsts(counts: list[int]) -> list[int]:
     return np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64).tolist()
 
 
-def _column(parts: Sequence[Any], name: str, firsts: Sequence[int] | None = None) -> np.ndarray:
+def _column(parts: Sequence[object], name: str, firsts: Sequence[int] | None = None) -> np.ndarray:
     """One column of all parts; places are counted from the begin of the joined pack where `firsts` say how."""
     columns = [getattr(part, name) for part in parts]
     if firsts is not None:
@@ -79,7 +78,7 @@ def _column(parts: Sequence[Any], name: str, firsts: Sequence[int] | None = None
     return np.concatenate(columns)
 
 
-def _column_if_any(parts: Sequence[Any], name: str) -> np.ndarray | None:
+def _column_if_any(parts: Sequence[object], name: str) -> np.ndarray | None:
     """One column of all parts that have it; None where none has."""
     columns = [column for part in parts if (column := getattr(part, name)) is not None]
     return np.concatenate(columns) if columns else None

@@ -8,7 +8,7 @@ the text begins anew with it, in another order; what is cut off a short sequence
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.formats.base import BlockTable
+from spanwise.pretraining.mixtures.steps import Position
 from spanwise.training.plan import TrainingOptions, count_steps
 
 
@@ -32,7 +33,7 @@ class LengthWarmup:
 
 
 class Source(Protocol):
-    """What a run takes its steps from."""
+    """The source that a run takes its steps from."""
 
     @property
     def tables(self) -> list[tuple[BlockTable, float]]: ...
@@ -41,7 +42,7 @@ class Source(Protocol):
 
     def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]: ...
 
-    def position(self, index: int) -> dict[str, Any]: ...
+    def position(self, index: int) -> Position: ...
 
 
 class GrowingSource:
@@ -81,7 +82,7 @@ class GrowingSource:
         source, index = self._place(index)
         return source.masked_step(index, rank, num_ranks)
 
-    def position(self, index: int) -> dict[str, Any]:
+    def position(self, index: int) -> Position:
         """Return where step `index` begins: epochs and tokens passed, those of short sequences included."""
         if index <= self._steps:
             return self._short.position(index)
@@ -91,9 +92,13 @@ class GrowingSource:
         return (self._short, index) if index < self._steps else (self._usual, index - self._steps)
 
 
-def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Numbers of the same name added up, in inner dictionaries too."""
-    return {
-        name: _sum(value, other[name]) if isinstance(value, dict) else value + other[name]
-        for name, value in one.items()
-    }
+def _sum(one: Position, other: Position) -> Position:
+    """Return numbers of the same name added up, in inner dictionaries too."""
+    total: Position = {}
+    for name, value in one.items():
+        more = other[name]
+        if isinstance(value, dict) and isinstance(more, dict):
+            total[name] = {store: passed + more[store] for store, passed in value.items()}
+        elif not isinstance(value, dict) and not isinstance(more, dict):
+            total[name] = value + more
+    return total

@@ -21,7 +21,7 @@ from spanwise.pretraining.masking.base import budgets
 from spanwise.pretraining.mixtures.block_stream import BlockStream
 from spanwise.pretraining.mixtures.join import join_masked
 from spanwise.pretraining.mixtures.mixture import Mixture
-from spanwise.pretraining.mixtures.steps import PackedSteps
+from spanwise.pretraining.mixtures.steps import PackedSteps, Position
 from spanwise.pretraining.parts import PackParts
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import derive_key
@@ -35,7 +35,7 @@ STORE_IDS = 10**10
 
 @dataclass(frozen=True, kw_only=True)
 class _Begin:
-    """Where a chunk begins."""
+    """The place where a chunk begins, in every store and over all packs."""
 
     places: tuple[int, ...]  # [c] in the stream of each store
     tokens: tuple[int, ...]  # [c] read of each store
@@ -84,7 +84,7 @@ class MixedSource(PackedSteps):
         """The blocks of the first epoch of each store, and its share of the tokens."""
         return list(zip(self._tables, self._shares.tolist(), strict=True))
 
-    def position(self, index: int) -> dict[str, float | int | dict[str, float]]:
+    def position(self, index: int) -> Position:
         """Return where step `index` begins: epochs and tokens passed, and the epochs of each store."""
         with self._lock:
             chunk, pack = self._place(index * self.packs_per_step)

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,8 +38,8 @@ class Mixture:
     parts: tuple[MixturePart, ...]
 
     @property
-    def identity(self) -> Any:
-        """What a resumed run must share: the hash of the one store, or every hash with its share."""
+    def identity(self) -> str | list[dict[str, str | float]]:
+        """The value a resumed run must share: the hash of the one store, or every hash with its share."""
         if len(self.parts) == 1:
             return self.parts[0].store.sha256
         return [{"store": part.store.sha256, "share": part.share} for part in self.parts]

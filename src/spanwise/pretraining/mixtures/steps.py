@@ -8,6 +8,9 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError
 from spanwise.pretraining.collate import Collator, Masked
 
+Position = dict[str, float | int | dict[str, float]]
+"""Epochs and tokens of text that were passed, and the epochs of each of several stores."""
+
 
 class PackedSteps(ABC):
     """Base of sources whose packs are numbered from the start of the run; a source adds `masked` and `position`.

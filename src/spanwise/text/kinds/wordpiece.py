@@ -17,7 +17,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 
 from spanwise.text.morphemes import MorphemeAnalyser
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import SPECIAL_PIECES, reserved_pieces
+from spanwise.text.specials import KNOWN_ROLES, SPECIAL_PIECES, reserved_pieces, role_piece
 
 _CONTINUATION = "##"
 _FIRST_STAND_IN = 0x100000  # a plane of Unicode for private use; BERT's normaliser lets none of it pass
@@ -39,7 +39,8 @@ def wordpiece_backend(
     backend.normalizer = normalizers.Sequence([normalizers.NFC(), cleaner]) if unicode_form == "NFC" else cleaner
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix=_CONTINUATION)
-    present = [piece for piece in SPECIAL_PIECES.values() if piece in vocabulary]
+    known = (*SPECIAL_PIECES.values(), *map(role_piece, KNOWN_ROLES))
+    present = [piece for piece in known if piece in vocabulary]
     backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
     cls, sep = SPECIAL_PIECES["cls"], SPECIAL_PIECES["sep"]
     if cls in vocabulary and sep in vocabulary:
