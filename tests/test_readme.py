@@ -54,7 +54,8 @@ def at_tiny_size(arguments: list[str]) -> list[str]:
 def person(tmp_path, monkeypatch, request) -> Path:
     """A folder as a reader of the README has it: my-text/, train.json, dev.json; they stand in it.
 
-    held-out/ has text of its own. A reader of the page about Hugging Face has my-bert/ and my-tokens.txt too.
+    held-out/ has text of its own. A reader of the page about Hugging Face has my-bert/ and my-tokens.txt too, one of
+    the page about parts of one's own the files of examples/ and names.jsonl.
     """
     (tmp_path / "my-text").mkdir()
     (tmp_path / "held-out").mkdir()
@@ -72,6 +73,11 @@ def person(tmp_path, monkeypatch, request) -> Path:
     if "huggingface.md" in request.node.name:
         make_bert(tmp_path / "my-bert", documents)
         (tmp_path / "my-tokens.txt").write_text("Yangpyeong\nmarket square\n")
+    if "extending.md" in request.node.name:
+        for file in (ROOT / "examples").glob("my_*.py"):
+            shutil.copy(file, tmp_path)
+        rows = [{"text": "Ada met Bob.", "names": 2}, {"text": "It rained.", "names": 0}]
+        (tmp_path / "names.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -112,6 +118,10 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     monkeypatch.setattr(spanwise, "finetune", lambda task, **o: finetune(task, overrides=few, **o))
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), {})
+
+
+def test_the_objective_that_a_page_shows_is_the_example():
+    assert blocks(ROOT / "docs" / "extending.md", "python")[0] == (ROOT / "examples" / "my_objective.py").read_text()
 
 
 def test_the_pages_mention_every_command():
