@@ -84,19 +84,14 @@ class CoreferencePipeline(TaskPipeline[str, Coreferences, CoreferenceOptions]):
         found = cast(Predictions, self._predictions(data, options))
         answers: list[Coreferences] = []
         for text, clusters, num_segments in zip(items, found.clusters, found.num_segments, strict=True):
-            mentions: list[list[MentionSpan]] = [
-                [{"start": m.start, "end": m.end, "text": text[m.start : m.end], "score": m.chance} for m in cluster]
+            mentions = [
+                [MentionSpan(start=m.start, end=m.end, text=text[m.start : m.end], score=m.chance) for m in cluster]
                 for cluster in clusters
                 if options.singletons is not False or len(cluster) > 1
             ]
+            read = Reading(num_windows=num_segments, num_dropped_tokens=0)
             answers.append(
-                {
-                    "clusters": mentions,
-                    "resolved": resolve(text, mentions),
-                    "segments": num_segments,
-                    "num_windows": num_segments,
-                    "num_dropped_tokens": 0,
-                }
+                {"clusters": mentions, "resolved": resolve(text, mentions), "segments": num_segments, **read}
             )
         return answers
 

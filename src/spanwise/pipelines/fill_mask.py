@@ -148,18 +148,13 @@ class FillMaskPipeline(Pipeline[BlankedText, Guesses, FillOptions]):
     def _tokens(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[list[Guess]]]:
         """Return, per run, the guesses for each of its blanks."""
         questions = [self._question(text, run, range(*run)) for text, run in asked]
-        answers = []
+        answers: list[list[list[Guess]]] = []
         for (text, run), logs_kV in zip(asked, self.model.log_probs(questions, precision=self.precision), strict=True):
             single = len(text.runs) == 1 and run[1] - run[0] == 1
-            answers.append(
-                [
-                    [
-                        self._guess(text, (place, place + 1), [token], score, alone=single)
-                        for token, score in _best(log_V, options.top_k, targets)
-                    ]
-                    for place, log_V in zip(range(*run), logs_kV, strict=True)
-                ]
-            )
+            answers.append([])
+            for place, log_V in zip(range(*run), logs_kV, strict=True):
+                best = _best(log_V, options.top_k, targets)
+                answers[-1].append([self._guess(text, (place, place + 1), [i], s, alone=single) for i, s in best])
         return answers
 
     def _phrases(self, asked: Asked, options: FillOptions, targets: np.ndarray | None) -> list[list[list[Guess]]]:
@@ -193,14 +188,11 @@ class FillMaskPipeline(Pipeline[BlankedText, Guesses, FillOptions]):
         whole = np.concatenate([[self.tokenizer.cls_id], ids, [self.tokenizer.sep_id]])
         if alone:
             whole = whole[~np.isin(whole, list(self.tokenizer.special_ids))]
-        return {
-            "score": score,
-            "token": tokens if len(tokens) > 1 else tokens[0],
-            "token_str": self.tokenizer.decode(tokens),
-            "sequence": self.tokenizer.decode(whole),
-            "start": int(text.offsets[places[0], 0]),
-            "end": int(text.offsets[places[1] - 1, 1]),
-        }
+        return Guess(
+            score=score, token=tokens if len(tokens) > 1 else tokens[0], token_str=self.tokenizer.decode(tokens),
+            sequence=self.tokenizer.decode(whole), start=int(text.offsets[places[0], 0]),
+            end=int(text.offsets[places[1] - 1, 1]),
+        )  # fmt: skip
 
     def _target_ids(self, targets: str | Sequence[str] | None) -> np.ndarray | None:
         """Return the ids of the words to consider; of a word in several pieces the first, with a warning."""

@@ -158,9 +158,8 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
                 align_to_words=options.align_to_words is not False,
                 with_null=bool(options.handle_impossible_answer),
             )
-            results.append(
-                _one_or_several([{"score": a.score, "start": a.start, "end": a.end, "answer": a.text} for a in answers])
-            )
+            found = [QuestionAnswer(score=a.score, start=a.start, end=a.end, answer=a.text) for a in answers]
+            results.append(_one_or_several(found))
         return results
 
     def _search(self, question: object, documents: object, options: AnswerOptions) -> list[Answers]:
@@ -250,18 +249,12 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         answers = task.told(ranking.answers(), ranking.null_odds)
         if not answers:  # no passage has a token
             answers = [SpanAnswer("", 0, 0, 0.0, 0.0)]
-        found: list[QuestionAnswer] = []
-        for answer in answers[: options.top_k]:
-            record: QuestionAnswer = {
-                "score": answer.probability,
-                "start": answer.start,
-                "end": answer.end,
-                "answer": answer.text,
-            }
+        found = []
+        for a in answers[: options.top_k]:
+            record = QuestionAnswer(score=a.probability, start=a.start, end=a.end, answer=a.text)
             if in_many:
-                record["document"] = answer.document if answer.text else None
-            record["num_windows"], record["num_dropped_tokens"] = ranking.num_windows, num_dropped
-            found.append(record)
+                record["document"] = a.document if a.text else None
+            found.append(QuestionAnswer(**record, num_windows=ranking.num_windows, num_dropped_tokens=num_dropped))
         return _one_or_several(found)
 
 

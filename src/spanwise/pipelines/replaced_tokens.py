@@ -87,11 +87,7 @@ class ReplacedTokensPipeline(Pipeline[str, Judged, DetectionOptions]):
     def _answer(self, items: list[str], options: DetectionOptions, first: int) -> list[Judged]:
         encodings = self.reader.encode(items)
         windows = [self.reader.windows(len(encoding.ids)) for encoding in encodings]
-        parts = [
-            encoding.ids[begin:end]
-            for encoding, ranges in zip(encodings, windows, strict=True)
-            for begin, end in ranges
-        ]
+        parts = [e.ids[a:b] for e, ranges in zip(encodings, windows, strict=True) for a, b in ranges]
         with torch.inference_mode():
             chances = (torch.sigmoid(self.head(hidden_nD)).cpu().numpy() for hidden_nD in self.reader.read(parts))
             found: list[Judged] = []
@@ -114,19 +110,15 @@ class ReplacedTokensPipeline(Pipeline[str, Judged, DetectionOptions]):
         for number, (first, last) in enumerate(itertools.pairwise(borders)):
             end = whole_characters(text, offsets_n2[last - 1][1], starts[number + 1])
             score = float(chance_n[first:last].max())
-            pieces: list[JudgedPiece] = [
-                {"start": a, "end": b, "text": text[a:b], "piece": names[place], "score": float(chance_n[place])}
+            pieces = [
+                JudgedPiece(start=a, end=b, text=text[a:b], piece=names[place], score=float(chance_n[place]))
                 for place, (a, b) in enumerate(offsets_n2[first:last], first)
             ]
+            word, is_replaced = text[starts[number] : end], score >= threshold
             found.append(
-                {
-                    "start": starts[number],
-                    "end": end,
-                    "text": text[starts[number] : end],
-                    "score": score,
-                    "is_replaced": score >= threshold,
-                    "pieces": pieces,
-                }
+                JudgedWord(
+                    start=starts[number], end=end, text=word, score=score, is_replaced=is_replaced, pieces=pieces
+                )
             )
         return found
 

@@ -164,13 +164,9 @@ class SpanEmbeddingPipeline(Pipeline[_Asked, Embedded, EmbeddingOptions]):
         (start, end), (first, last) = item.spans[number], item.pieces[number]
         covered = item.encoding.offsets[first:last]
         begin, stop = min(start, int(covered[:, 0].min())), max(end, int(covered[:, 1].max()))
-        span: EmbeddedSpan = {
-            "start": begin,
-            "end": stop,
-            "text": item.text[begin:stop],
-            "is_snapped": (begin, stop) != (start, end),
-            "num_pieces": last - first,
-        }
+        is_snapped = (begin, stop) != (start, end)
+        words = item.text[begin:stop]
+        span = EmbeddedSpan(start=begin, end=stop, text=words, is_snapped=is_snapped, num_pieces=last - first)
         if kind == "boundary+width" and self._widths_WP is not None:
             span["is_width_cut"] = last - first > len(self._widths_WP)
         return span

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -137,29 +138,26 @@ class TextGenerationPipeline(Pipeline[Prompt, Written | list[Written], Generatio
 
     def _answer(self, items: list[Prompt], options: GenerationOptions, first: int) -> list[Written | list[Written]]:
         stop_ids = self._stop_ids(options)
+        samples = range(options.num_return_sequences)
         writings = [
-            [
-                Writing(prompt=ids, key=derive_key(options.seed, "generation", number, sample))
-                for sample in range(options.num_return_sequences)
-            ]
+            [Writing(prompt=ids, key=derive_key(options.seed, "generation", number, sample)) for sample in samples]
             for number, (_, ids) in enumerate(items, first)
         ]
         endings = _Endings(self.tokenizer, stop_ids, options.stops)
         banned = np.array(sorted(self.tokenizer.special_ids - stop_ids.keys()), dtype=np.int64)
+        temperature = options.temperature or 1.0
         self.model.write(
-            [writing for samples in writings for writing in samples],
-            Choosing(
-                banned=banned, sample=options.do_sample, top_k=options.top_k, temperature=options.temperature or 1.0
-            ),
+            [writing for own in writings for writing in own],
+            Choosing(banned=banned, sample=options.do_sample, top_k=options.top_k, temperature=temperature),
             max_new_tokens=options.max_new_tokens,
             ended=endings.reason,
             precision=self.precision,
         )
         answers = [
-            [_written(text, writing, endings, options.include_stop) for writing in samples]
-            for (text, _), samples in zip(items, writings, strict=True)
+            [_written(text, writing, endings, options.include_stop) for writing in own]
+            for (text, _), own in zip(items, writings, strict=True)
         ]
-        return [samples[0] if options.num_return_sequences == 1 else samples for samples in answers]
+        return [own[0] if len(own) == 1 else own for own in answers]
 
     def _stop_ids(self, options: GenerationOptions) -> dict[int, StopReason]:
         """Return the tokens that end a text. Raises: OptionError for one that the vocabulary doesn't have."""
@@ -194,16 +192,10 @@ def _written(text: str, writing: Writing, endings: _Endings, include_stop: bool)
     written, stop = endings.finish(writing, include_stop=include_stop)
     if text[-1:].isspace() and written[:1] == " ":
         written = written[1:]  # the prompt has the blank already
-    return {
-        "text": text + written,
-        "generated_text": written,
-        "stop_reason": writing.reason,
-        "stop": stop,
-        "num_tokens": len(writing.new),
-        "num_prompt_tokens": len(writing.prompt),
-        "num_windows": writing.num_windows,
-        "num_dropped_tokens": writing.num_dropped,
-    }
+    read = Reading(num_windows=writing.num_windows, num_dropped_tokens=writing.num_dropped)
+    counts = {"num_tokens": len(writing.new), "num_prompt_tokens": len(writing.prompt)}
+    said = {"text": text + written, "generated_text": written, "stop_reason": writing.reason, "stop": stop}
+    return cast(Written, {**said, **counts, **read})
 
 
 class _Endings:

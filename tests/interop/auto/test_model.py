@@ -1,6 +1,7 @@
 """Encoders that transformers runs: parity one by one and in batches, what is refused, and what happens without it."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -136,3 +137,11 @@ def test_a_native_class_is_not_written_for_it(tmp_path):
     checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path / "theirs"))
     with pytest.raises(ConfigError, match="BertModel does not compute this encoder, DistilBertModel does"):
         write_folder(tmp_path / "ours", build_encoder(checkpoint), {}, architecture="BertModel")
+
+
+def test_a_native_model_answers_without_importing_transformers():
+    words = (
+        "import sys, spanwise; qa = spanwise.pipeline('question-answering');"
+        "qa('Where is the river?', 'The river is in Seoul.'); assert 'transformers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", words], check=True)
