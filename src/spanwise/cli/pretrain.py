@@ -21,6 +21,22 @@ Files = Annotated[list[Path] | None, Parameter(consume_multiple=True)]
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """Options that say what is read."""
+
+    data: list[str] | None = None
+    """A token store, as prepare makes it. Several, each with its share of the tokens: --data A:0.7 --data B:0.3;
+    without shares each is read as often as its size asks."""
+    text: Files = None
+    """Text files, folders or globs, instead of a store."""
+    valid: Files = None
+    """A token store or text files to measure on, under masks that never change."""
+    tokenizer: Path | None = None
+    """Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class StartOptions:
     """Options that say what a model starts from."""
 
@@ -34,7 +50,7 @@ class StartOptions:
     """Grow the positions of --init to encoder.max_positions (--set): new ones repeat the old, or start at random."""
 
 
-FROM_NOTHING = StartOptions()
+NOTHING_READ, FROM_NOTHING = SourceOptions(), StartOptions()
 
 
 def pretrain(
@@ -42,10 +58,7 @@ def pretrain(
     /,
     *,
     out: Path,
-    data: list[str] | None = None,
-    text: Files = None,
-    valid: Files = None,
-    tokenizer: Path | None = None,
+    source: SourceOptions = NOTHING_READ,
     start: StartOptions = FROM_NOTHING,
     budget: str | None = None,
     reading: TextOptions = USUAL_TEXT,
@@ -62,15 +75,6 @@ def pretrain(
         A name (spanwise show recipe lists them), or my_recipes.py:my_function.
     out
         Run folder; the model will lie in OUT/final.
-    data
-        A token store, as prepare makes it. Several, each with its share of the tokens: --data A:0.7 --data B:0.3;
-        without shares each is read as often as its size asks.
-    text
-        Text files, folders or globs, instead of a store.
-    valid
-        A token store or text files to measure on, under masks that never change.
-    tokenizer
-        Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text.
     budget
         Wall-clock time, such as 20min, 90s or 1h30m, from when text and vocabulary are prepared to the saved model,
         first weights and compiling included; replaces the recipe's own length.
@@ -88,10 +92,10 @@ def pretrain(
     result = run_pretraining(
         chosen,
         out=out,
-        data=data or None,
-        text=text,
-        valid=valid[0] if valid and len(valid) == 1 else valid,
-        tokenizer=tokenizer,
+        data=source.data or None,
+        text=source.text,
+        valid=source.valid[0] if source.valid and len(source.valid) == 1 else source.valid,
+        tokenizer=source.tokenizer,
         **asdict(start),
         budget=seconds,
         corpus=reading.corpus(),

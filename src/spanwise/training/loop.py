@@ -91,12 +91,12 @@ def train(
 
     `save_model(folder)` writes the model's own folder (weights, config, tokenizer); the loop adds `training/` to
     checkpoints. `evaluate()` returns finite numbers and must be constant; it runs before the first step, every
-    `eval_every` steps and at the end. `identity` is what a resumed run must share (recipe record, store and tokenizer
-    hash); the options are added to it. `flops_per_token` are the model's own operations for one token, forward and
-    backward. `stop_early()` is asked after each evaluation between the steps: a reason ends the run there, and the plan
-    records it. What `evaluate` remembers of earlier evaluations (`RemembersEvaluations`) is kept in checkpoints. With
-    `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The processes of `group`
-    share the packs of each step; the first of them evaluates, saves and logs. Seconds count from `began` (a moment of
+    `eval_every` steps and at the end; what it remembers (`RemembersEvaluations`) is kept in checkpoints. `identity` is
+    what a resumed run must share (recipe record, store and tokenizer hash); the options are added to it.
+    `flops_per_token` are the model's own operations for one token, forward and backward. After each evaluation between
+    the steps `stop_early()` may give a reason to end the run there, which the plan records. With `resume` the newest
+    whole checkpoint is taken, or the run starts where there is none yet. The processes of `group` share the packs of
+    each step; the first of them evaluates, saves and logs. Seconds count from `began` (a moment of
     `time.perf_counter`; by default now), so that a budget can hold what came before the loop.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole
@@ -122,8 +122,7 @@ def train(
             flops_per_token=flops_per_token,
             resume_command=resume_command,
         )
-        resumed_from = loop.restore() if resume else None
-        loop.open_plan()
+        resumed_from = loop.begin(resume=resume)
         try:
             loop.run(stop, began, prefetch_depth)
             return loop.result(resumed_from)
@@ -240,11 +239,13 @@ class _Loop:
         records = read_metrics(self.folder.metrics) if self.folder.metrics.exists() else []
         evaluation.recall([record["evaluation"] for record in records if "evaluation" in record])
 
-    def open_plan(self) -> None:
-        """Read or begin the plan; the leader's file is every process's plan."""
+    def begin(self, *, resume: bool) -> int | None:
+        """Start or go on; the leader's plan is every process's plan. Returns the step to go on from."""
+        resumed_from = self.restore() if resume else None
         if self.reducer.rank == 0:
             self.plan = Plan.open(self.folder.plan, self.options, self.source, saved=self._saved_plan, say=self.log.say)
         self.plan.lines = self.reducer.from_leader(self.plan.lines)
+        return resumed_from
 
     def _fingerprint(self) -> JsonObject:
         """Return what equal bits depend on; one process alone is the rule and isn't mentioned."""
