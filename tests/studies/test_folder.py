@@ -57,3 +57,15 @@ def test_a_damaged_record_is_named_with_what_to_do(text, words, tmp_path):
     path.write_text(text)
     with pytest.raises(ConfigError, match=f"a-0.json is damaged.*{words}.*delete it"):
         settle_measure(path, {})
+
+
+def test_a_record_with_an_edited_digit_is_refused_and_one_of_an_earlier_version_is_read(tmp_path):
+    path = tmp_path / "measures" / "probe" / "a-0.json"
+    write_record(path, {"settings": {}, "figures": {"f1": 71.25}})
+    assert read_record(path) == {"settings": {}, "figures": {"f1": 71.25}}
+
+    path.write_text(path.read_text().replace("71.25", "73.25"))
+    with pytest.raises(ConfigError, match=r"a-0\.json does not agree with its checksum"):
+        read_record(path)
+    write_record(path, {"settings": {}, "figures": {"f1": 73.25}}, is_read_again=False)
+    assert "checksum" not in path.read_text() and read_record(path)["figures"] == {"f1": 73.25}

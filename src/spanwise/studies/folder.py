@@ -12,6 +12,7 @@ Seeds and probes may be added to a finished study: what is there already is not 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ STUDY_NAME, RESULT_NAME, TABLE_NAME, REPORT_NAME = "study.json", "result.json", 
 DIVERGED_NAME = "diverged.json"
 BASELINES = "baselines"  # stands where a model's name does
 SHOWN_CHANGES = 6
+CHECKSUM = "checksum"  # the key of a record's own
 _CURE = "delete it, and the same command makes it again."
 
 
@@ -177,14 +179,26 @@ def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         missing = [key for key in keys if key not in record]
-    except (ValueError, TypeError) as cause:
+        checksum = record.pop(CHECKSUM, None)  # records of earlier versions have none
+    except (ValueError, TypeError, AttributeError, RecursionError) as cause:
         raise ConfigError(f"{path} is damaged ({cause}); {_CURE}") from cause
     if missing:
         raise ConfigError(f"{path} is damaged: it has no {' and no '.join(missing)}; {_CURE}")
+    if checksum is not None and checksum != _checksum(record):
+        raise ConfigError(f"{path} does not agree with its checksum: it was edited or damaged; {_CURE}")
     return record
 
 
-def write_record(path: Path, record: Mapping[str, object]) -> None:
-    """Write a JSON object whole; numbers that are not finite become null."""
+def write_record(path: Path, record: Mapping[str, object], *, is_read_again: bool = True) -> None:
+    """Write a JSON object whole; numbers that are not finite become null.
+
+    What a study reads again has a checksum among its values; its results are for others, and have none.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text_atomic(path, json.dumps(finite(dict(record)), indent=1, ensure_ascii=False) + "\n")
+    content = finite(dict(record))
+    content |= {CHECKSUM: _checksum(content)} if is_read_again else {}
+    write_text_atomic(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _checksum(record: Mapping[str, object]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]

@@ -143,7 +143,7 @@ def write_tables(plan: StudyPlan, command: str) -> StudyRecord:
     """Write result.json, table.md and report.html from what there is by now, and return the record."""
     record = collect(plan, command)
     page = study_page(record)
-    write_record(plan.folder.path / RESULT_NAME, asdict(record))
+    write_record(plan.folder.path / RESULT_NAME, asdict(record), is_read_again=False)
     write_text_atomic(plan.folder.path / TABLE_NAME, markdown(page))
     write_text_atomic(plan.folder.path / REPORT_NAME, render(page))
     return record
