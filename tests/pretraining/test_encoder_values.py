@@ -13,7 +13,8 @@ import spanwise
 from spanwise.config import override
 from spanwise.pretraining.masking import NoMasking, NoReplacement
 from spanwise.pretraining.objectives import CausalLM
-from spanwise.pretraining.run import make_ready, save_pretrained
+from spanwise.pretraining.ready import make_ready
+from spanwise.pretraining.run import save_pretrained
 from spanwise.pretraining.system import check
 from spanwise.runtime.progress import RunLog
 from spanwise.training.loop import train
@@ -45,7 +46,7 @@ def recipe_of(changes: str):
 def test_an_encoder_of_any_value_is_read_back_as_it_was_trained(changes, tiny_store, tmp_path):
     out = tmp_path / "run"
     with claim_run_folder(out, resume=False) as folder:
-        ready = make_ready(recipe_of(changes), folder, data=tiny_store.path, text=None, log=RunLog(None))
+        ready = make_ready(recipe_of(changes), folder, {"data": tiny_store.path}, RunLog(None))
         start = {name: value.clone() for name, value in ready.model.state_dict().items()}
         train(
             ready.model,

@@ -255,7 +255,7 @@ def test_a_budget_ends_on_time_with_the_schedule_finished(tiny_store, tmp_path):
 
 
 def test_seconds_of_a_run_hold_its_first_weights(tiny_store, tmp_path, monkeypatch):
-    monkeypatch.setattr("spanwise.pretraining.run.begin_from_text", lambda *_: time.sleep(1.5))
+    monkeypatch.setattr("spanwise.pretraining.ready.begin_from_text", lambda *_: time.sleep(1.5))
     began = time.perf_counter()
     result = pretrain(tiny_recipe(max_steps=1), data=tiny_store.path, out=tmp_path / "run")
     assert 1.5 <= result.seconds <= time.perf_counter() - began

@@ -56,10 +56,11 @@ def test_no_seed_is_refused(tiny_store, tmp_path):
 
 
 def test_the_cost_of_a_token_is_that_of_the_training_log(tiny_store, tmp_path):
-    from spanwise.pretraining.run import flops_per_token, make_ready
+    from spanwise.pretraining.ready import make_ready
+    from spanwise.pretraining.run import flops_per_token
     from spanwise.runtime.progress import RunLog
     from spanwise.training.run_folder import RunFolder
 
     plan = plan_of(toy_study(), tiny_store, tmp_path)
-    ready = make_ready(toy_recipe(), RunFolder(tmp_path / "run"), data=tiny_store.path, text=None, log=RunLog(None))
+    ready = make_ready(toy_recipe(), RunFolder(tmp_path / "run"), {"data": tiny_store.path}, RunLog(None))
     assert flops_per_token(ready) == pytest.approx(plan.flops["sbo"])

@@ -10,8 +10,9 @@ import torch
 from spanwise.errors import DataError
 from spanwise.pretraining.initial.from_text import begin_from_text, set_bias
 from spanwise.pretraining.mixtures.mixture import mixture_of
+from spanwise.pretraining.ready import VECTORS_NAME
 from spanwise.pretraining.recipe import InitialWeights
-from spanwise.pretraining.run import VECTORS_NAME, pretrain
+from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model
 from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.progress import RunLog

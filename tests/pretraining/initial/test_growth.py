@@ -11,7 +11,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.grow import with_rows_for
 from spanwise.interop.huggingface import read_folder, write_folder
-from spanwise.pretraining.growth import Growth, asked_growth, grown
+from spanwise.pretraining.initial.growth import Growth, asked_growth, grown
 from spanwise.pretraining.masking import QuestionTokens, RecurringSpans, Replacement
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model, check_inputs
