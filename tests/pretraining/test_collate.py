@@ -72,7 +72,6 @@ def test_filler_rounds_a_pack_up_is_counted_and_holds_no_target(store, max_lengt
 
 
 def test_a_sequence_is_masked_alike_whatever_is_in_its_pack(store):
-    """7B-6."""
     collator = collator_of(store)
     table = collator.format.blocks(store)
 
@@ -127,7 +126,7 @@ def test_a_number_of_maskings_below_1_is_refused(store):
 
 
 def test_masking_is_many_times_faster_than_the_collator_most_people_use(vocabulary):
-    """7A-15: benchmarks/masking.py measures a factor above 100; a loop in Python over spans or tokens has 1 or less."""
+    """benchmarks/masking.py measures a factor far above its goal of 30; a loop in Python has 1 or less."""
     pieces = [f"[{n}]" if n < 5 else f"w{n}" if vocabulary.starts_word[n] else f"##w{n}" for n in range(200)]
     wordpiece = Tokenizer(models.WordPiece({piece: n for n, piece in enumerate(pieces)}, unk_token="[1]"))
     names = dict(pad_token="[0]", unk_token="[1]", cls_token="[2]", sep_token="[3]", mask_token="[4]")

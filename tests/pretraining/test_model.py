@@ -119,7 +119,7 @@ def first_gradient_norm(vocab_size, packs):
 
 
 def test_the_first_gradient_is_neither_tiny_nor_changed_by_doubling_the_batch(tiny_store):
-    """7B-1: the released code divides twice and gets norms of 0.01, which no clip and no epsilon fit."""
+    """The released code divides twice and gets norms of 0.01, which no clip and no epsilon fit."""
     recipe = small(recipes.spanbert_base())
     size = tiny_store.vocabulary.size
     packs = [batch for index in range(4) for batch in training_source(recipe, tiny_store).step(index)]
@@ -129,7 +129,7 @@ def test_the_first_gradient_is_neither_tiny_nor_changed_by_doubling_the_batch(ti
 
 
 def test_decay_reaches_the_matrices_and_tables_alone_and_each_parameter_once():
-    """7B-3: the released code decays biases and LayerNorm too."""
+    """The released code decays biases and LayerNorm too."""
     model = build_model(small(recipes.spanbert_base()), 100)
     decayed, plain = decay_groups(model)
     assert not any(name.endswith("bias") or "norm" in name for name in decayed)
@@ -139,7 +139,7 @@ def test_decay_reaches_the_matrices_and_tables_alone_and_each_parameter_once():
 
 
 def test_no_number_is_read_back_while_a_pack_is_computed(tiny_store):
-    """7A-17: a device would have to be waited for at each of them."""
+    """A device would have to be waited for at each of them."""
     recipe = small()
     model = build_model(recipe, tiny_store.vocabulary.size)
     batch = training_source(recipe, tiny_store).step(0)[0]

@@ -36,7 +36,7 @@ def content(step) -> list:
 
 
 def test_a_step_is_the_same_whenever_and_in_whatever_order_it_is_asked_for(store):
-    """7B-6: mid-epoch resume, another process, going back."""
+    """Mid-epoch resume, another process, going back."""
     forward = source_of(store)
     expected = [content(forward.step(index)) for index in range(40)]
     fresh = source_of(store)
@@ -65,7 +65,6 @@ def test_every_block_is_visited_once_an_epoch(store):
 
 
 def test_other_sequences_meet_in_other_epochs(store):
-    """7B-19."""
     source = source_of(store)
 
     packs = [{batch.ids for batch in source.epoch_batches(epoch)} for epoch in (0, 1)]
@@ -103,7 +102,7 @@ def test_the_position_counts_tokens_passed(store):
 
 
 def test_validation_masks_and_order_are_constant(store):
-    """7B-6: the same masks at each evaluation."""
+    """The same masks at each evaluation."""
     source = source_of(store, num_maskings=1, order="stored")
 
     epochs = [[content([batch])[0] for batch in source.epoch_batches(epoch)] for epoch in (0, 1, 7)]
@@ -180,14 +179,14 @@ def test_static_data_repeats_its_pairs_with_its_masks(store):
 
 
 def test_shards_change_nothing(documents, write_store, store):
-    """7B-5: n shards are one concatenated file."""
+    """N shards are one concatenated file."""
     many = source_of(write_store(documents, shard_bytes=150))
 
     assert content(many.step(7)) == content(source_of(store).step(7))
 
 
 def test_a_document_without_a_successor_is_not_lost(write_store):
-    """7B-4: one short document alone, the validation set that yielded zero examples."""
+    """One short document alone, the validation set that yielded zero examples."""
     source = source_of(write_store([[np.array([10, 11, 12])]]))
 
     assert [batch.num_tokens for batch in source.epoch_batches()] == [5]
@@ -195,7 +194,6 @@ def test_a_document_without_a_successor_is_not_lost(write_store):
 
 
 def test_a_store_without_text_is_an_error_and_not_a_loss_of_zero(store):
-    """7B-4."""
     empty = object.__new__(type(store))
     empty.__dict__.update(store.__dict__)
     empty.sentence_lengths = np.zeros(0, dtype=np.int32)
@@ -223,7 +221,7 @@ def test_batches_are_real_tensors_of_the_right_types(store):
 
 
 def test_no_tokenizer_is_asked_while_batches_are_made(store, monkeypatch):
-    """7A-15: what masking knows of words lies in one table over the vocabulary."""
+    """What masking knows of words lies in one table over the vocabulary."""
     from spanwise.text.tokenizers import Tokenizer
 
     source = source_of(store)

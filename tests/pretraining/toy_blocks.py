@@ -48,7 +48,7 @@ def equal_tables(one: BlockTable, other: BlockTable) -> bool:
 
 
 def cut(sentence, room: int, may_start) -> list[list[int]]:
-    """Cut a sentence into pieces of at most `room` ids, before a word where there is one (FAMILY 3.1)."""
+    """Cut a sentence into pieces of at most `room` ids, before a word where there is one."""
     rest, pieces = [int(token) for token in sentence], []
     while len(rest) > room:
         end = next((end for end in range(room, 0, -1) if may_start[rest[end]]), room)

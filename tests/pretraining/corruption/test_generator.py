@@ -71,7 +71,7 @@ def test_hidden_places_get_drawn_ids_and_all_others_stay(ready):
 
 
 def test_hidden_positions_of_a_pack_are_unique(ready):
-    """7E-3: the released code draws positions twice and adds their ids up."""
+    """The released code draws positions twice and adds their ids up."""
     _, _, masked = ready
     position = masked.hidden.position
     assert len(set(position.tolist())) == len(position) > 0
@@ -93,7 +93,7 @@ def gradients_of(model, batch, names):
 
 
 def test_the_discriminators_loss_reaches_the_generator_through_the_shared_embeddings_alone(ready):
-    """7E-4: sampling stands under stop-gradient."""
+    """Sampling stands under stop-gradient."""
     model, batch, _ = ready
     reached = gradients_of(model, batch, ["rtd"])
     assert not any(name.startswith("corruption.") for name in reached)

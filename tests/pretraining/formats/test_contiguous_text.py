@@ -18,7 +18,7 @@ def in_runs(stream: list[int], length: int) -> list[list[int]]:
 @pytest.mark.parametrize("options", [{}, {"shard_bytes": 200}])
 @pytest.mark.parametrize("document_end", ["nothing", "separator"])
 def test_runs_are_the_corpus_in_order(max_length, options, document_end, documents, write_store):
-    """7B-4: every token once, over documents and shards; all runs but the last have the full length."""
+    """Every token once, over documents and shards; all runs but the last have the full length."""
     store = write_store(documents, **options)
     part = ContiguousText(max_length=max_length, document_end=document_end)
     end = [store.vocabulary.sep_id] if document_end == "separator" else []

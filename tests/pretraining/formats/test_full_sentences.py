@@ -30,7 +30,7 @@ def plain_sequences(documents, max_length: int, vocabulary) -> list[list[int]]:
 @pytest.mark.parametrize("max_length", [3, 4, 12, 41, 64, 512])
 @pytest.mark.parametrize("options", [{}, {"shard_bytes": 200}])
 def test_blocks_are_those_of_the_written_rule(max_length, options, documents, write_store):
-    """7B-4: every token once, long sentences cut, any number of shards."""
+    """Every token once, long sentences cut, any number of shards."""
     store = write_store(documents, **options)
     part = FullSentences(max_length=max_length)
     table = part.blocks(store)

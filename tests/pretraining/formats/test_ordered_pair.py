@@ -12,7 +12,7 @@ from spanwise.pretraining.formats import NO_LABEL, OrderedPair
 @pytest.mark.parametrize("max_length", [5, 16, 40, 512])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_pairs_are_neighbours_of_one_document_and_every_token_is_in_one_block(max_length, share, store):
-    """7E-5 and 7B-4: no random document, nothing dropped, long sentences cut."""
+    """No random document, nothing dropped, long sentences cut."""
     table = OrderedPair(max_length=max_length, short_sequence_share=share).blocks(store, 0, 0)
 
     assert (visits_of(store, table) == 1).all()

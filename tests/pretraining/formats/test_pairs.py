@@ -15,7 +15,7 @@ KINDS = [OrderedPair, SegmentPair, SentencePair, SplitSegments]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sequences_are_cls_a_sep_b_sep_in_the_layout_that_is_asked_for(kind, store):
-    """7B-23 in passing: the types of a pair are 0 and 1, whatever the id of [PAD]."""
+    """The types of a pair are 0 and 1, whatever the id of [PAD]."""
     part = kind(max_length=40, num_separators=2, num_token_types=2)
     table = part.blocks(store, 0, 0)
     cls_id, sep_id = store.vocabulary.cls_id, store.vocabulary.sep_id
@@ -39,7 +39,7 @@ def test_sequences_are_cls_a_sep_b_sep_in_the_layout_that_is_asked_for(kind, sto
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [{"shard_bytes": 150}, {"shard_bytes": 1}])
 def test_any_number_of_shards_gives_the_same_blocks(kind, options, documents, write_store, store):
-    """7B-4, 7B-5: n shards are one concatenated file."""
+    """N shards are one concatenated file."""
     part = kind(max_length=40)
     many = write_store(documents, **options)
 

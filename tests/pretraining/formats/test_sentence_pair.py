@@ -43,7 +43,7 @@ def test_a_partner_follows_in_its_document_or_comes_from_another(max_length, opt
 @pytest.mark.parametrize("max_length", [5, 16, 40, 512])
 @pytest.mark.parametrize("sentences", ["many", "one"])
 def test_what_is_dropped_and_repeated_is_what_the_counts_say(max_length, sentences, store):
-    """7B-4: a document's own text is walked over once, partners that were replaced are put back."""
+    """A document's own text is walked over once, partners that were replaced are put back."""
     table = SentencePair(max_length=max_length, sentences=sentences).blocks(store, 0, 0)
 
     visits = visits_of(store, own_text(table))
@@ -56,7 +56,7 @@ def test_what_is_dropped_and_repeated_is_what_the_counts_say(max_length, sentenc
 
 
 def test_half_of_all_partners_are_random_though_some_sentences_have_no_next(many_documents):
-    """7E-1: Google's data has more; here others keep their next instead."""
+    """Google's data has more; here others keep their next instead."""
     balanced = SentencePair(max_length=64).blocks(many_documents, 0, 0).pair_labels
     extra = SentencePair(max_length=64, lone_sentences="extra").blocks(many_documents, 0, 0).pair_labels
 

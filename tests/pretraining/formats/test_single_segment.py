@@ -11,7 +11,7 @@ from spanwise.pretraining.formats import SingleSegment
 
 
 def plain_blocks(documents, room: int, starts_word) -> list[list[int]]:
-    """The rule of FAMILY 3.1 with lists; over-long sentences are cut before a word where there is one."""
+    """The rule of the released code with lists; over-long sentences are cut before a word where there is one."""
     blocks = []
     for document in documents:
         pending: list[int] = []
@@ -29,7 +29,7 @@ def plain_blocks(documents, room: int, starts_word) -> list[list[int]]:
 @pytest.mark.parametrize("max_length", [3, 4, 12, 30, 64, 512])
 @pytest.mark.parametrize("options", [{}, {"shard_bytes": 200}])
 def test_blocks_are_those_of_the_written_rule(max_length, options, documents, write_store):
-    """7B-4, 7B-5: nothing dropped, long sentences split, documents never crossed, any number of shards."""
+    """Nothing dropped, long sentences split, documents never crossed, any number of shards."""
     store = write_store(documents, **options)
     part = SingleSegment(max_length=max_length)
 
@@ -75,7 +75,7 @@ def test_a_pack_is_cls_block_sep_for_each_row(store):
 
 
 def test_unknown_words_are_words_and_foreign_specials_are_not(write_store, tokenizer):
-    """7A-11: [UNK] is hidden like other words; a special that a foreign store holds never is."""
+    """[UNK] is hidden like other words; a special that a foreign store holds never is."""
     word = next(i for i in range(5, tokenizer.vocab_size) if tokenizer.starts_word_table()[i])
     store = write_store([[[word, tokenizer.unk_id, word, tokenizer.sep_id, word]]])
     part = SingleSegment(max_length=16)

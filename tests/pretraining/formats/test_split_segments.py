@@ -12,7 +12,7 @@ from spanwise.pretraining.formats import SingleSegment, SplitSegments
 @pytest.mark.parametrize("max_length", [5, 16, 40, 512])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_every_token_is_in_one_block_and_the_second_segment_goes_on_where_the_first_ends(max_length, share, store):
-    """7B-4: long sentences cut, nothing dropped, documents never crossed."""
+    """Long sentences cut, nothing dropped, documents never crossed."""
     table = SplitSegments(max_length=max_length, short_sequence_share=share).blocks(store, 0, 0)
 
     assert (visits_of(store, table) == 1).all()

@@ -1,4 +1,4 @@
-"""SpanBERT's masking does what the paper and the released procedure say (laws of spec FAMILY sections 1 and 9)."""
+"""SpanBERT's masking does what the paper and the released procedure say."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def blocks():
 
 
 def plain_python(scheme: GeometricSpans, pack, keys) -> tuple[list[tuple[int, int, int]], int]:
-    """The procedure of FAMILY 1.3 step by step, with Python's integers and lists."""
+    """The released procedure step by step, with Python's integers and lists."""
 
     def bits(key: int, counter: int) -> int:
         mask = (1 << 64) - 1
@@ -101,7 +101,7 @@ def test_the_compiled_loop_is_the_written_procedure_step_by_step(start, end):
 
 
 def test_a_million_drawn_lengths_follow_the_renormalised_law():
-    """7A-1: the whole histogram within 4 sigma a bin, not the mean alone. 7A-7 is kept by construction: a length is
+    """The whole histogram within 4 sigma a bin, not the mean alone. No law is drifted from by construction: a length is
     drawn before anything is known of the budget (see the procedure above)."""
     law = np.array([0.224058, 0.179246, 0.143397, 0.114718, 0.091774, 0.073419, 0.058735, 0.046988, 0.037591, 0.030073])
     numbers = np.arange(1, 11)
@@ -119,7 +119,7 @@ def test_a_million_drawn_lengths_follow_the_renormalised_law():
 @pytest.mark.parametrize("scheme", [FINISHED, RELEASED])
 @pytest.mark.parametrize("n", [1, 2, 6, 20, 126, 510])
 def test_the_budget_is_kept(scheme, n):
-    """7A-5, 7A-8: ceil(0.15 n) exactly, or with whole words overshoot by less than the last word."""
+    """Ceil(0.15 n) exactly, or with whole words overshoot by less than the last word."""
     pack = packs_of(200, n)
     budget = -(-15 * n // 100)
 
@@ -146,7 +146,7 @@ def test_spans_are_sorted_disjoint_merged_and_never_hold_a_special(scheme, block
 
 
 def test_whole_words_are_hidden_whole_unless_the_budget_is_strict(blocks):
-    """7A-3, 7B-15: both ways; the released code cuts the last span inside a word in some 25 % of blocks."""
+    """Both ways; the released code cuts the last span inside a word in some 25 % of blocks."""
     word = np.cumsum(blocks.starts_word) * blocks.maskable
     cut_sequences = {}
     for scheme in (FINISHED, RELEASED):
@@ -170,7 +170,7 @@ def test_numbers_of_spans_are_those_of_an_independent_simulation(blocks):
     assert lengths.mean() == pytest.approx(5.2, abs=0.1)
     assert np.percentile(lengths, 95) in (12, 13)
     assert (lengths > 15).mean() == pytest.approx(0.014, abs=0.003)
-    assert lengths.max() > 20  # 7A-9: merged spans pass max_words and nothing breaks
+    assert lengths.max() > 20  # merged spans pass max_words and nothing breaks
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_numbers_of_spans_are_those_of_an_independent_simulation(blocks):
     [(FINISHED, (15.2, 15.2, 15.2, 15.2)), (RELEASED, (13.4, 16.3, 19.2, 21.5))],
 )
 def test_each_piece_is_hidden_at_the_rate_of_its_mode(scheme, rates, blocks):
-    """7A-4, 7B-14: flat for word-uniform starts, growing with the word for token-uniform starts."""
+    """Flat for word-uniform starts, growing with the word for token-uniform starts."""
     word = np.cumsum(blocks.starts_word) * blocks.maskable
     size = np.bincount(word)[word]
     place = np.arange(len(word)) - np.repeat(blocks.borders[:-1], np.diff(blocks.borders))
@@ -203,7 +203,7 @@ def test_the_left_edge_is_hidden_less_as_spans_grow_rightward(blocks):
 
 
 def test_no_span_is_drawn_longer_than_max_words():
-    """7A-2: the cap is the option. Far apart spans can't merge, so lengths are those drawn."""
+    """The cap is the option. Far apart spans can't merge, so lengths are those drawn."""
     pack = pack_of([[0, *[1] * 3000, 0]] * 50)
 
     spans = GeometricSpans(max_words=5, ratio=0.003).select(pack, keys_of(pack))
@@ -214,7 +214,7 @@ def test_no_span_is_drawn_longer_than_max_words():
 
 
 def test_punctuation_and_unknown_words_are_words_like_others():
-    """7A-11: what starts a word is a table of the vocabulary; every start is drawn alike."""
+    """What starts a word is a table of the vocabulary; every start is drawn alike."""
     pack = packs_of(400, 200)
     hidden = np.zeros(len(pack.maskable))
     for epoch in range(5):
@@ -228,7 +228,7 @@ def test_punctuation_and_unknown_words_are_words_like_others():
 
 
 def test_masks_are_a_pure_function_of_seed_epoch_and_block():
-    """7B-6: batch-mates, order and repetition change nothing; seed, epoch and block do."""
+    """Batch-mates, order and repetition change nothing; seed, epoch and block do."""
     together = packs_of(6, 100)
     alone = pack_of([[0, *np.where(together.starts_word[1:101], 1, 2).tolist(), 0]])
 
@@ -243,7 +243,6 @@ def test_masks_are_a_pure_function_of_seed_epoch_and_block():
 
 
 def test_input_arrays_are_byte_identical_after_the_call():
-    """7A-14."""
     pack = packs_of(8, 60)
     before = [pack.input_ids.tobytes(), pack.maskable.tobytes(), pack.starts_word.tobytes(), pack.borders.tobytes()]
 
@@ -257,7 +256,7 @@ def test_input_arrays_are_byte_identical_after_the_call():
 @pytest.mark.parametrize("start", ["words", "tokens"])
 @pytest.mark.parametrize("end", ["words", "budget"])
 def test_every_odd_sequence_ends_in_a_bounded_number_of_rounds(ratio, start, end):
-    """7A-6: 1e5 sequences in all: pieces without a start, one word of 40 pieces, punctuation, specials, nothing."""
+    """1e5 sequences in all: pieces without a start, one word of 40 pieces, punctuation, specials, nothing."""
     rng = np.random.default_rng(0)
     odd = [[], [0], [0, 0], [2] * 5, [0, 2, 2, 2, 0], [0, 1, *[2] * 39, 0], [1], [0, 1, 0], [0, 1, 0, 2, 0, 1, 2, 0]]
     odd += [rng.integers(0, 3, rng.integers(0, 12)).tolist() for _ in range(8300)]
@@ -314,6 +313,6 @@ def test_streams_of_masks_never_change_between_releases():
     ],
 )
 def test_values_that_cannot_work_are_refused_by_name(values, named):
-    """7B-11, 7B-12: every option changes something or is rejected."""
+    """Every option changes something or is rejected."""
     with pytest.raises(ConfigError, match=named):
         GeometricSpans(**values)

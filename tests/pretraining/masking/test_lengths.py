@@ -1,4 +1,4 @@
-"""Every length law is a checked list of probabilities (7B-12)."""
+"""Every length law is a checked list of probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALBERT's n-gram masking: the law of lengths, no overlaps, whole words, the whole budget (spec FAMILY 6.3, 7E-5)."""
+"""ALBERT's n-gram masking: the law of lengths, no overlaps, whole words, the whole budget."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_compiled_loop_is_the_written_procedure_step_by_step(end):
 
 
 def test_overlapping_n_grams_are_left_out():
-    """7E-5: the released check ends only the inner loop, so its n-grams overlap. At ratio 1 every pair would meet."""
+    """The released check ends only the inner loop, so its n-grams overlap. At ratio 1 every pair would meet."""
     pack = packs_of(40, 60)
     drawn, _ = plain_python(NGrams(), pack, keys_of(pack))
 
@@ -123,7 +123,7 @@ def test_lengths_follow_six_three_and_two_elevenths():
 @pytest.mark.parametrize("end", ["words", "budget"])
 @pytest.mark.parametrize("n", [1, 2, 6, 20, 126, 510])
 def test_fifteen_percent_are_hidden_at_every_length(end, n):
-    """7E-5: 20 predictions of 512 tokens, as in the released command, would be 3.9 %."""
+    """20 predictions of 512 tokens, as in the released command, would be 3.9 %."""
     pack = packs_of(200, n)
     budget = -(-15 * n // 100)
 
@@ -144,7 +144,7 @@ def test_spans_are_whole_words_and_hold_no_special(blocks):
 
 
 def test_pieces_of_long_and_short_words_are_hidden_alike(blocks):
-    """7A-4: words are drawn alike, however many pieces they have. The last n-gram's shortening costs a little."""
+    """Words are drawn alike, however many pieces they have. The last n-gram's shortening costs a little."""
     word = np.cumsum(blocks.starts_word) * blocks.maskable
     size = np.bincount(word)[word]
     place = np.arange(len(word)) - np.repeat(blocks.borders[:-1], np.diff(blocks.borders))
@@ -159,7 +159,7 @@ def test_pieces_of_long_and_short_words_are_hidden_alike(blocks):
 @pytest.mark.parametrize("ratio", [0.0, 0.15, 0.6, 1.0])
 @pytest.mark.parametrize("end", ["words", "budget"])
 def test_every_odd_sequence_ends_with_its_budget_kept(ratio, end):
-    """7A-6: pieces without a start, one word of 40 pieces, only specials, nothing."""
+    """Pieces without a start, one word of 40 pieces, only specials, nothing."""
     rng = np.random.default_rng(0)
     odd = [[], [0], [0, 0], [2] * 5, [0, 2, 2, 2, 0], [0, 1, *[2] * 39, 0], [1], [0, 1, 0], [0, 1, 0, 2, 0, 1, 2, 0]]
     odd += [rng.integers(0, 3, rng.integers(0, 12)).tolist() for _ in range(12_500)]
@@ -189,7 +189,7 @@ def test_a_capacity_cuts_last_words_and_counts_them_but_keeps_every_budget():
 
 
 def test_masks_are_a_pure_function_of_seed_epoch_and_block():
-    """7B-6: batch-mates change nothing; the epoch does."""
+    """Batch-mates change nothing; the epoch does."""
     together = packs_of(6, 100)
     alone = pack_of([[0, *np.where(together.starts_word[1:101], 1, 2).tolist(), 0]])
     before = [together.input_ids.tobytes(), together.maskable.tobytes(), together.starts_word.tobytes()]

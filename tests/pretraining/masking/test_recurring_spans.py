@@ -131,7 +131,7 @@ def test_a_text_that_repeats_nothing_gets_geometric_spans():
 @pytest.mark.parametrize("ratio", [0.0, 0.15, 1.0])
 @pytest.mark.parametrize("end", ["words", "budget"])
 def test_every_odd_sequence_ends_with_its_budget_kept(ratio, end):
-    """7A-6, with few different ids, so that nearly everything recurs."""
+    """Few different ids, so that nearly everything recurs."""
     rng = np.random.default_rng(0)
     odd = [[], [0], [0, 0], [2] * 5, [0, 2, 2, 2, 0], [0, 1, *[2] * 39, 0], [1], [0, 1, 0], [0, 1, 0, 2, 0, 1, 2, 0]]
     odd += [rng.integers(0, 3, rng.integers(0, 30)).tolist() for _ in range(4000)]
@@ -161,7 +161,6 @@ def test_a_capacity_cuts_last_spans_and_counts_them_but_keeps_every_budget():
 
 
 def test_masks_are_a_pure_function_of_seed_epoch_block_and_text():
-    """7B-6."""
     together, _ = texts_of([TEXT, TEXT.upper(), TEXT])
     alone, _ = texts_of([TEXT])
     before = together.input_ids.tobytes()

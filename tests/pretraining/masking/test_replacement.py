@@ -29,7 +29,7 @@ def apply(replacement, masked, vocabulary):
 
 
 def test_one_kind_a_merged_span_in_shares_of_80_10_10(masked, vocabulary):
-    """7A-10: over 1e5 spans."""
+    """Over 1e5 spans."""
     pack, spans = masked
     ids = apply(Replacement(), masked, vocabulary)
     long = spans.end - spans.start >= 4
@@ -82,7 +82,6 @@ def test_electras_replacement_keeps_15_percent_and_makes_nothing_up(masked, voca
 
 @pytest.mark.parametrize("law", ["unigram", "uniform"])
 def test_random_tokens_follow_their_law_and_are_never_special(law, masked, vocabulary):
-    """7A-16."""
     pack, spans = masked
     ids = apply(Replacement(mask=0.0, random=1.0, keep=0.0, random_law=law), masked, vocabulary)
     drawn = np.bincount(ids[hidden_of(pack, spans)], minlength=200)
@@ -96,7 +95,6 @@ def test_random_tokens_follow_their_law_and_are_never_special(law, masked, vocab
 
 
 def test_visible_tokens_and_the_pack_itself_stay_as_they_are(masked, vocabulary):
-    """7A-14."""
     pack, spans = masked
     before = pack.input_ids.tobytes()
 

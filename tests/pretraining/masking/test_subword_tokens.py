@@ -34,7 +34,6 @@ def test_every_token_is_hidden_alike():
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 0.95, 1.0])
 def test_odd_sequences_and_ratios_end(ratio):
-    """7A-6."""
     pack = pack_of([[], [0], [0, 2, 0], [2] * 9, [0, 1, *[2] * 39, 0], [0, 1, 0, 1, 0]])
 
     hidden = hidden_of(pack, SubwordTokens(ratio=ratio).select(pack, keys_of(pack)))

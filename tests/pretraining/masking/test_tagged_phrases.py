@@ -1,4 +1,4 @@
-"""Entities and noun phrases: half of the draws, whole, apart from each other, and never an endless loop (7B-18)."""
+"""Entities and noun phrases: half of the draws, whole, apart from each other, and never an endless loop."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_no_phrase_is_drawn_twice():
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_block_without_phrases_falls_back_to_whole_words(share):
-    """7B-18: the released loop never ends there. The law is that of whole words."""
+    """The released loop never ends there. The law is that of whole words."""
     pack = packs_of(1500, 126)
     plain = tagged(pack, np.zeros(len(pack.maskable)))
     ours = WholeWords().select(pack, keys_of(pack, 1))
@@ -128,7 +128,7 @@ def test_a_block_without_phrases_falls_back_to_whole_words(share):
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("end", ["words", "budget"])
 def test_every_odd_sequence_ends_with_its_budget_kept(ratio, share, end):
-    """7A-6 with tags anywhere, also at specials and inside words."""
+    """Tags anywhere, also at specials and inside words."""
     rng = np.random.default_rng(0)
     odd = [[], [0], [0, 0], [2] * 5, [0, 2, 2, 2, 0], [0, 1, *[2] * 39, 0], [1], [0, 1, 0], [0, 1, 0, 2, 0, 1, 2, 0]]
     odd += [rng.integers(0, 3, rng.integers(0, 12)).tolist() for _ in range(4000)]
@@ -157,7 +157,6 @@ def test_a_capacity_cuts_last_phrases_and_counts_them_but_keeps_every_budget():
 
 
 def test_masks_are_a_pure_function_of_seed_epoch_and_block():
-    """7B-6."""
     together = with_phrases(packs_of(6, 100))
     length = int(together.borders[1])
     alone = tagged(

@@ -35,7 +35,7 @@ def test_a_strict_budget_is_met_exactly():
 
 
 def test_pieces_of_short_and_long_words_are_hidden_alike():
-    """7A-4: some 15.2 % of the pieces of words of every size."""
+    """Some 15.2 % of the pieces of words of every size."""
     pack = packs_of(1500, 510)
     size = np.bincount(np.cumsum(pack.starts_word))[np.cumsum(pack.starts_word)]
     word = np.cumsum(pack.starts_word) * pack.maskable
@@ -50,7 +50,6 @@ def test_pieces_of_short_and_long_words_are_hidden_alike():
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("end", ["words", "budget"])
 def test_odd_sequences_and_ratios_end(ratio, end):
-    """7A-6."""
     lengths = (1, 9, 40, 2)
     pack = pack_of([[], [0], [0, 2, 0], [2] * 9, [0, 1, *[2] * 39, 0], [0, 1, 0, 1, 0]])
 

@@ -100,7 +100,7 @@ def test_a_block_that_comes_again_is_masked_anew(stores):
 
 @pytest.mark.parametrize("part", [SingleSegment(max_length=48), SentencePair(max_length=48)])
 def test_a_step_is_the_same_whenever_and_in_whatever_order_it_is_asked_for(part, stores):
-    """7B-6 for mixtures: mid-epoch resume of each store, chunks of the walk, going back."""
+    """A mixture's steps: mid-epoch resume of each store, chunks of the walk, going back."""
     forward = source_of(stores, format=part)
     expected = [content(forward.step(index)) for index in range(40)]
     fresh = source_of(stores, format=part)

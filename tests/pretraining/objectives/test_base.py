@@ -20,7 +20,7 @@ def test_a_weight_that_is_no_weight_is_refused_by_name(part, weight):
 
 
 def test_the_default_weights_are_those_of_the_paper():
-    """7B-10: no loss is off by default."""
+    """No loss is off by default."""
     assert MaskedLM().weight == SpanBoundary().weight == 1.0
 
 

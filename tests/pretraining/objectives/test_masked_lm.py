@@ -44,7 +44,7 @@ def test_every_hidden_token_is_a_target_with_its_original_id():
 
 
 def test_token_id_0_is_a_legal_target(encoder):
-    """7B-23: no id is an ignore index."""
+    """No id is an ignore index."""
     pack, spans, hidden = masked(packs_of(2, 20))
     zero = dataclasses.replace(pack, input_ids=np.zeros_like(pack.input_ids))
     targets = MaskedLM().targets(zero, spans, hidden_tokens(zero, spans))
@@ -81,7 +81,6 @@ def test_a_fresh_head_guesses_like_a_uniform_law(encoder):
 
 
 def test_a_pack_without_targets_has_loss_0_and_reaches_every_parameter(encoder):
-    """7A-5."""
     pack, spans, hidden = masked(packs_of(2, 20), ratio=0.0)
     targets = MaskedLM().targets(pack, spans, hidden)
     head = MaskedLM().build(encoder)

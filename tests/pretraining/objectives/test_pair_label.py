@@ -66,7 +66,6 @@ def test_the_head_owns_two_rows_and_a_bias_and_teaches_the_encoders_pooler(encod
 
 
 def test_a_pack_without_labels_has_loss_0_and_reaches_every_parameter(encoder):
-    """7A-5."""
     head = PairScorer(encoder, "sop")
     encoder.zero_grad()
     hidden_TD = torch.randn(24, 32, requires_grad=True)

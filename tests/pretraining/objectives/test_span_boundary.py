@@ -34,7 +34,7 @@ def of_spans(pack, *borders):
 
 
 def test_with_special_boundaries_every_hidden_token_is_a_target():
-    """7B-16: as many SBO targets as masked tokens; 7A-18: boundaries are the span's neighbours, never another token."""
+    """There are as many SBO targets as masked tokens; boundaries are the span's neighbours, never another token."""
     pack, spans, hidden = masked(packs_of(50, 126))
 
     targets = SpanBoundary().targets(pack, spans, hidden)
@@ -53,7 +53,7 @@ def test_with_special_boundaries_every_hidden_token_is_a_target():
 
 @pytest.mark.parametrize(("n", "missing"), [(510, 0.0203), (126, 0.0446), (30, 0.1272)])
 def test_the_released_choices_leave_out_the_published_share(n, missing):
-    """7B-16: section 9 says 2.3 %, some 4 % and 12.9 %; a larger simulation written anew gives the shares here."""
+    """The shares are those of a simulation of the released procedure, written anew."""
     scheme = GeometricSpans(start="tokens", end="budget")
     pack, spans, hidden = masked(packs_of(900_000 // n, n), scheme)
 
@@ -63,7 +63,7 @@ def test_the_released_choices_leave_out_the_published_share(n, missing):
 
 
 def test_an_edge_span_is_skipped_or_bounded_by_the_special():
-    """7A-18: start 0 never wraps round."""
+    """Start 0 never wraps round."""
     case = of_spans(pack_of([[0, 1, 1, 1, 1, 0], [0, 1, 1, 1, 0]]), (1, 3), (8, 10))
 
     special, skipped = SpanBoundary().targets(*case), SpanBoundary(edges="skip").targets(*case)
@@ -79,7 +79,6 @@ def test_an_edge_without_a_special_has_no_target():
 
 
 def test_a_span_of_80_tokens_does_not_break_the_table():
-    """7A-9."""
     case = of_spans(pack_of([[0, *[1] * 90, 0]]), (5, 85))
 
     shared, cut = SpanBoundary().targets(*case), RELEASED.targets(*case)
@@ -115,7 +114,6 @@ def graph_size(loss) -> int:
 
 
 def test_every_head_parameter_learns_and_the_graph_does_not_grow_with_the_spans(encoder):
-    """7A-20, 7A-22."""
     sizes = []
     for num_sequences in (2, 20):
         pack, spans, hidden = masked(packs_of(num_sequences, 60))
@@ -130,7 +128,6 @@ def test_every_head_parameter_learns_and_the_graph_does_not_grow_with_the_spans(
 
 
 def test_no_target_is_legal_and_gives_zero(encoder):
-    """7A-5."""
     pack, spans, hidden = masked(packs_of(2, 20), GeometricSpans(ratio=0.0))
     head = SpanBoundary().build(encoder)
 
@@ -142,7 +139,6 @@ def test_no_target_is_legal_and_gives_zero(encoder):
 
 
 def test_token_id_0_is_a_legal_target(encoder):
-    """7B-23."""
     pack, spans, _ = masked(packs_of(2, 20))
     zero = dataclasses.replace(pack, input_ids=np.zeros_like(pack.input_ids))
     targets = SpanBoundary().targets(zero, spans, hidden_tokens(zero, spans))

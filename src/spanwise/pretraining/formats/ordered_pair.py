@@ -16,7 +16,7 @@ from spanwise.pretraining.formats.base import NO_LABEL, BlockTable
 from spanwise.pretraining.formats.pairs import TwoSegments, check_share
 from spanwise.pretraining.formats.sentences import Units, require_sentences, run_of_units, shorter_target, units_of
 from spanwise.runtime.compiled import njit
-from spanwise.runtime.seed import below, child_key, derive_key, uniform
+from spanwise.runtime.seed import below, child_key, uniform
 
 CRUMB_TOKENS = 4  # the rest of a cut sentence that is shorter tells nothing of the order
 
@@ -49,23 +49,16 @@ class OrderedPair(TwoSegments):
         """Return the blocks of one epoch. Raises: DataError where documents have no sentences."""
         require_sentences(store, type(self).__name__)
         units = units_of(store, self.room)
-        keys = (np.uint64(derive_key(seed, purpose, epoch)) for purpose in ("ordered pairs", "short sequences"))
-        starts_n, lengths_n, second_starts_n, second_lengths_n, labels_n = _pairs(
-            units.lengths,
-            _crumbs(units, store),
-            units.document_ends,
-            self.room,
-            self.short_sequence_share,
-            self.swapped_share,
-            *keys,
-        )
-        return BlockTable(
-            starts=starts_n,
-            lengths=lengths_n,
-            second_starts=second_starts_n,
-            second_lengths=second_lengths_n,
-            pair_labels=labels_n,
-            num_special=2 + self.num_separators * (second_lengths_n > 0),
+        return self.table(
+            _pairs(
+                units.lengths,
+                _crumbs(units, store),
+                units.document_ends,
+                self.room,
+                self.short_sequence_share,
+                self.swapped_share,
+                *self.keys(seed, epoch, "ordered pairs"),
+            )
         )
 
 
@@ -104,4 +97,4 @@ def _pairs(lengths_u, is_crumb_u, document_ends, room, short_share, swapped_shar
             place += size
             u = end
             n += 1
-    return starts[:n].copy(), lengths[:n].copy(), second_starts[:n].copy(), second_lengths[:n].copy(), labels[:n].copy()
+    return columns[:, :n].copy()

@@ -15,6 +15,7 @@ from spanwise.errors import ConfigError
 from spanwise.pretraining.formats.base import BlockTable, check_max_length
 from spanwise.pretraining.formats.pieces import Frame, assemble, pairs_as_pieces
 from spanwise.pretraining.packs import Pack
+from spanwise.runtime.seed import derive_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,25 @@ class TwoSegments:
     def room(self) -> int:
         """Tokens of text that a sequence of two segments holds."""
         return self.max_length - 2 - self.num_separators
+
+    def keys(self, seed: int, epoch: int, purpose: str) -> tuple[np.uint64, np.uint64]:
+        """Return the keys that an epoch's blocks are drawn by: those of `purpose`, and those of short sequences."""
+        return np.uint64(derive_key(seed, purpose, epoch)), np.uint64(derive_key(seed, "short sequences", epoch))
+
+    def table(self, columns: np.ndarray, num_dropped: int = 0, num_repeated: int = 0) -> BlockTable:
+        """Return the blocks that a loop wrote down: starts and lengths of both segments and, as the fifth of the
+        `columns` int64 [4 or 5, n], labels."""
+        starts_n, lengths_n, second_starts_n, second_lengths_n, *labels = columns
+        return BlockTable(
+            starts=starts_n,
+            lengths=lengths_n,
+            second_starts=second_starts_n,
+            second_lengths=second_lengths_n,
+            pair_labels=labels[0] if labels else None,
+            num_special=2 + self.num_separators * (second_lengths_n > 0),
+            num_tokens_dropped=num_dropped,
+            num_tokens_repeated=num_repeated,
+        )
 
     def assemble(self, store: TokenStore, table: BlockTable, rows: np.ndarray) -> Pack:
         """Return the blocks `rows` [S] of the table as one pack; a block without a second segment is [CLS] A [SEP]."""

@@ -17,7 +17,7 @@ from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.pairs import TwoSegments, check_share
 from spanwise.pretraining.formats.sentences import require_sentences, shorter_target, units_of
 from spanwise.runtime.compiled import njit
-from spanwise.runtime.seed import below, child_key, derive_key, mix, uniform
+from spanwise.runtime.seed import below, child_key, mix, uniform
 
 
 @part("sentence_pair")
@@ -65,7 +65,6 @@ class SentencePair(TwoSegments):
                 f"format {type(self).__name__} takes random partners from other documents, and {store.path} has one "
                 "document. Separate documents by blank lines, or take OrderedPair or SingleSegment."
             )
-        keys = (np.uint64(derive_key(seed, purpose, epoch)) for purpose in ("sentence pairs", "short sequences"))
         columns, num_dropped, num_repeated = _pairs(
             units.lengths,
             units.starts,
@@ -75,19 +74,9 @@ class SentencePair(TwoSegments):
             self.short_sequence_share,
             self.random_share,
             self.lone_sentences == "balanced",
-            *keys,
+            *self.keys(seed, epoch, "sentence pairs"),
         )
-        starts_n, lengths_n, second_starts_n, second_lengths_n, labels_n = columns
-        return BlockTable(
-            starts=starts_n,
-            lengths=lengths_n,
-            second_starts=second_starts_n,
-            second_lengths=second_lengths_n,
-            pair_labels=labels_n,
-            num_special=2 + self.num_separators,
-            num_tokens_dropped=int(num_dropped),
-            num_tokens_repeated=int(num_repeated),
-        )
+        return self.table(columns, int(num_dropped), int(num_repeated))
 
 
 @njit

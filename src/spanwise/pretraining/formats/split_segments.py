@@ -16,7 +16,7 @@ from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.pairs import TwoSegments, check_share
 from spanwise.pretraining.formats.sentences import require_sentences, run_of_units, shorter_target, starts_of, units_of
 from spanwise.runtime.compiled import njit
-from spanwise.runtime.seed import child_key, derive_key, uniform
+from spanwise.runtime.seed import child_key, uniform
 
 
 @part("split_segments")
@@ -45,18 +45,11 @@ class SplitSegments(TwoSegments):
         """Return the blocks of one epoch. Raises: DataError where documents have no sentences."""
         require_sentences(store, type(self).__name__)
         units = units_of(store, self.room)
-        keys = (np.uint64(derive_key(seed, purpose, epoch)) for purpose in ("split segments", "short sequences"))
-        lengths_n, second_lengths_n = _splits(
-            units.lengths, units.document_ends, self.room, self.short_sequence_share, self.single_segment_share, *keys
-        )
+        shares = self.short_sequence_share, self.single_segment_share
+        keys = self.keys(seed, epoch, "split segments")
+        lengths_n, second_lengths_n = _splits(units.lengths, units.document_ends, self.room, *shares, *keys)
         starts_n = starts_of(lengths_n + second_lengths_n)
-        return BlockTable(
-            starts=starts_n,
-            lengths=lengths_n,
-            second_starts=starts_n + lengths_n,
-            second_lengths=second_lengths_n,
-            num_special=2 + self.num_separators * (second_lengths_n > 0),
-        )
+        return self.table(np.stack([starts_n, lengths_n, starts_n + lengths_n, second_lengths_n]))
 
 
 @njit
