@@ -15,7 +15,6 @@ from spanwise.quickstart.bundle import open_bundle
 from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
-SIGNATURES = "architecture.md"  # its blocks are contracts, not programs
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").glob("*.md"))]
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
@@ -105,7 +104,7 @@ def test_every_command_shown_runs(page, person, capsys):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_line_of_python_shown_runs(page, person, monkeypatch):
-    if page.name == SIGNATURES or not blocks(page, "python"):
+    if not blocks(page, "python"):
         return
     for command in commands(ROOT / "README.md")[2:4]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
