@@ -14,19 +14,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Annotated, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
-from spanwise.errors import DataError
+from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.batches import Features, prediction_packs
 from spanwise.tasks.files.text import OnError, Purpose, read_json
 from spanwise.text.tokenizers import Tokenizer
 
+AtLeastOne = Annotated[int, Field(ge=1)]
+AboveZero = Annotated[float, Field(gt=0)]
 Score = float | Mapping[str, float | str | None] | str | None
 Scores = Mapping[str, Score]  # numbers from 0 to 100 by name; one level of names below a name is allowed
 T = TypeVar("T")
@@ -209,6 +212,39 @@ def group_in(scores: Scores, name: str) -> Mapping[str, float | str | None]:
     """Return the scores below a name; none where there are none."""
     value = scores.get(name)
     return value if isinstance(value, Mapping) else {}
+
+
+def counted_lines(*pairs: tuple[int, str]) -> list[str]:
+    """Return a line "12 words" for each number that is not 0."""
+    return [f"{number:,} {words}" for number, words in pairs if number]
+
+
+def window_length(given: int | None, usual: int, config: EncoderConfig, name: str) -> int:
+    """Return the length asked for, or the usual one as far as the encoder's positions go.
+
+    Raises: ConfigError where more is asked for than the encoder has positions.
+    """
+    if given is not None and given > config.max_positions:
+        raise ConfigError(f"task.{name} {given} is more than the encoder's {config.max_positions} positions; lower it.")
+    return given or min(usual, config.max_positions)
+
+
+def taught_labels(
+    given: tuple[str, ...], found: Sequence[str], source: str, what: str, least: int = 2
+) -> tuple[str, ...]:
+    """Return the labels given, or those found in training data.
+
+    Raises: DataError where the data has others than those given, or fewer than `least`.
+    """
+    labels = given or tuple(found)
+    unknown = sorted(set(found) - set(labels))
+    if unknown:
+        raise DataError(
+            f"{source} has the {what} {unknown[0]!r}, which is not among task.labels ({', '.join(labels)})."
+        )
+    if len(labels) < least:
+        raise DataError(f"{source}: the only {what} is {', '.join(labels)!r}; there is nothing to tell apart.")
+    return labels
 
 
 def missing_note(missing: int, total: int, sentence: str) -> tuple[str, ...]:

@@ -55,6 +55,15 @@ class SequenceRows:
         """Tokens of the longest sequence."""
         return int(np.diff(self.sequence_borders).max())
 
+    @property
+    def num_cut(self) -> int:
+        """Return the number of examples that lose tokens."""
+        return int((self.num_dropped_W > 0).sum())
+
+    def cut_words(self, how: str = "") -> str:
+        """Return how they are cut, for a person."""
+        return f"cut to {self.longest} tokens{how} ({int(self.num_dropped_W.sum()):,} tokens dropped)"
+
     def lay(self, rows: np.ndarray, target: str, targets: Any, count: int | None = None) -> Batch:
         """A pack of the examples `rows`; `targets` count `count` (None: one an example)."""
         lengths: list[int] = []

@@ -256,12 +256,12 @@ def test_the_description_counts_what_is_long_lost_or_repeated(small_task, tokeni
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"max_width": 0}, "max_width must be at least 1"),
-        ({"spans_per_piece": 0.0}, "spans_per_piece must be above 0"),
-        ({"dropout": 1.0}, "dropout must be"),
+        ({"max_width": 0}, "max_width cannot be 0"),
+        ({"spans_per_piece": 0.0}, "spans_per_piece cannot be 0.0; expected greater than 0"),
+        ({"dropout": 1.0}, "dropout cannot be"),
         ({"mention_loss_weight": -1.0}, "mention_loss_weight"),
         ({"singletons": True, "mention_loss_weight": 0.0}, "needs task.mention_loss_weight above 0"),
-        ({"max_segment_length": 7}, "leaves no room"),
+        ({"max_segment_length": 7}, "max_segment_length cannot be 7"),
     ],
 )
 def test_wrong_options_are_named(values, said):

@@ -6,17 +6,17 @@ Letters: W examples, K labels.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
-from spanwise.tasks.files.text import parse_json, plain_suffix, read_json, read_lines
+from spanwise.tasks.files.answers import read_answers
+from spanwise.tasks.files.text import parse_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +30,11 @@ class ClassPredictions:
     num_windows: tuple[int, ...]
     num_dropped: tuple[int, ...]  # tokens of each example that the model did not see
 
-    def record(self, number: int) -> dict[str, Any]:
+    def record(self, number: int) -> dict[str, object]:
         """One prediction as plain values."""
         told = self.told[number]
         if isinstance(told, float):
-            found: dict[str, Any] = {"value": told}
+            found: dict[str, object] = {"value": told}
         else:
             shares = {
                 name: float(share) for name, share in zip(self.label_names, self.probabilities[number], strict=True)
@@ -47,7 +47,7 @@ class ClassPredictions:
             "num_dropped_tokens": self.num_dropped[number],
         }
 
-    def files(self) -> dict[str, Any]:
+    def files(self) -> dict[str, object]:
         """`.json`: all that is known of each example, by id; `.tsv`: index and prediction, as GLUE wants them."""
         lines = [
             "index\tprediction",
@@ -94,37 +94,15 @@ def decide(
 def read_predictions(path: Path, kind: Kind) -> dict[str, Label]:
     """Predictions by id from a JSON object (id to label, or to a record as `predict` writes it), or a TSV of index and
     prediction. Raises: DataError naming the place."""
-    if plain_suffix(path) in (".tsv", ".txt"):
-        pairs = [(number, line.split("\t")) for number, line in enumerate(read_lines(path), 1) if line.strip()]
-        for number, cells in pairs:
-            if len(cells) != 2:
-                raise DataError(
-                    f"{path}, line {number}: {len(cells)} columns; an index and a prediction were expected."
-                )
-        if pairs and pairs[0][1][0] in ("index", "id", "ID"):
-            pairs = pairs[1:]
-        found: dict[str, Any] = {cells[0]: cells[1] for _, cells in pairs}
-        if len(found) < len(pairs):
-            raise DataError(f"{path}: an index stands on two lines; each example has one prediction.")
-    else:
-        record = read_json(path)
-        if not isinstance(record, Mapping):
-            raise DataError(f"{path}: expected an object of id to prediction, got a {type(record).__name__}.")
-        found = {str(id): _told(value) for id, value in record.items()}
+    found = read_answers(path, "label", "labels", "value", what="prediction")
     return {id: _as_label(value, kind, f"{path}, example {id!r}") for id, value in found.items()}
 
 
-def _told(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return next((value[key] for key in ("label", "labels", "value") if key in value), None)
-    return value
-
-
-def _as_label(value: Any, kind: Kind, where: str) -> Label:
+def _as_label(value: object, kind: Kind, where: str) -> Label:
     if kind == "regression":
         try:
-            return float(value)
-        except (TypeError, ValueError):
+            return float(str(value))
+        except ValueError:
             raise DataError(f"{where}: {value!r} came; a number was expected.") from None
     if kind == "multi_label":
         parts = value

@@ -21,7 +21,18 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, Scores, ScoreTable, Task, check_known, missing_note, plain_table, targets_of
+from spanwise.tasks.base import (
+    FileScores,
+    Scores,
+    ScoreTable,
+    Task,
+    check_known,
+    counted_lines,
+    missing_note,
+    plain_table,
+    targets_of,
+    taught_labels,
+)
 from spanwise.tasks.classification.features import TARGET, Fit, LabelledRows, Overflow, encode_texts
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
 from spanwise.tasks.classification.loss import ClassTargets, class_loss, window_scores
@@ -148,17 +159,8 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
             labels = ()
         else:
             found = _names(train)
-            labels = labels or label_order(list(found))
-            unknown = found - set(labels)
-            if unknown:
-                raise DataError(
-                    f"{train.source} has the label {min(unknown)!r}, which is not among task.labels "
-                    f"({', '.join(labels)})."
-                )
-            if len(labels) < (1 if train.kind == "multi_label" else 2):
-                raise DataError(
-                    f"{train.source}: all rows have the label {', '.join(labels)!r}; there is nothing to tell apart."
-                )
+            least = 1 if train.kind == "multi_label" else 2
+            labels = taught_labels(labels, label_order(list(found)), train.source, "label", least)
         is_pair = train.pairs is not None
         if self.both_orders and not is_pair:
             raise DataError(f"{train.source} holds single texts, which have one order; leave task.both_orders out.")
@@ -206,14 +208,11 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
             f"{len(data):,} {'texts' if data.pairs is None else 'pairs'} ({int(features.lengths_W.sum()):,} tokens), "
             f"{'a number each' if self.kind == 'regression' else 'labels ' + _counted(data)}"
         ]
-        num_cut = int((features.num_dropped_W > 0).sum())
-        for number, words in (
-            (num_cut, f"are cut to {features.longest} tokens ({int(features.num_dropped_W.sum()):,} tokens dropped)"),
+        lines += counted_lines(
+            (features.num_cut, f"are {features.cut_words()}"),
             (int((features.num_windows_W > 1).sum()), "are read in windows"),
             (data.num_dropped, "rows are left out: without a label, or malformed"),
-        ):
-            if number:
-                lines.append(f"{number:,} {words}")
+        )
         return lines
 
     def facts(self, config: EncoderConfig) -> list[str]:

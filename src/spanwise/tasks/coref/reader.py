@@ -132,7 +132,9 @@ def _lists_of_strings(value: Any, where: str) -> list[list[str]]:
     return value
 
 
-def _clusters(value: Any, num_words: int, where: str, errors: OnError) -> tuple[tuple[tuple[Mention, ...], ...], int]:
+def _clusters(
+    value: object, num_words: int, where: str, errors: OnError
+) -> tuple[tuple[tuple[Mention, ...], ...], int]:
     if not isinstance(value, list) or not all(isinstance(cluster, list) for cluster in value):
         raise DataError(f"{where}: 'clusters' is not a list of lists of [first, last] word numbers.")
     found, dropped = [], 0
@@ -180,7 +182,7 @@ def write_json_line(
 ) -> str:
     """One document as the JSON line of the field, with these clusters; of a prediction also its number of windows."""
     borders = list(itertools.pairwise(document.sentence_borders))
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "doc_key": document.name,
         "sentences": [list(document.words[begin:end]) for begin, end in borders],
         "speakers": [list(document.speakers[begin:end]) for begin, end in borders],

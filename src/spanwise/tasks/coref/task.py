@@ -11,10 +11,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.config import part
@@ -25,7 +26,17 @@ from spanwise.nn.coreference.head import CoreferenceHead, DocumentTensors, HeadS
 from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.runtime.memory import return_freed_memory
-from spanwise.tasks.base import FileScores, Scores, ScoreTable, Task, targets_of
+from spanwise.tasks.base import (
+    AboveZero,
+    AtLeastOne,
+    FileScores,
+    Scores,
+    ScoreTable,
+    Task,
+    counted_lines,
+    targets_of,
+    window_length,
+)
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
 from spanwise.tasks.coref.documents import NO_GENRE, CoreferenceData, genre_of
 from spanwise.tasks.coref.encode import MAX_PACK_TOKENS, document_states
@@ -50,20 +61,24 @@ PAPER_SEGMENT_LENGTH = 384
 class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]):
     """Find the spans of a document that mean the same thing."""
 
-    max_segment_length: int | None = None  # tokens that see one another; None: 384, or all positions of the encoder
-    max_training_segments: int = 3  # of a longer document a new window of as many is shown in every epoch
-    max_width: int = 30  # pieces of the longest mention
-    spans_per_piece: float = 0.4  # how many spans are kept
-    max_spans: int = 3900  # and how many at most
+    max_segment_length: Annotated[int, Field(ge=8)] | None = (
+        None  # tokens that see one another; None: 384, or all positions of the encoder
+    )
+    max_training_segments: AtLeastOne = 3  # of a longer document a new window of as many is shown in every epoch
+    max_width: AtLeastOne = 30  # pieces of the longest mention
+    spans_per_piece: AboveZero = 0.4  # how many spans are kept
+    max_spans: AtLeastOne = 3900  # and how many at most
     keep_gold: bool = False  # in training gold mentions are among the spans kept, whatever their score
-    num_antecedents: int = 50  # that the fine score decides among
-    depth: int = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
-    ffn_size: int = 3000
-    feature_size: int = 20
-    dropout: float = 0.3  # in the head
+    num_antecedents: AtLeastOne = 50  # that the fine score decides among
+    depth: AtLeastOne = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
+    ffn_size: AtLeastOne = 3000
+    feature_size: AtLeastOne = 20
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
     singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
-    mention_loss_weight: float | None = None  # None: 1 where lone mentions come out or gold is kept, else 0
+    mention_loss_weight: Annotated[float, Field(ge=0)] | None = (
+        None  # None: 1 where lone mentions come out or gold is kept, else 0
+    )
 
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET
@@ -71,24 +86,11 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     main_score: ClassVar[str] = "conll_f1"
 
     def __post_init__(self) -> None:
-        names = ("max_training_segments", "max_width", "max_spans", "num_antecedents", "depth", "ffn_size")
-        for name in (*names, "feature_size"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"task.{name} must be at least 1, got {getattr(self, name)}.")
-        if not self.spans_per_piece > 0:
-            raise ConfigError(f"task.spans_per_piece must be above 0, got {self.spans_per_piece}.")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"task.dropout must be at least 0 and below 1, got {self.dropout}.")
-        if self.mention_loss_weight is not None and self.mention_loss_weight < 0:
-            raise ConfigError(f"task.mention_loss_weight must not be below 0, got {self.mention_loss_weight}.")
         if self.singletons and self.mention_loss_weight == 0:
             raise ConfigError(
                 "task.singletons=true needs task.mention_loss_weight above 0, got 0: nothing else teaches a lone "
                 "mention."
             )
-        length = self.max_segment_length
-        if length is not None and length < 8:
-            raise ConfigError(f"task.max_segment_length {length} leaves no room for text; use 8 or more.")
 
     @property
     def finds_singletons(self) -> bool:
@@ -120,12 +122,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         Raises: ConfigError for segments longer than the encoder has positions; DataError where there is nothing to
         train on.
         """
-        length = self.max_segment_length or min(PAPER_SEGMENT_LENGTH, config.max_positions)
-        if length > config.max_positions:
-            raise ConfigError(
-                f"task.max_segment_length {length} is more than the encoder's {config.max_positions} positions; "
-                "lower it."
-            )
+        length = window_length(self.max_segment_length, PAPER_SEGMENT_LENGTH, config, "max_segment_length")
         frame, _ = frames_of(tokenizer)
         documents = cut_documents(data.documents, tokenizer)
         if training:
@@ -158,7 +155,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             f"({sum(map(len, features.documents)):,} pieces), {num_mentions:,} mentions in {num_clusters:,} clusters, "
             f"{data.num_singletons:,} of one mention; genres: {', '.join(self.genres)}"
         ]
-        for number, words in (
+        lines += counted_lines(
             (num_long, f"documents are longer: {self.max_training_segments} segments in a row of each are shown"),
             (len(data.documents) - len(features), "documents are left out: the tokenizer keeps nothing of them"),
             (
@@ -171,9 +168,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             ),
             (data.num_repeated_mentions, "mentions stand twice and count where they stand first"),
             (data.num_dropped_mentions, "mentions were dropped: they do not lie in their document"),
-        ):
-            if number:
-                lines.append(f"{number:,} {words}")
+        )
         return lines
 
     def _num_out_of_reach(self, document: DocumentPieces) -> int:

@@ -177,7 +177,7 @@ def value_of(row: Row, column: str) -> Any:
     """A row's value by column; `a.b` looks into an object. Raises: DataError naming the row and what it has."""
     if column in row.values:
         return row.values[column]
-    value: Any = row.values
+    value: object = row.values
     for step in column.split("."):
         if not isinstance(value, Mapping) or step not in value:
             names = list(row.values)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from spanwise.errors import DataError
-from spanwise.tasks.files.text import plain_suffix, read_json, read_lines
+from spanwise.tasks.files.answers import read_answers
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
 
 
@@ -27,7 +26,7 @@ class ChoicePredictions:
         """The number of the likeliest choice, from 0; of equal ones the first."""
         return tuple(int(shares.argmax()) for shares in self.probabilities)
 
-    def record(self, number: int) -> dict[str, Any]:
+    def record(self, number: int) -> dict[str, object]:
         """One prediction as plain values."""
         shares, place = self.probabilities[number], self.told[number]
         return {
@@ -39,7 +38,7 @@ class ChoicePredictions:
             "num_dropped_tokens": self.num_dropped[number],
         }
 
-    def files(self) -> dict[str, Any]:
+    def files(self) -> dict[str, object]:
         """`.json`: all that is known of each question, by id; `.tsv`: id and number of the choice."""
         ids = [question.id for question in self.questions]
         lines = ["index\tprediction", *(f"{id}\t{place}" for id, place in zip(ids, self.told, strict=True))]
@@ -65,19 +64,8 @@ def read_predictions(path: Path) -> dict[str, int]:
 
     Raises: DataError naming the place.
     """
-    found: dict[str, Any]
-    if plain_suffix(path) in (".tsv", ".txt"):
-        rows = [line.split("\t") for line in read_lines(path) if line.strip()]
-        wrong = next((number for number, row in enumerate(rows, 1) if len(row) != 2), None)
-        if wrong is not None:
-            raise DataError(f"{path}, line {wrong}: an id and the number of a choice were expected.")
-        found = {id: place for id, place in rows if id not in ("index", "id")}
-    else:
-        record = read_json(path)
-        if not isinstance(record, Mapping):
-            raise DataError(f"{path}: expected an object of id to choice, got a {type(record).__name__}.")
-        found = {id: value.get("choice") if isinstance(value, Mapping) else value for id, value in record.items()}
+    found = read_answers(path, "choice", what="choice")
     for id, value in found.items():
         if isinstance(value, bool) or not str(value).isdecimal():
             raise DataError(f"{path}, question {id!r}: {value!r} came; the number of a choice from 0 was expected.")
-    return {id: int(value) for id, value in found.items()}
+    return {id: int(str(value)) for id, value in found.items()}

@@ -89,7 +89,7 @@ def read_choices(path: str | Path, *, purpose: Purpose, errors: OnError = "stric
 
 
 def checked_question(
-    id: str, context: str, question: str, choices: Sequence[Any], answer: Any, where: str, *, first: int = 0
+    id: str, context: str, question: str, choices: Sequence[object], answer: object, where: str, *, first: int = 0
 ) -> Question:
     """A question whose parts are texts and whose answer is one of its choices.
 
@@ -114,7 +114,7 @@ def checked_question(
     return Question(id, context.strip(), question.strip(), tuple(texts), place, where)
 
 
-def _place_of(answer: Any, choices: Sequence[str], first: int) -> int | None:
+def _place_of(answer: object, choices: Sequence[str], first: int) -> int | None:
     if isinstance(answer, str) and answer.strip() in choices:
         return choices.index(answer.strip())
     if isinstance(answer, str) and len(answer.strip()) == 1 and answer.strip().upper() in "ABCDEFGHIJ":
@@ -122,7 +122,7 @@ def _place_of(answer: Any, choices: Sequence[str], first: int) -> int | None:
     elif isinstance(answer, bool) or not str(answer).strip().lstrip("-").isdecimal():
         return None
     else:
-        place = int(answer) - first
+        place = int(str(answer)) - first
     return place if 0 <= place < len(choices) else None
 
 
@@ -211,7 +211,7 @@ def _race_folder(folder: Path, purpose: Purpose, errors: OnError) -> tuple[list[
     return [question for found in passages for question in found], num_dropped
 
 
-def _dream(record: list[Any], source: str, purpose: Purpose) -> list[Question]:
+def _dream(record: list[object], source: str, purpose: Purpose) -> list[Question]:
     """A list of dialogues: turns, questions with choices, id."""
     found = []
     for number, dialogue in enumerate(record):

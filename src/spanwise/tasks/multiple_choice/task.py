@@ -20,7 +20,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, Task, check_known, missing_note, targets_of
+from spanwise.tasks.base import FileScores, Task, check_known, counted_lines, missing_note, targets_of
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces, layout_words
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, encode_choices
@@ -82,15 +82,8 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
         counts = Counter(len(question.choices) for question in data.questions)
         shown = ", ".join(f"{number:,} of {k} choices" for k, number in sorted(counts.items()))
         lines = [f"{len(data):,} questions ({shown}; {int(features.lengths_W.sum()):,} tokens)"]
-        num_cut = int((features.num_dropped_W > 0).sum())
-        if num_cut:
-            lines.append(
-                f"{num_cut:,} have a passage that is cut to {features.longest} tokens with question and choice "
-                f"({int(features.num_dropped_W.sum()):,} tokens dropped)"
-            )
-        if data.num_dropped:
-            lines.append(f"{data.num_dropped:,} rows are left out: malformed")
-        return lines
+        cut = f"have a passage that is {features.cut_words(' with question and choice')}"
+        return lines + counted_lines((features.num_cut, cut), (data.num_dropped, "rows are left out: malformed"))
 
     def facts(self, config: EncoderConfig) -> list[str]:
         lines = [

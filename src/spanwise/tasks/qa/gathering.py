@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.qa.data import Answer, Question, SquadData
+
+T = TypeVar("T")
 
 
 class Gathering:
@@ -90,8 +92,8 @@ class Gathering:
         return Answer(text, min(places, key=lambda place: abs(place - start)))
 
 
-def field(record: Any, key: str, kind: type | tuple[type, ...], where: str, default: Any = None) -> Any:
-    """A value of an object. Raises: DataError where it is missing, or of another type."""
+def field(record: object, key: str, kind: type[T], where: str, default: T | None = None) -> T:
+    """Return a value of an object. Raises: DataError where it is missing, or of another type."""
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected an object, got {type(record).__name__}.")
     value = record.get(key, default)
@@ -102,8 +104,8 @@ def field(record: Any, key: str, kind: type | tuple[type, ...], where: str, defa
     return value
 
 
-def text_field(record: Any, key: str, where: str) -> str:
-    """A text that says something. Raises: DataError where it is missing, empty, or holds half a surrogate pair."""
+def text_field(record: object, key: str, where: str) -> str:
+    """Return a text that is not empty. Raises: DataError where it is missing, or holds half a surrogate pair."""
     value = field(record, key, str, where)
     if not value.strip():
         raise DataError(f"{where}: {key!r} is empty.")
@@ -114,9 +116,10 @@ def text_field(record: Any, key: str, where: str) -> str:
     return value
 
 
-def id_field(record: Any, where: str, number: int) -> str:
+def id_field(record: object, where: str, number: int) -> str:
     """Return the name of a question: `id`, MRQA's `qid` or KLUE's `guid`."""
     names = ("id", "qid", "guid")
     given = record if isinstance(record, dict) else {}
     name = next((name for name in names if given.get(name) is not None), "id")
-    return str(field(record, name, (str, int), f"{where}, question {number}"))
+    place = f"{where}, question {number}"
+    return str(field(record, name, int if isinstance(given.get(name), int) else str, place))

@@ -49,7 +49,7 @@ def _named(header: Any) -> str:
     return str(header.get("dataset", "")) if isinstance(header, dict) else ""
 
 
-def _read_passage(found: Gathering, record: dict[str, Any], where: str) -> None:
+def _read_passage(found: Gathering, record: dict[str, object], where: str) -> None:
     """A line of MRQA: one passage and its questions."""
     context = text_field(record, "context", where)
     found.add_context(context, str(record.get("id") or where.rpartition(" ")[2]))
@@ -70,13 +70,13 @@ def _read_passage(found: Gathering, record: dict[str, Any], where: str) -> None:
         found.add_question(id, text, answers, place)
 
 
-def _text(entry: Any, where: str) -> str:
+def _text(entry: object, where: str) -> str:
     if not isinstance(entry, str):
         raise DataError(f"{where}: an answer is a {type(entry).__name__}; a text was expected.")
     return entry
 
 
-def _detected(found: Gathering, qa: dict[str, Any], context: str, where: str) -> tuple[Answer, ...]:
+def _detected(found: Gathering, qa: dict[str, object], context: str, where: str) -> tuple[Answer, ...]:
     """The places of all answers, in the order of the passage, each once."""
     answers = []
     entries = field(qa, "detected_answers", list, where)
@@ -94,7 +94,7 @@ def _detected(found: Gathering, qa: dict[str, Any], context: str, where: str) ->
     return tuple(sorted(dict.fromkeys(answers), key=lambda answer: (answer.start, answer.end)))
 
 
-def _placed(found: Gathering, text: str, span: Any, context: str, where: str) -> Answer | None:
+def _placed(found: Gathering, text: str, span: object, context: str, where: str) -> Answer | None:
     if not (isinstance(span, list) and len(span) == 2 and all(type(number) is int for number in span)):
         raise DataError(f"{where}, answer {text!r}: a place of it is {span!r}; [first, last] character was expected.")
     first, last = span
@@ -115,7 +115,7 @@ def _bare(text: str) -> str:
     return "".join(ch for ch in unicodedata.normalize("NFKC", text).casefold() if ch.isalnum()) or text.strip()
 
 
-def _read_row(found: Gathering, record: dict[str, Any], where: str, number: int) -> None:
+def _read_row(found: Gathering, record: dict[str, object], where: str, number: int) -> None:
     """One question with its passage; `answers` holds lists `text` and `answer_start`, or objects of one of each."""
     context, text = text_field(record, "context", where), text_field(record, "question", where)
     has_name = any(record.get(name) is not None for name in ("id", "qid", "guid"))
@@ -132,7 +132,7 @@ def _read_row(found: Gathering, record: dict[str, Any], where: str, number: int)
     found.add_question(id, text, answers, where, paragraph)
 
 
-def _entries(record: dict[str, Any], where: str) -> list[tuple[Any, Any]]:
+def _entries(record: dict[str, object], where: str) -> list[tuple[object, object]]:
     answers = record.get("answers")
     if answers is None and isinstance(record.get("answer"), str):
         return [(record["answer"], record.get("answer_start"))]
@@ -147,7 +147,7 @@ def _entries(record: dict[str, Any], where: str) -> list[tuple[Any, Any]]:
     ]
 
 
-def _row_answer(found: Gathering, entry: tuple[Any, Any], context: str, where: str) -> Answer | None:
+def _row_answer(found: Gathering, entry: tuple[object, object], context: str, where: str) -> Answer | None:
     text, start = _text(entry[0], where), entry[1]
     if found.purpose == "score":
         return Answer(text, -1)

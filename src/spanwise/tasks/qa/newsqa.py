@@ -11,6 +11,7 @@ Source: Trischler et al. 2017 (NewsQA), its repository's description of the form
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from spanwise.errors import DataError
@@ -19,14 +20,14 @@ from spanwise.tasks.qa.data import Answer, SquadData
 from spanwise.tasks.qa.gathering import Gathering, field, text_field
 
 
-def looks_like_newsqa(record: Any) -> bool:
+def looks_like_newsqa(record: object) -> bool:
     """Return whether the first story of a JSON value is one of NewsQA."""
     stories = record.get("data") if isinstance(record, dict) else None
     first = stories[0] if isinstance(stories, list) and stories else None
     return isinstance(first, dict) and "questions" in first and "text" in first
 
 
-def parse_newsqa(record: Any, *, source: str, purpose: Purpose, errors: OnError) -> SquadData:
+def parse_newsqa(record: Mapping[str, Any], *, source: str, purpose: Purpose, errors: OnError) -> SquadData:
     """Raises: DataError naming story and question."""
     found = Gathering(source, f"NewsQA {record.get('version', '')}".strip(), purpose, errors)
     for number, story in enumerate(record["data"], start=1):
@@ -51,7 +52,7 @@ def parse_newsqa(record: Any, *, source: str, purpose: Purpose, errors: OnError)
     return found.finish()
 
 
-def _places(entry: dict[str, Any], where: str) -> list[dict[str, Any]]:
+def _places(entry: Mapping[str, Any], where: str) -> list[dict[str, object]]:
     """The answers' `s` and `e`, best first; none where the consensus is that there is none."""
     consensus = entry.get("consensus")
     if _is(consensus, "noAnswer"):
@@ -67,11 +68,11 @@ def _places(entry: dict[str, Any], where: str) -> list[dict[str, Any]]:
     return [one for one in ordered if isinstance(one, dict) and "s" in one]
 
 
-def _is(entry: Any, key: str) -> bool:
+def _is(entry: object, key: str) -> bool:
     return isinstance(entry, dict) and bool(entry.get(key))
 
 
-def _cut(found: Gathering, span: dict[str, Any], context: str, where: str) -> Answer | None:
+def _cut(found: Gathering, span: dict[str, object], context: str, where: str) -> Answer | None:
     start, end = field(span, "s", int, where), field(span, "e", int, where)
     inside = 0 <= start < end <= len(context)
     text = context[start:end].strip() if inside else ""

@@ -48,10 +48,10 @@ def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError 
     return parse_squad(read_json(path), source=str(path), purpose=purpose, errors=errors)
 
 
-def parse_squad(record: Any, *, source: str, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
+def parse_squad(record: object, *, source: str, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
     """The same as `read_squad`, from the parsed JSON value; `source` is the name used in messages."""
     articles = record.get("data") if isinstance(record, dict) else None
-    if not isinstance(articles, list):
+    if not isinstance(record, dict) or not isinstance(articles, list):
         raise DataError(f"{source}: expected an object with a list 'data' of articles (the SQuAD format).")
     return _Parser(Gathering(source, str(record.get("version", "")), purpose, errors)).parse(articles)
 
@@ -62,7 +62,7 @@ class _Parser:
     def __init__(self, found: Gathering) -> None:
         self.found = found
 
-    def parse(self, articles: list[Any]) -> SquadData:
+    def parse(self, articles: list[object]) -> SquadData:
         found = self.found
         self.allows_unanswerable = found.version.lstrip("vV").startswith("2") or _any_impossible_key(articles)
         for number, article in enumerate(articles):
@@ -79,7 +79,7 @@ class _Parser:
             id = id_field(qa, where, number + 1)
             self.question(qa, id, context, f"{where}, question {id!r}")
 
-    def question(self, qa: dict[str, Any], id: str, context: str, where: str) -> None:
+    def question(self, qa: dict[str, object], id: str, context: str, where: str) -> None:
         text = text_field(qa, "question", where)
         answers: tuple[Answer, ...] = ()
         if self.found.purpose != "predict":
@@ -90,7 +90,7 @@ class _Parser:
             self.check_answerability(qa, bool(answers), where)
         self.found.add_question(id, text, answers, where)
 
-    def check_answerability(self, qa: dict[str, Any], has_answers: bool, where: str) -> None:
+    def check_answerability(self, qa: dict[str, object], has_answers: bool, where: str) -> None:
         impossible = qa.get("is_impossible")
         if impossible is not None and not isinstance(impossible, bool):
             raise DataError(f"{where}: 'is_impossible' must be true or false, got {impossible!r}.")
@@ -106,7 +106,7 @@ class _Parser:
                 'Add the answer, or mark unanswerable questions with "is_impossible": true.'
             )
 
-    def answer(self, entry: Any, context: str, where: str) -> Answer | None:
+    def answer(self, entry: object, context: str, where: str) -> Answer | None:
         text = field(entry, "text", str, f"{where}, an answer")
         if self.found.purpose == "score":
             return Answer(text, -1)
@@ -121,10 +121,10 @@ def _check_errors(errors: OnError) -> None:
         raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
 
 
-def _any_impossible_key(articles: list[Any]) -> bool:
+def _any_impossible_key(articles: list[object]) -> bool:
     """Return whether any question carries `is_impossible`; the walk that follows names malformed parts."""
 
-    def parts(record: Any, key: str) -> list[Any]:
+    def parts(record: object, key: str) -> list[object]:
         found = record.get(key) if isinstance(record, dict) else None
         return found if isinstance(found, list) else []
 

@@ -16,11 +16,22 @@ from torch import Tensor, nn
 
 from spanwise.config import part
 from spanwise.data.batch import Batch
-from spanwise.errors import ConfigError, DataError
+from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, Score, Scores, ScoreTable, Task, targets_of
+from spanwise.tasks.base import (
+    AboveZero,
+    AtLeastOne,
+    FileScores,
+    Score,
+    Scores,
+    ScoreTable,
+    Task,
+    counted_lines,
+    targets_of,
+    window_length,
+)
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
 from spanwise.tasks.qa.data import SquadData
@@ -44,34 +55,25 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     """Find the answer to a question as a span of its passage, or say that it has none."""
 
     max_length: int | None = None  # tokens a window; None: 512, or all positions of a smaller encoder
-    doc_stride: int = 128  # tokens from the start of one window to the start of the next
-    max_question_tokens: int = 64
-    max_answer_tokens: int = 30
-    num_best: int = 20
+    doc_stride: AtLeastOne = 128  # tokens from the start of one window to the start of the next
+    max_question_tokens: AtLeastOne = 64
+    max_answer_tokens: AtLeastOne = 30
+    num_best: AtLeastOne = 20
     null_threshold: float | None = None  # abstain above it; tuned on dev data; None: every question has an answer
     gold: Gold = "first"  # which answers are learnt: the first of each question, or all of them together
     metric: MetricName | None = None  # None: KorQuAD's by characters where the file calls itself so, else SQuAD's
     spans: Literal["independent", "joint"] = "independent"  # start and end apart, or the end given the start (ELECTRA)
     answerability: Literal["null_score", "classifier"] = "null_score"  # how "no answer" is told: a span at [CLS] (BERT)
-    answerable_weight: float = 1.0  # of the classifier's loss
-    beam_size: int = 20  # starts whose ends are looked at, where spans are joint
+    answerable_weight: AboveZero = 1.0  # of the classifier's loss
+    beam_size: AtLeastOne = 20  # starts whose ends are looked at, where spans are joint
     on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
-    temperature: float | None = None  # of the probabilities; fitted on dev data; None: not calibrated
+    temperature: AboveZero | None = None  # of the probabilities; fitted on dev data; None: not calibrated
 
     head_name: ClassVar[str] = "qa"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "question-answering"
     main_score: ClassVar[str] = "f1"
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
-
-    def __post_init__(self) -> None:
-        for name in ("doc_stride", "max_question_tokens", "max_answer_tokens", "num_best", "beam_size"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"task.{name} must be at least 1, got {getattr(self, name)}.")
-        if self.answerable_weight <= 0:
-            raise ConfigError(f"task.answerable_weight must be above 0, got {self.answerable_weight}.")
-        if self.temperature is not None and self.temperature <= 0:
-            raise ConfigError(f"task.temperature must be above 0, got {self.temperature}.")
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> SquadData:
         return read_questions(path, purpose=purpose, errors=errors)
@@ -96,15 +98,10 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         self, data: SquadData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
     ) -> QuestionWindows:
         """Windows for `config`'s encoder; in training, questions whose answer the tokenizer erases are left out."""
-        max_length = self._window_length(config)
-        if max_length > config.max_positions:
-            raise ConfigError(
-                f"task.max_length {max_length} is more than the encoder's {config.max_positions} positions; lower it."
-            )
         windows = make_windows(
             data,
             tokenizer,
-            max_length=max_length,
+            max_length=self._window_length(config),
             doc_stride=self.doc_stride,
             max_question_tokens=self.max_question_tokens,
             num_token_types=config.num_token_types,
@@ -133,14 +130,12 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             f"{data.source}: {len(data.questions):,} questions on {len(data.contexts):,} paragraphs in "
             f"{len(features):,} windows ({int(features.lengths_W.sum()):,} tokens)"
         ]
-        for number, words in (
+        lines += counted_lines(
             (features.num_cut_questions, f"questions are cut to {self.max_question_tokens} tokens"),
             (features.num_unreachable_answers, "questions are left out: the tokenizer keeps nothing of their answer"),
             (data.num_moved_answers, "answers were moved to where their text stands"),
             (data.num_dropped_answers, "answers were dropped: their text does not stand in the paragraph"),
-        ):
-            if number:
-                lines.append(f"{number:,} {words}")
+        )
         if features.reach is not None:
             lines.append(str(features.reach))
         num_several = sum(len(question.answers) > 1 for question in data.questions)
@@ -257,7 +252,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return [*found[:place], nothing, *found[place:]]
 
     def _window_length(self, config: EncoderConfig) -> int:
-        return self.max_length or min(PAPER_MAX_LENGTH, config.max_positions)
+        return window_length(self.max_length, PAPER_MAX_LENGTH, config, "max_length")
 
     def facts(self, config: EncoderConfig) -> list[str]:
         ways = {

@@ -28,7 +28,7 @@ class Sentence:
     """One sentence of a document as it stands in the file; `first` is the number of its first word."""
 
     document: str
-    words: Any
+    words: list[object]
     first: int
     mentions: Any
     relations: Any
@@ -104,7 +104,7 @@ def _span(first: int, last: int, sentence: Sentence) -> tuple[int, int]:
     return first, last
 
 
-def is_listed_by_relation(values: Mapping[str, Any]) -> bool:
+def is_listed_by_relation(values: Mapping[str, object]) -> bool:
     """Return whether an object is FewRel's: lists of instances under the names of their relations."""
     firsts = [entries[0] for entries in values.values() if isinstance(entries, list) and entries]
     has_shape = all(isinstance(first, Mapping) and {"tokens", "h", "t"} <= set(first) for first in firsts)
@@ -120,7 +120,7 @@ def instances_of(row: Row) -> Iterator[tuple[str, int, Any, str]]:
             yield relation, number, entry, f"{row.where}, {relation}, entry {number + 1}"
 
 
-def pair_of_instance(relation: str, number: int, entry: Any, where: str, purpose: Purpose) -> Pair:
+def pair_of_instance(relation: str, number: int, entry: object, where: str, purpose: Purpose) -> Pair:
     """`{"tokens": [...], "h": [name, id, [[word numbers], ...]], "t": ...}`: a mention is where its name first stands.
 
     Raises: DataError for a mention that is missing or outside the words.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from spanwise.errors import DataError
 from spanwise.tasks.files.text import Purpose
@@ -63,7 +63,7 @@ def checked_pair(id: str, text: str, subject: Mention, object: Mention, label: s
     return Pair(id, text, subject, object, label, where)
 
 
-def label_of(values: Mapping[str, Any], names: Sequence[str], purpose: Purpose, where: str) -> str:
+def label_of(values: Mapping[str, object], names: Sequence[str], purpose: Purpose, where: str) -> str:
     if purpose == "predict":
         return ""
     label = next((values[name] for name in names if name in values), None)
@@ -85,7 +85,7 @@ class Words:
         return Mention(self.starts[first], self.starts[last] + len(self.words[last]), type)
 
 
-def text_of_words(words: Any, where: str) -> Words:
+def text_of_words(words: object, where: str) -> Words:
     """Words of a treebank as a text, their brackets (-LRB-) as brackets. Raises: DataError where there are none."""
     if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
         raise DataError(f"{where} is no list of words.")

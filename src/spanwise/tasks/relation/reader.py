@@ -150,7 +150,7 @@ def _spans(row: Row, number: int, purpose: Purpose) -> Pair:
     return checked_pair(str(row.values.get("id", number)), text, mentions[0], mentions[1], label, row.where)
 
 
-def mention_of(value: Any, where: str) -> Mention:
+def mention_of(value: object, where: str) -> Mention:
     """A mention from `{"start", "end", "type"}` or `[start, end]`. Raises: DataError."""
     places: list[Any]
     if isinstance(value, Mapping):

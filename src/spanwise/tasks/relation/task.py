@@ -21,7 +21,18 @@ from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import FileScores, Scores, ScoreTable, Task, check_known, missing_note, plain_table, targets_of
+from spanwise.tasks.base import (
+    FileScores,
+    Scores,
+    ScoreTable,
+    Task,
+    check_known,
+    counted_lines,
+    missing_note,
+    plain_table,
+    targets_of,
+    taught_labels,
+)
 from spanwise.tasks.classification.features import TARGET, LabelledRows
 from spanwise.tasks.classification.loss import ClassTargets, class_loss
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
@@ -100,14 +111,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         counts = Counter(pair.label for pair in train.pairs)
         negative = next((name for name in NEGATIVES if name in counts), None)
         found = sorted(counts, key=lambda name: (name != negative, -counts[name], name))
-        labels = self.labels or tuple(found)
-        unknown = sorted(set(found) - set(labels))
-        if unknown:
-            raise DataError(f"{train.source} has the relation {unknown[0]!r}, which is not among task.labels.")
-        if len(labels) < 2:
-            raise DataError(
-                f"{train.source}: all examples have the relation {labels[0]!r}; there is nothing to tell apart."
-            )
+        labels = taught_labels(self.labels, found, train.source, "relation")
         has_types = any(pair.subject.type or pair.object.type for pair in train.pairs)
         if not has_types and self.markers in ("ner", "text_ner", "ner_text", "typed"):
             raise ConfigError(
@@ -145,18 +149,12 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
             lines.append(
                 f"mentions are shown as {self.markers!r} with {len(self.marker_names)} markers ([unusedN] pieces)"
             )
-        num_cut = int((features.num_dropped_W > 0).sum())
-        if num_cut:
-            lines.append(
-                f"{num_cut:,} are cut to {features.longest} tokens around their mentions "
-                f"({int(features.num_dropped_W.sum()):,} tokens dropped)"
-            )
         overlaps = sum(p.subject.start < p.object.end and p.object.start < p.subject.end for p in data.pairs)
-        if overlaps:
-            lines.append(f"{overlaps:,} have mentions that overlap")
-        if data.num_dropped:
-            lines.append(f"{data.num_dropped:,} examples are left out: malformed")
-        return lines
+        return lines + counted_lines(
+            (features.num_cut, f"are {features.cut_words(' around their mentions')}"),
+            (overlaps, "have mentions that overlap"),
+            (data.num_dropped, "examples are left out: malformed"),
+        )
 
     def facts(self, config: EncoderConfig) -> list[str]:
         shown = ", ".join(self.labels[:12]) + (f" and {len(self.labels) - 12} more" if len(self.labels) > 12 else "")

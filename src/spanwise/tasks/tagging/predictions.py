@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class TagPredictions:
     level: Level
     kind: Kind
 
-    def record(self, number: int) -> dict[str, Any]:
+    def record(self, number: int) -> dict[str, object]:
         """One prediction as plain values; `text[start:end] == span["text"]`."""
         text = self.sentences[number].text
         spans = [
@@ -50,7 +49,7 @@ class TagPredictions:
         ]
         return {"spans": spans, "num_windows": self.num_windows[number], "num_dropped_tokens": 0}
 
-    def files(self) -> dict[str, Any]:
+    def files(self) -> dict[str, object]:
         """`.json`: text and spans of each sentence; `.conll`: a unit and its tag a line."""
         lines = []
         for sentence, tags in zip(self.sentences, self.tags, strict=True):

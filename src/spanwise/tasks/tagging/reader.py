@@ -220,7 +220,7 @@ def _from_objects(
 
 
 def _from_object(row: Row, purpose: Purpose) -> Sentence:
-    values: Mapping[str, Any] = row.values
+    values: Mapping[str, object] = row.values
     if "text" in values:
         text = values["text"]
         if not isinstance(text, str) or not text.strip():
@@ -240,7 +240,7 @@ def _from_object(row: Row, purpose: Purpose) -> Sentence:
     return _joined(words, tuple(tags), row.where)
 
 
-def span_values(values: Mapping[str, Any], where: str) -> list[tuple[int, int, str]]:
+def span_values(values: Mapping[str, object], where: str) -> list[tuple[int, int, str]]:
     """Start, end and label of each span of an object. Raises: DataError for what is none."""
     listed = next((values[name] for name in ("spans", "entities") if name in values), None)
     if not isinstance(listed, list):
@@ -256,7 +256,7 @@ def span_values(values: Mapping[str, Any], where: str) -> list[tuple[int, int, s
     return found
 
 
-def _checked_spans(values: Mapping[str, Any], text: str, where: str) -> list[Span]:
+def _checked_spans(values: Mapping[str, object], text: str, where: str) -> list[Span]:
     spans = []
     for start, end, label in span_values(values, where):
         if not 0 <= start < end <= len(text):

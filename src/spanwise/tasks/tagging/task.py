@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from spanwise.config import part
 from spanwise.data.batch import Batch
-from spanwise.errors import ConfigError, DataError
+from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import (
@@ -27,11 +27,14 @@ from spanwise.tasks.base import (
     Scores,
     ScoreTable,
     Task,
+    counted_lines,
     group_in,
     plain_table,
     shown,
     targets_of,
+    taught_labels,
     unknown_labels,
+    window_length,
 )
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.tagging.features import TARGET, TaggedRows, encode_sentences
@@ -110,22 +113,11 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
         """With the tags of the training file. Raises: DataError where there is nothing to tell."""
         tags = {tag for sentence in train.sentences for tag in sentence.tags}
         found = tag_names(_types(train), self.scheme) if train.kind == "entities" else tuple(sorted(tags))
-        if len(found) < 2:
-            raise DataError(f"{train.source}: every tag is {next(iter(found))!r}; there is nothing to tell apart.")
-        labels = self.labels or found
-        unknown = sorted(set(found) - set(labels))
-        if unknown:
-            raise DataError(
-                f"{train.source} has the tag {unknown[0]!r}, which is not among task.labels ({', '.join(labels)})."
-            )
+        labels = taught_labels(self.labels, found, train.source, "tag")
         return dataclasses.replace(self, kind=train.kind, level=train.level, labels=labels)
 
     def featurize(self, data: TaggedData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> TaggedRows:
-        max_length = self.max_length or min(PAPER_MAX_LENGTH, config.max_positions)
-        if max_length > config.max_positions:
-            raise ConfigError(
-                f"task.max_length {max_length} is more than the encoder's {config.max_positions} positions; lower it."
-            )
+        max_length = window_length(self.max_length, PAPER_MAX_LENGTH, config, "max_length")
         return encode_sentences(
             data,
             tokenizer,
@@ -145,18 +137,13 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
             f"{len(data):,} sentences ({int(features.lengths_W.sum()):,} tokens), read at "
             f"{'words' if data.level == 'words' else 'pieces'}, {shown}{more}"
         ]
-        num_long = int((features.num_sequences_W > 1).sum())
-        if num_long:
-            lines.append(f"{num_long:,} sentences are read in windows")
-        if features.num_unreached:
-            share = features.num_unreached / max(1, counts.total())
-            lines.append(
-                f"{features.num_unreached:,} spans ({100 * share:.1f} %) begin or end inside a piece: no model of this "
-                "vocabulary can find their exact borders"
-            )
-        if data.num_dropped:
-            lines.append(f"{data.num_dropped:,} sentences are left out: malformed")
-        return lines
+        share = 100 * features.num_unreached / max(1, counts.total())
+        inside = f"spans ({share:.1f} %) begin or end inside a piece: no model of these pieces can find their borders"
+        return lines + counted_lines(
+            (int((features.num_sequences_W > 1).sum()), "sentences are read in windows"),
+            (features.num_unreached, inside),
+            (data.num_dropped, "sentences are left out: malformed"),
+        )
 
     def facts(self, config: EncoderConfig) -> list[str]:
         names = sorted({name[2:] for name in self.labels if name != "O"}) if self.kind == "entities" else self.labels
