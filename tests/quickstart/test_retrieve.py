@@ -36,3 +36,10 @@ def test_korean_particles_do_not_hide_a_word():
         assert nearest_paragraphs(unicodedata.normalize(form, "고려여객이 무엇인가?"), paragraphs)[0] == 1
     assert nearest_paragraphs("千年の都はどこか", paragraphs)[0] == 2
     assert nearest_paragraphs("바다?", paragraphs) == []
+
+
+def test_of_two_paragraphs_with_the_word_the_shorter_one_is_nearer():
+    short, long = "The harbour was old.", "The harbour was old, and " + "so were many other things of the town " * 5
+    rest = ["The university has a choir."] * 3
+    assert nearest_paragraphs("harbour", [long, short, *rest]) == [1, 0]
+    assert nearest_paragraphs("harbour", [short, long, *rest]) == [0, 1]

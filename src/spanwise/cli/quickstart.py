@@ -7,6 +7,7 @@ from typing import Literal
 
 from spanwise.cli.console import OutputConsole, print_json
 from spanwise.cli.options.budget import parse_budget
+from spanwise.cli.options.text import USUAL_LINES, LineOptions
 
 LOG_WIDTH = 100  # columns of panels and tables where no terminal says
 
@@ -18,9 +19,7 @@ def quickstart(
     init: str | None = None,
     question: str | None = None,
     page_language: Literal["en", "ko"] | None = None,
-    lines: Literal["paragraphs", "sentences"] = "paragraphs",
-    errors: Literal["strict", "replace"] = "strict",
-    text_field: str = "text",
+    reading: LineOptions = USUAL_LINES,
     language: str | None = None,
     json: bool = False,
 ) -> None:
@@ -42,12 +41,6 @@ def quickstart(
         A question to ask of the text at the end.
     page_language
         Of the report: en or ko. Default: that of the questions.
-    lines
-        What a line of text is.
-    errors
-        What to do at bytes that are not UTF-8: stop, or replace them and go on.
-    text_field
-        The field that holds the text, in JSON lines and parquet.
     language
         Of the text: en, ko, ... With ko the bundled text and questions are Korean, and so is the vocabulary. Default:
         ko where your text is Korean, else en. Questions come in these two languages.
@@ -58,7 +51,6 @@ def quickstart(
     seconds = parse_budget(budget)
     stream = sys.stderr if json else sys.stdout
     from spanwise.quickstart.run import quickstart as run_quickstart
-    from spanwise.text.corpus import CorpusOptions
 
     result = run_quickstart(
         list(text),
@@ -68,7 +60,7 @@ def quickstart(
         question=question,
         language=page_language,
         text_language=language,
-        corpus=CorpusOptions(lines=lines, errors=errors, text_field=text_field),
+        corpus=reading.corpus(),
         console=OutputConsole(file=stream, width=None if stream.isatty() else LOG_WIDTH, highlight=False),
         began=began,
     )

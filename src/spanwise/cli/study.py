@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,8 +15,51 @@ from spanwise.runtime.program import program
 
 if TYPE_CHECKING:
     from spanwise.studies.record import StudyRecord
+    from spanwise.studies.study import Study
 
 DIVERGED = 5  # the exit status of bad numbers
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What is changed in a study."""
+
+    tokens: int | None = None
+    """That every arm reads, instead of the study's own budget."""
+    budget: str | None = None
+    """Time that every arm trains for, such as 20min, instead of the study's own budget. At the start each arm is tried
+    alone for some seconds; the tokens that follow from its speed are kept with the study."""
+    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None
+    """Change a value in every arm: path=value. May be repeated."""
+    probe: list[str] | None = None
+    """Measure by this probe alone; may be repeated."""
+
+    def change(self, study: "Study") -> "Study":
+        """Return the study with these changes. Raises: ConfigError."""
+        from spanwise.studies.study import changed_study
+
+        seconds = None if self.budget is None else parse_budget(self.budget)
+        return changed_study(
+            study, tokens=self.tokens, seconds=seconds, overrides=self.overrides or [], probes=self.probe or []
+        )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Who works on a study."""
+
+    jobs: int = 1
+    """Models worked on side by side, each by a process of one thread."""
+    processes: int = 1
+    """Share each step of training among so many processes of this machine: for GPUs. Probes are measured by one. On
+    several machines, start this command by torchrun."""
+    device: str | None = None
+    """cpu, cuda or cuda:1. Default: a GPU where there is one."""
+
+
+AS_IT_IS, ONE_BY_ONE = StudyOptions(), Workers()
 
 
 def study(
@@ -28,13 +71,8 @@ def study(
     seeds: int = 3,
     valid: Path | None = None,
     probe_data: Path | None = None,
-    tokens: int | None = None,
-    budget: str | None = None,
-    overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
-    probe: list[str] | None = None,
-    jobs: int = 1,
-    processes: int = 1,
-    device: str | None = None,
+    changes: StudyOptions = AS_IT_IS,
+    workers: Workers = ONE_BY_ONE,
     json: bool = False,
 ) -> int:
     """Train every arm of a study from several seeds, measure all by its probes, and write the table.
@@ -55,52 +93,26 @@ def study(
     valid
         A store of held-out text, of the same tokenizer.
     probe_data
-        Folder with the files of the probes; what is missing is told with how to get it.
-    tokens
-        That every arm reads, instead of the study's own budget.
-    budget
-        Time that every arm trains for, such as 20min, instead of the study's own budget. At the start each arm is tried
-        alone for some seconds; the tokens that follow from its speed are kept with the study.
-    overrides
-        Change a value in every arm: path=value. May be repeated.
-    probe
-        Measure by this probe alone; may be repeated.
-    jobs
-        Models worked on side by side, each by a process of one thread.
-    processes
-        Share each step of training among so many processes of this machine: for GPUs. Probes are measured by one. On
-        several machines, start this command by torchrun.
-    device
-        cpu, cuda or cuda:1. Default: a GPU where there is one.
+        Folder with the files of the probes; a missing file is refused with how to get it.
     json
         Print result.json at the end, progress to standard error.
     """
-    if processes != 1 and not is_one_of_several():
-        return launch_again(processes)
+    if workers.processes != 1 and not is_one_of_several():
+        return launch_again(workers.processes)
     from spanwise.studies.catalogue import find_study
     from spanwise.studies.run import run_study
-    from spanwise.studies.study import changed_study
 
-    command = f"{program()} {shlex.join(sys.argv[1:])}"
-    chosen = changed_study(
-        find_study(study),
-        tokens=tokens,
-        seconds=None if budget is None else parse_budget(budget),
-        overrides=overrides or [],
-        probes=probe or [],
-    )
     result = run_study(
-        chosen,
+        changes.change(find_study(study)),
         data=data,
         out=out,
         seeds=seeds,
         valid=valid,
         probe_data=probe_data,
-        jobs=jobs,
-        device=device,
+        jobs=workers.jobs,
+        device=workers.device,
         stream=sys.stderr if json else sys.stdout,
-        resume_command=command,
-        command=command,
+        command=f"{program()} {shlex.join(sys.argv[1:])}",
     )
     if result is None:
         return 0  # not the process that speaks

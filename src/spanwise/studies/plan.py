@@ -131,21 +131,17 @@ def plan_study(
     choose_device(device)  # a device that is not there is told now
     if seeds < 1:
         raise ConfigError(f"a study needs a seed or more, got --seeds {seeds}; three are usual.")
-    files: dict[str, dict[str, Path]] = {}
-    for probe in study.found_probes:
-        if probe.needs_valid and valid is None:
-            raise ConfigError(
-                f"probe '{probe.name}' measures on held-out text and there is none; make a store of text that is not "
-                "in the training store (spanwise prepare) and name it with --valid STORE."
-            )
-        files[probe.name] = find_files(probe, None if probe_data is None else Path(probe_data))
+    without = next((probe.name for probe in study.found_probes if probe.needs_valid and valid is None), None)
+    if without is not None:
+        raise ConfigError(
+            f"probe '{without}' measures on held-out text and there is none; make a store of text that is not in the "
+            "training store (spanwise prepare) and name it with --valid STORE."
+        )
+    probe_folder = None if probe_data is None else Path(probe_data)
+    files = {probe.name: find_files(probe, probe_folder) for probe in study.found_probes}
     store = TokenStore.open(data)
     held_out = None if valid is None else TokenStore.open(valid, store.tokenizer())
-    for arm, recipe in study.arms.items():
-        try:
-            check_inputs(recipe, store)
-        except DataError as error:
-            raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
+    _check_store(study, store)
     folder = StudyFolder(Path(out))
     flops = {arm: flops_per_token(study, arm, store) for arm in study.arms}
     budget = settle_budget(study, store, folder, flops, threads=1 if jobs > 1 else None, device=device, log=log)
@@ -171,6 +167,15 @@ def plan_study(
         device=device,
         resume_command=resume_command,
     )
+
+
+def _check_store(study: Study, store: TokenStore) -> None:
+    """Raises: DataError naming an arm that the store cannot feed."""
+    for arm, recipe in study.arms.items():
+        try:
+            check_inputs(recipe, store)
+        except DataError as error:
+            raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
 
 
 def hash_of(path: Path) -> str:

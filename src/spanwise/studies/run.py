@@ -54,7 +54,6 @@ def run_study(
     jobs: int = 1,
     device: str | None = None,
     stream: IO[str] | None = None,
-    resume_command: str = SAME_COMMAND,
     command: str = "",
 ) -> StudyResult | None:
     """Train every arm from the seeds 0 to `seeds` - 1, measure all models by all probes, and write the tables.
@@ -62,8 +61,9 @@ def run_study(
     `data` and `valid` are token stores, `probe_data` is the folder with the probes' files. `jobs` models are worked on
     side by side, each by a process of its own. A folder in which the same study was stopped is gone on with; more seeds
     and further probes may be asked for later. Tables are written anew whenever a model is done. `stream` shows what
-    happens, `command` stands in the report. Started as several processes (torchrun), all call this alike and share the
-    steps of training; the first of them measures, the others are given None.
+    happens; `command` goes on with this study where it is stopped, and stands in the report. Started as several
+    processes (torchrun), all call this alike and share the steps of training; the first of them measures, the others
+    are given None.
 
     Raises: ConfigError (also for a folder with another study), DataError, FolderInUseError, InterruptedAndSaved.
     """
@@ -80,7 +80,7 @@ def run_study(
         device=device,
         jobs=jobs,
         log=log,
-        resume_command=resume_command,
+        resume_command=command or SAME_COMMAND,
     )
     if world_of_environment().size > 1:
         if jobs > 1:

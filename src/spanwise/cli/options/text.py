@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class TextOptions:
-    """How text files are read."""
+class LineOptions:
+    """How the lines of text files are read."""
 
     lines: Literal["paragraphs", "sentences"] = "paragraphs"
     """What a line of text is; paragraphs are split into sentences."""
@@ -20,8 +20,6 @@ class TextOptions:
     """What to do at bytes that are not UTF-8: stop, or replace them and go on."""
     text_field: str = "text"
     """The field that holds the text, in JSON lines and parquet."""
-    language: str = "en"
-    """Of the text, for splitting sentences: en, ko, ..."""
 
     def corpus(self) -> "CorpusOptions":
         """Return the same options as the library takes them. Raises: ConfigError."""
@@ -30,4 +28,14 @@ class TextOptions:
         return CorpusOptions(**asdict(self))
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TextOptions(LineOptions):
+    """How text files are read."""
+
+    language: str = "en"
+    """Of the text, for splitting sentences: en, ko, ..."""
+
+
+USUAL_LINES = LineOptions()
 USUAL_TEXT = TextOptions()
