@@ -1,6 +1,7 @@
 """Columns are compared on the same tokens, and words never claim more than the interval."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -46,34 +47,34 @@ def make_comparison():
 def test_every_measure_has_all_columns_with_standard_errors_and_is_json():
     comparison = make_comparison()
 
-    keys = [record["key"] for record in comparison.measures]
+    keys = [record.key for record in comparison.measures]
     assert keys == [
         "mlm_loss", "sbo_loss", "mlm_accuracy", "sbo_accuracy", "mlm_edge_accuracy", "sbo_edge_accuracy"
     ]  # fmt: skip
     for record in comparison.measures:
-        assert set(record["values"]) == {"unigram", "bigram", "control", "trained"}
-        assert all(value["se"] is not None for value in record["values"].values())
-    assert json.loads(json.dumps(comparison.measures, allow_nan=False)) == comparison.measures
+        assert set(record.values) == {"unigram", "bigram", "control", "trained"}
+        assert all(value.se is not None for value in record.values.values())
+    assert json.dumps([asdict(measure) for measure in comparison.measures], allow_nan=False)
 
 
 def test_a_better_model_is_above_control_and_an_equal_one_is_not():
-    verdicts = {record["key"]: record["against_control"]["verdict"] for record in make_comparison().measures}
+    verdicts = {record.key: record.against_control.verdict for record in make_comparison().measures}
 
     assert verdicts["mlm_loss"] == verdicts["mlm_accuracy"] == "above control"
     assert verdicts["sbo_loss"] == verdicts["sbo_accuracy"] == "not above control"
 
 
 def test_only_asked_tokens_count():
-    records = {record["key"]: record for record in make_comparison().measures}
+    records = {record.key: record for record in make_comparison().measures}
 
-    assert records["mlm_loss"]["num_items"] == N
-    assert records["sbo_loss"]["num_items"] == N * 6 // 8
-    assert records["mlm_edge_accuracy"]["num_items"] == N * 2 // 8
-    assert records["sbo_loss"]["values"]["trained"]["value"] == pytest.approx(3.0, abs=0.05)
+    assert records["mlm_loss"].num_items == N
+    assert records["sbo_loss"].num_items == N * 6 // 8
+    assert records["mlm_edge_accuracy"].num_items == N * 2 // 8
+    assert records["sbo_loss"].values["trained"].value == pytest.approx(3.0, abs=0.05)
 
 
 def test_distances_of_five_and_more_are_one_group():
     groups = make_comparison().by_distance["mlm"]
 
-    assert [group["distance"] for group in groups] == ["1", "2", "3", "4", "5+"]
-    assert [group["num_items"] for group in groups] == [60, 60, 30, 30, 60]
+    assert [group.distance for group in groups] == ["1", "2", "3", "4", "5+"]
+    assert [group.num_items for group in groups] == [60, 60, 30, 30, 60]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.quickstart.clock import LEAST_SECONDS, StageClock, share
+from spanwise.quickstart.clock import LEAST_SECONDS, Stage, StageClock, share
 
 
 class Hands:
@@ -42,7 +42,7 @@ def test_stages_are_added_up_in_their_order():
         with clock.stage(name):
             hands.time += seconds
 
-    assert clock.record() == [{"name": "prepare", "seconds": 3.5}, {"name": "score", "seconds": 3.0}]
+    assert clock.stages() == [Stage(name="prepare", seconds=3.5), Stage(name="score", seconds=3.0)]
     assert clock.elapsed == 6.5
 
 

@@ -58,7 +58,7 @@ def test_a_stopped_quickstart_is_gone_on_with_by_the_command_it_told(tmp_path, m
 
     def interrupted(self, packs):
         one_step(self, packs)
-        if self.progress.step == 3:
+        if self.state.step == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(_Loop, "_one_step", interrupted)

@@ -3,13 +3,14 @@
 import io
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.quickstart.page import build_page
-from spanwise.quickstart.run import REPORT_NAME, RESULT_NAME, free_folder, quickstart, rewrite_report
+from spanwise.quickstart.run import RECORD, REPORT_NAME, RESULT_NAME, free_folder, quickstart, rewrite_report
 from spanwise.reporting.page import render
 from spanwise.text.corpus import CorpusOptions
 
@@ -44,30 +45,30 @@ def test_it_ends_on_time_and_says_where_the_time_went(finished):
 
     record = result.record
     assert seconds < 5 * BUDGET  # a machine shared with other tests; alone it ends inside the budget
-    assert [stage["name"] for stage in record["stages"]] == [
+    assert [stage.name for stage in record.stages] == [
         "tokenizer", "prepare", "masks", "pretrain", "measure", "finetune", "finetune_control", "score", "report"
     ]  # fmt: skip
-    assert sum(stage["seconds"] for stage in record["stages"]) <= record["total_seconds"] + 0.1
+    assert sum(stage.seconds for stage in record.stages) <= record.total_seconds + 0.1
 
 
 def test_every_measure_stands_beside_its_random_weights_control(finished):
     record = finished[0].record
 
-    assert {measure["key"] for measure in record["measures"]} >= {"mlm_loss", "sbo_loss", "sbo_edge_accuracy"}
-    for measure in [*record["measures"], *record["qa"]["measures"], *record["by_distance"]["sbo"]]:
-        assert {"control", "trained"} <= set(measure["values"])
-        assert measure["values"]["trained"]["se"] is not None
-        assert measure["against_control"]["verdict"].endswith("control")
-    assert all({"unigram", "bigram"} <= set(measure["values"]) for measure in record["measures"])
+    assert {measure.key for measure in record.measures} >= {"mlm_loss", "sbo_loss", "sbo_edge_accuracy"}
+    for measure in [*record.measures, *record.qa.measures, *record.by_distance["sbo"]]:
+        assert {"control", "trained"} <= set(measure.values)
+        assert measure.values["trained"].se is not None
+        assert measure.against_control.verdict.endswith("control")
+    assert all({"unigram", "bigram"} <= set(measure.values) for measure in record.measures)
 
 
 def test_result_is_json_and_the_page_is_a_function_of_it(finished):
     result = finished[0]
 
-    record = json.loads((result.folder / RESULT_NAME).read_text(encoding="utf-8"))
+    record = RECORD.validate_json((result.folder / RESULT_NAME).read_text(encoding="utf-8"))
     assert record == result.record
     assert (result.folder / REPORT_NAME).read_text(encoding="utf-8") == render(build_page(record))
-    korean = render(build_page({**record, "language": "ko"}))
+    korean = render(build_page(replace(record, language="ko")))
     assert "무작위 가중치" in korean
 
 
@@ -84,10 +85,10 @@ def test_the_page_can_be_written_again_and_a_foreign_folder_is_named(finished, t
 def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escaped(finished):
     result = finished[0]
 
-    first = result.record["answers"][0]
-    assert first["question"].startswith("When did the town of Moss")
-    assert first["answer"] == first["context"][first["start"] : first["end"]]
-    assert "bridge number" in first["context"]
+    first = result.record.answers[0]
+    assert first.question.startswith("When did the town of Moss")
+    assert first.answer == first.context[first.start : first.end]
+    assert "bridge number" in first.context
     page = (result.folder / REPORT_NAME).read_text(encoding="utf-8")
     assert "<b>every</b>" not in page
 
@@ -95,10 +96,10 @@ def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escape
 def test_the_shipped_weights_are_asked_the_same_questions_and_answer(finished):
     record = finished[0].record
 
-    for measure in record["qa"]["measures"]:
-        assert measure["values"]["shipped"]["se"] is not None
-    assert record["qa"]["answered_by"] == "shipped" and record["qa"]["shipped"] == "spanwise-nano-qa"
-    assert not any("shipped" in measure["values"] for measure in record["measures"])  # it has a vocabulary of its own
+    for measure in record.qa.measures:
+        assert measure.values["shipped"].se is not None
+    assert record.qa.answered_by == "shipped" and record.qa.shipped == "spanwise-nano-qa"
+    assert not any("shipped" in measure.values for measure in record.measures)  # it has a vocabulary of its own
     page = finished[0].report.read_text(encoding="utf-8")
     assert "those of spanwise-nano-qa, weights that ship with the package" in page
     assert "shipped" in finished[1]
@@ -166,11 +167,11 @@ def test_the_language_of_the_questions_is_said_before_anything_is_learned(senten
 
 def test_the_page_says_where_the_questions_are_in_another_language(finished):
     record = finished[0].record
-    assert record["corpus"]["language"] == "en" and "another language" not in render(build_page(record))
+    assert record.corpus.language == "en" and "another language" not in render(build_page(record))
     assert "was learned from the text" in render(build_page(record))
-    given = {**record, "corpus": {**record["corpus"], "is_vocabulary_learned": False}}
+    given = replace(record, corpus=replace(record.corpus, is_vocabulary_learned=False))
     assert "came with the model that it began from" in render(build_page(given))
-    german = {**record, "corpus": {**record["corpus"], "language": ""}}
+    german = replace(record, corpus=replace(record.corpus, language=""))
     assert "Your text is in another language than these questions" in render(build_page(german))
 
 
@@ -197,12 +198,12 @@ def test_the_korean_quickstart_ends_on_time_with_a_korean_page(tmp_path):
     )
     record = result.record
     assert time.perf_counter() - began < 5 * 40
-    assert record["corpus"]["bundle"] == "ko"
-    assert record["corpus"]["unknown_share"] < 0.002  # rare Hanja; syllables that the alphabet lacked made it 0.013
-    assert record["model"]["recipe"] == "spanbert-quickstart-ko"
-    first = record["answers"][0]  # which paragraph, and which words, seconds of training decide
-    assert record["qa"]["num_dev_questions"] == 54 and first["question"] == "수학동아는 언제 창간되었는가?"
-    assert first["answer"] and first["context"][first["start"] : first["end"]] == first["answer"]
+    assert record.corpus.bundle == "ko"
+    assert record.corpus.unknown_share < 0.002  # rare Hanja; syllables that the alphabet lacked made it 0.013
+    assert record.model.recipe == "spanbert-quickstart-ko"
+    first = record.answers[0]  # which paragraph, and which words, seconds of training decide
+    assert record.qa.num_dev_questions == 54 and first.question == "수학동아는 언제 창간되었는가?"
+    assert first.answer and first.context[first.start : first.end] == first.answer
     page = result.report.read_text(encoding="utf-8")
     assert "손으로 쓴 질문" in page and "corpus/ko/LICENSES.md" in page
     tokenizer = json.loads((tmp_path / "out" / "tokenizer" / "tokenizer.json").read_text(encoding="utf-8"))

@@ -4,20 +4,22 @@ import io
 
 from rich.console import Console
 
+from spanwise.pretraining.comparison import ColumnMean, Gain, Measure
+from spanwise.quickstart.record import AnswerRecord
 from spanwise.quickstart.terminal import Terminal, excerpt
 
 
 def measure(verdict):
-    value = {"value": 6.123, "se": 0.04}
-    names = ("unigram", "bigram", "control", "trained")
-    gain = {"value": 0.1, "low": -0.1, "high": 0.3, "verdict": verdict}
-    return {
-        "key": "mlm_edge_accuracy",
-        "better": "higher",
-        "values": dict.fromkeys(names, value),
-        "against_control": gain,
-        "against_unigram": gain,
-    }
+    mean = ColumnMean(value=6.123, se=0.04)
+    gain = Gain(value=0.1, low=-0.1, high=0.3, verdict=verdict)
+    return Measure(
+        key="mlm_edge_accuracy",
+        better="higher",
+        num_items=9,
+        values=dict.fromkeys(("unigram", "bigram", "control", "trained"), mean),
+        against_control=gain,
+        against_unigram=gain,
+    )
 
 
 def shown(call):
@@ -38,7 +40,9 @@ def test_a_gain_shows_its_interval():
 
 
 def test_markup_in_text_is_shown_and_not_obeyed():
-    answer = {"question": "[bold]?", "context": "a [red]b", "start": 2, "end": 7, "gold": ["[x]"]}
+    answer = AnswerRecord(
+        question="[bold]?", context="a [red]b", start=2, end=7, answer="[red]", score=0.5, gold=["[x]"]
+    )
 
     text = shown(lambda terminal: terminal.answer(answer))
 

@@ -2,7 +2,7 @@
 
 import string
 
-from spanwise.quickstart.texts import TEXTS
+from spanwise.quickstart.texts import LANGUAGES, words_of
 
 
 def fields(text):
@@ -10,10 +10,15 @@ def fields(text):
 
 
 def test_languages_have_the_same_keys_and_fields():
-    english = TEXTS["en"]
+    english = words_of("en")
 
-    for language, words in TEXTS.items():
+    for language in LANGUAGES:
+        words = words_of(language)
         assert set(words) == set(english), language
         for key in english:
             assert fields(words[key]) == fields(english[key]), (language, key)
             assert words[key].strip(), (language, key)
+
+
+def test_the_places_of_a_sentence_are_filled():
+    assert words_of("en")("cores", number=2) == "2 CPU cores"

@@ -21,7 +21,9 @@ from spanwise.reporting.page import (
     Table,
     Tile,
     Tiles,
+    number,
     render,
+    signed,
 )
 from spanwise.reporting.spans import Run
 
@@ -120,3 +122,8 @@ def test_light_dark_and_narrow_screens_are_cared_for():
 def test_a_missing_value_is_an_error_and_not_an_empty_place():
     with pytest.raises(Exception, match="no attribute"):
         render(make_page([type("Broken", (), {"kind": "tiles"})()]))
+
+
+def test_missing_numbers_are_dashes_and_signs_are_shown():
+    assert number(None, 2) == "–" and number(1.005, 1) == "1.0"
+    assert signed(0.25, 2) == "+0.25" and signed(-0.25, 2) == "−0.25" and signed(None, 1) == "–"

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -65,4 +66,4 @@ def quickstart(
         began=began,
     )
     if json:
-        print_json(result.record)
+        print_json(asdict(result.record))

@@ -1,7 +1,5 @@
 """Columns side by side: counting baselines, random weights and trained weights on the same hidden tokens.
 
-A record is plain JSON: `{"key", "better", "values": {column: {"value", "se"}}, "against_control": {"value", "low",
-"high", "verdict"}, "num_items"}`, with "against_unigram" and "against_bigram" alike where there are baselines.
 Accuracies are per cent, losses nats a token. Letters: N hidden tokens.
 """
 
@@ -9,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -24,11 +22,43 @@ Better = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Records of all measures, and of accuracy by distance from the nearest visible token, by head name."""
+class ColumnMean:
+    """The mean of one column with its standard error; None where it is not finite."""
 
-    measures: list[dict[str, Any]]
-    by_distance: dict[str, list[dict[str, Any]]]
+    value: float | None
+    se: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gain:
+    """What the trained column gained over a reference, paired, with its 95 % interval and the verdict in words."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One measure of all columns, and what training gained over the references that are there."""
+
+    key: str
+    better: Better
+    num_items: int
+    values: Mapping[str, ColumnMean]
+    against_unigram: Gain | None = None
+    against_bigram: Gain | None = None
+    against_control: Gain | None = None
+    distance: str = ""  # from the nearest visible token, where it is measured by distance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """All measures, and accuracy by distance from the nearest visible token, by head name."""
+
+    measures: list[Measure]
+    by_distance: dict[str, list[Measure]]
 
 
 def baseline_scores(baseline: NeighbourBaseline, facts: HiddenTokens) -> dict[str, TokenScores]:
@@ -49,8 +79,8 @@ def compare(
 
     `models` holds "control" and "trained", and maybe others. Standard errors and intervals cluster by sequence.
     """
-    measures: list[dict[str, Any]] = []
-    by_distance: dict[str, list[dict[str, Any]]] = {}
+    measures: list[Measure] = []
+    by_distance: dict[str, list[Measure]] = {}
     heads = [head for head in ("mlm", "sbo") if head in models[TRAINED]]
     for head in heads:
         columns = {**baselines, **{name: scores[head] for name, scores in models.items() if head in scores}}
@@ -66,33 +96,40 @@ def compare(
             here = asked & (facts.depth == depth)
             if here.any():
                 name = f"{depth}+" if depth == DEEPEST else str(depth)
-                record = compare_columns(f"{head}_accuracy", hits, facts.sequence, here, "higher")
-                by_distance[head].append({"distance": name, **record})
+                measure = compare_columns(f"{head}_accuracy", hits, facts.sequence, here, "higher")
+                by_distance[head].append(replace(measure, distance=name))
     order = {"loss": 0, "accuracy": 1, "edge_accuracy": 2}
-    measures.sort(key=lambda record: (order[record["key"].split("_", 1)[1]], heads.index(record["key"][:3])))
+    measures.sort(key=lambda measure: (order[measure.key.split("_", 1)[1]], heads.index(measure.key[:3])))
     return Comparison(measures=measures, by_distance=by_distance)
 
 
 def compare_columns(
     key: str, columns: Mapping[str, np.ndarray], clusters: np.ndarray, chosen: np.ndarray, better: Better
-) -> dict[str, Any]:
-    """One record: means of the chosen items [N] of every column, and trained against control where both are there."""
-    record: dict[str, Any] = {"key": key, "better": better, "num_items": int(chosen.sum()), "values": {}}
-    for name, values in columns.items():
-        estimate = clustered_mean(values[chosen], clusters[chosen])
-        record["values"][name] = {"value": finite(estimate.value), "se": finite(estimate.standard_error)}
-    for reference in ("unigram", "bigram", CONTROL):
-        if reference in columns and TRAINED in columns:
-            gain = paired_difference(
-                columns[TRAINED][chosen], columns[reference][chosen], clusters[chosen], better=better
-            )
-            record[f"against_{reference}"] = {
-                "value": finite(gain.value),
-                "low": finite(gain.low),
-                "high": finite(gain.high),
-                "verdict": gain.verdict.replace("control", reference),
-            }
-    return record
+) -> Measure:
+    """Return means of the chosen items [N] of every column, and trained against the references that are there."""
+    means = {name: clustered_mean(values[chosen], clusters[chosen]) for name, values in columns.items()}
+
+    def gain_over(reference: str) -> Gain | None:
+        if reference not in columns or TRAINED not in columns:
+            return None
+        trained, other = columns[TRAINED][chosen], columns[reference][chosen]
+        gain = paired_difference(trained, other, clusters[chosen], better=better)
+        return Gain(
+            value=finite(gain.value),
+            low=finite(gain.low),
+            high=finite(gain.high),
+            verdict=gain.verdict.replace("control", reference),
+        )
+
+    return Measure(
+        key=key,
+        better=better,
+        num_items=int(chosen.sum()),
+        values={name: ColumnMean(value=finite(m.value), se=finite(m.standard_error)) for name, m in means.items()},
+        against_unigram=gain_over("unigram"),
+        against_bigram=gain_over("bigram"),
+        against_control=gain_over(CONTROL),
+    )
 
 
 def finite(value: float) -> float | None:

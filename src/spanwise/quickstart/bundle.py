@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from types import TracebackType
 from typing import Literal
 
 BundleLanguage = Literal["en", "ko"]
@@ -32,21 +32,12 @@ class BundledCorpus:
     language: BundleLanguage
 
 
-class open_bundle:
+@contextmanager
+def open_bundle(language: BundleLanguage = "en") -> Iterator[BundledCorpus]:
     """Give the bundled files as real paths, also where the package is imported from a zip archive."""
-
-    def __init__(self, language: BundleLanguage = "en") -> None:
-        self._language = language
-        self._stack = ExitStack()
-
-    def __enter__(self) -> BundledCorpus:
-        folder = files("spanwise.quickstart").joinpath("corpus")
-        if self._language != "en":
-            folder = folder.joinpath(self._language)
-        paths = {key: self._stack.enter_context(as_file(folder.joinpath(name))) for key, name in FILES.items()}
-        return BundledCorpus(**paths, language=self._language)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+    folder = files("spanwise.quickstart").joinpath("corpus")
+    if language != "en":
+        folder = folder.joinpath(language)
+    with ExitStack() as stack:
+        paths = {key: stack.enter_context(as_file(folder.joinpath(name))) for key, name in FILES.items()}
+        yield BundledCorpus(**paths, language=language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 
 # Shares of the time that is left once the text is prepared. Fine-tuning is paid once a column: control, trained, init.
 MEASURE_SHARE = 0.06
@@ -13,6 +14,14 @@ FINETUNE_SHARE = 0.14
 RESERVE_SECONDS = 2.0  # writing the page and saving models
 RESERVE_SHARE = 0.02  # of the budget: machines are not even
 LEAST_SECONDS = 1.0  # a stage gets at least this, even where the budget is already spent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """How long one stage took."""
+
+    name: str
+    seconds: float
 
 
 class StageClock:
@@ -26,6 +35,7 @@ class StageClock:
 
     @property
     def elapsed(self) -> float:
+        """Seconds since the clock began."""
         return self._now() - self.began
 
     @property
@@ -42,9 +52,9 @@ class StageClock:
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + self._now() - began
 
-    def record(self) -> list[dict[str, float | str]]:
-        """The stages in the order in which they began."""
-        return [{"name": name, "seconds": round(seconds, 2)} for name, seconds in self.seconds.items()]
+    def stages(self) -> list[Stage]:
+        """Return the stages in the order in which they began."""
+        return [Stage(name=name, seconds=round(seconds, 2)) for name, seconds in self.seconds.items()]
 
 
 def share(left: float, name: str, num_columns: int, *, done: Collection[str] = ()) -> float:

@@ -14,34 +14,36 @@ from spanwise.recipes import find
 from spanwise.runtime.program import program
 
 
-def next_commands(folder: Path, model: Path, qa_model: Path, own_text: bool, language: str = "en") -> list[list[str]]:
+def next_commands(
+    folder: Path, model: Path, qa_model: Path, own_text: bool, language: str = "en"
+) -> list[tuple[str, str]]:
     """The three things to try next; `language` is that of the text."""
     call = program()
     of_text = " --language ko" if language == "ko" else ""
     if own_text:
-        first = [
+        first = (
             f"{call} pretrain spanbert-tiny --data {quote(str(folder / 'store'))} "
             f"--valid {quote(str(folder / 'valid-store'))} --budget 1h --out {quote(f'{folder}-longer')}",
             "Pre-train on your text for an hour:",
-        ]
+        )
     else:
-        first = [
+        first = (
             f"{call} quickstart YOUR_TEXTS/*.txt{of_text} --budget 30min",
             "The same on your own text, for longer:",
-        ]
+        )
     sentence = "The bridge was built in 1890 by the city of Boston ."
     if language == "ko":
         sentence = "이 다리는 한강을 건너기 위해 1890년 서울시에서 처음 만들었다 ."
     return [
         first,
-        [
+        (
             f"{call} show masks --text {quote(sentence)} --span 5:7 --model {quote(str(model))}",
             "What it makes of a hidden span, word by word:",
-        ],
-        [
+        ),
+        (
             f"{call} evaluate qa --model {quote(str(qa_model))} --data YOUR_QUESTIONS.json",
             "Score it on your own questions in the SQuAD format:",
-        ],
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Whether a person's own text is Korean, English or neither, told from its beginning.
+"""Find out from its beginning if a person's own text is Korean, English or neither.
 
 The bundled questions come in these two languages. Korean is told by its letters, English by its three most frequent
 function words, which are a tenth of any English text and next to nothing of another.
@@ -16,7 +16,7 @@ from spanwise.quickstart.bundle import BundleLanguage
 from spanwise.text.composition import beginning_of, is_korean
 from spanwise.text.corpus import CorpusOptions, read_documents
 
-ToldLanguage = Literal["en", "ko", ""]
+FoundLanguage = Literal["en", "ko", ""]
 
 FEW_LETTERS = 200  # of which nothing can be said
 ENGLISH_WORDS = {"the", "of", "and"}
@@ -26,36 +26,36 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 def settle_language(
     texts: Sequence[str | Path], options: CorpusOptions, wanted: str | None
-) -> tuple[CorpusOptions, ToldLanguage | None]:
-    """The options with the language of the text, and which one the texts are told to be (None: there are no texts).
+) -> tuple[CorpusOptions, FoundLanguage | None]:
+    """Return the options with the language of the text, and the language found in the texts (None: there are none).
 
     The language is the one `wanted`, else that of `options`; but Korean where these say English, their default, and the
     texts are Korean. Raises: DataError where the texts cannot be read.
     """
-    told: ToldLanguage | None = None
+    found: FoundLanguage | None = None
     if texts:
         documents = read_documents(list(texts), options)
-        told = language_of(sentence for document in documents for sentence in document.sentences)
-    if wanted is None and told == "ko" and options.language == "en":
-        wanted = told
-    return replace(options, language=wanted or options.language), told
+        found = language_of(sentence for document in documents for sentence in document.sentences)
+    if wanted is None and found == "ko" and options.language == "en":
+        wanted = found
+    return replace(options, language=wanted or options.language), found
 
 
-def language_note(told: ToldLanguage | None, asked: BundleLanguage) -> str:
-    """What a person must know of questions in the language `asked` about texts told to be `told`; maybe nothing."""
-    if told is None or told == asked == "en":
+def language_note(of_text: FoundLanguage | None, of_questions: BundleLanguage) -> str:
+    """Say what a person must know where texts and questions are not both English; "" where there is nothing to say."""
+    if of_text is None or of_text == of_questions == "en":
         return ""
-    if told == asked:
+    if of_text == of_questions:
         return "Your text is Korean, and so are the questions (--language en asks English ones)."
-    name = {"en": "English", "ko": "Korean"}[asked]
+    name = {"en": "English", "ko": "Korean"}[of_questions]
     return (
         f"Your text does not look {name}, and the bundled questions are {name}: their scores will say little of this "
         "model. The measures of stage 4 are of your text. With questions in its language: spanwise finetune qa."
     )
 
 
-def language_of(sentences: Iterable[str]) -> ToldLanguage:
-    """The language of text; "en" where there is too little to tell."""
+def language_of(sentences: Iterable[str]) -> FoundLanguage:
+    """Return the language of a text; "en" where there is too little to tell."""
     beginning = list(beginning_of(sentences))
     words = [word for sentence in beginning for word in _WORD.findall(sentence)]
     if sum(map(len, words)) < FEW_LETTERS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from spanwise.pretraining.system import (
     training_source,
     validation_source,
 )
+from spanwise.quickstart.record import FilledPlace, FilledRecord
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import spanbert_quickstart, spanbert_quickstart_ko
 from spanwise.reporting.spans import Piece, join_pieces, make_pieces
@@ -116,13 +116,19 @@ def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
     write_folder(folder, columns.control.encoder, {}, prepared.tokenizer)
 
 
-def measure_columns(
-    columns: Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float
-) -> tuple[Comparison, dict[str, Any], dict[str, Any], int]:
-    """Score all columns on as much held-out text as the time allows.
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What all columns make of the held-out text."""
 
-    Returns the comparison, the record of the masks, the filled sentence and the number of hidden tokens.
-    """
+    comparison: Comparison
+    num_hidden: int
+    lengths: list[int]  # tokens of the first sequences
+    spans: list[tuple[int, int, int]]  # their hidden stretches
+    filled: FilledRecord
+
+
+def measure_columns(columns: Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float) -> Measured:
+    """Score every column on the same hidden tokens of held-out text, as many packs as the time allows."""
     began = time.perf_counter()
     packs = list(validation_source(recipe, prepared.valid).epoch_masked())
     models = {"control": columns.control, "trained": columns.trained}
@@ -139,34 +145,30 @@ def measure_columns(
         scores["init"] = {name: value for name, value in scores["init"].items() if name in columns.init_heads}
     facts = facts_of(packs)
     baselines = baseline_scores(NeighbourBaseline.from_store(prepared.train), facts)
-    comparison = compare(facts, baselines, scores)
-    return comparison, mask_record(packs), filled_sentence(columns, packs, prepared), len(facts.original_ids)
+    masks = mask_record(packs)
+    return Measured(
+        comparison=compare(facts, baselines, scores),
+        num_hidden=len(facts.original_ids),
+        lengths=masks["lengths"],
+        spans=masks["spans"],
+        filled=filled_sentence(columns, packs, prepared),
+    )
 
 
-def filled_sentence(columns: Columns, packs: list[Masked], prepared: Prepared) -> dict[str, Any]:
-    """The first short held-out sequence with a few gaps, and what each way of guessing puts there."""
-    for one in packs:
-        found = of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS)
-        if found:
-            chosen = found[0]
-            break
-    else:
-        one, chosen = packs[0], 0
+def filled_sentence(columns: Columns, packs: list[Masked], prepared: Prepared) -> FilledRecord:
+    """Fill the first short held-out sequence with a few gaps, by each way of guessing."""
+    short = ((one, chosen) for one in packs for chosen in of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS))
+    one, chosen = next(short, (packs[0], 0))
     tokens = prepared.tokenizer.tokens
+
+    def named(guesses: list[tuple[int, float]]) -> list[tuple[str, float]]:
+        names = tokens([index for index, _ in guesses])
+        return [(name, round(chance, 4)) for name, (_, chance) in zip(names, guesses, strict=True)]
+
     trained, control = fill_sequence(columns.trained, one, chosen), fill_sequence(columns.control, one, chosen)
-    places = []
-    for index, target in enumerate(trained.original_ids.tolist()):
-        guesses = {way: named(found[index], tokens) for way, found in trained.guesses.items()}
-        if "mlm" in control.guesses:
-            guesses["control"] = named(control.guesses["mlm"][index], tokens)
-        places.append({"truth": tokens([target])[0], "guesses": guesses})
-    return {"runs": runs_record(pieces_of(one, chosen, prepared)), "places": places}
-
-
-def named(guesses: list[tuple[int, float]], tokens: Any) -> list[list[Any]]:
-    names = tokens([index for index, _ in guesses])
-    return [[name, round(chance, 4)] for name, (_, chance) in zip(names, guesses, strict=True)]
-
-
-def runs_record(pieces: list[Piece]) -> list[dict[str, Any]]:
-    return [run.__dict__ for run in join_pieces(pieces)]
+    ways = {**trained.guesses, **({"control": control.guesses["mlm"]} if "mlm" in control.guesses else {})}
+    places = [
+        FilledPlace(truth=truth, guesses={way: named(found[index]) for way, found in ways.items()})
+        for index, truth in enumerate(tokens(trained.original_ids.tolist()))
+    ]
+    return FilledRecord(runs=join_pieces(pieces_of(one, chosen, prepared)), places=places)

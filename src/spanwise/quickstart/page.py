@@ -1,17 +1,21 @@
-"""The quickstart's result as a page: result.json in, blocks of the report out. Nothing is computed here."""
+"""The quickstart's record as a page: blocks of the report, in the words of its language. Nothing is computed here."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
-from spanwise.quickstart.texts import TEXTS
+from spanwise.pretraining.comparison import Gain, Measure
+from spanwise.quickstart.record import AnswerRecord, QuickstartRecord
+from spanwise.quickstart.texts import Language, Words, words_of
 from spanwise.reporting.curves import Chart, Line, draw_chart
 from spanwise.reporting.mask_picture import draw_masks
 from spanwise.reporting.page import (
+    NOTHING,
     Bar,
     BarGroup,
     Bars,
+    Block,
     Cell,
     Commands,
     Highlight,
@@ -23,341 +27,273 @@ from spanwise.reporting.page import (
     Tile,
     Tiles,
     Tone,
+    number,
+    row,
+    signed,
 )
-from spanwise.reporting.spans import Run
 
 COLUMNS = ("unigram", "bigram", "control", "init", "trained", "shipped")
-SPANBERT_TOKENS = 2.4e6 * 131_072  # SpanBERT, section 4.2: steps times tokens a step
+SPANBERT_TOKENS = 2.4e6 * 131_072  # SpanBERT, section 4.2: steps times tokens per step
 FEWEST_POINTS = 3  # fewer would be a straight line that says nothing
 BAR_TONES = {"trained": "ours", "init": "init", "control": "control", "bigram": "bigram"}
+GAIN_TONES: dict[str, Tone] = {"above": "good", "not": "muted", "below": "bad"}
 
 
-def build_page(result: dict[str, Any]) -> Page:
-    """Lay out a result (see `quickstart.run.quickstart` for its keys)."""
-    language = result["language"]
-    words = TEXTS[language]
-    corpus = result["corpus"]
-    of_corpus = words[f"corpus_{corpus['source']}"].format(documents=f"{corpus['num_documents']:,}")
-    return Page(
-        title=words["title"].format(minutes=clock(result["total_seconds"], language)),
-        subtitle=words["subtitle"].format(corpus=of_corpus, cores=cores_text(result["machine"]["threads"], words)),
-        sections=(
-            Section(key="what", title=words["what"], blocks=(tiles(result, words), story(result, words))),
-            masks_section(result, words),
-            measures_section(result, words),
-            questions_section(result, words),
-            time_section(result, words),
-            Section(
-                key="again",
-                title=words["nav_again"],
-                lead=words["again_lead"],
-                blocks=(Commands(lines=[tuple(line) for line in result["commands"]]),),
-            ),
-        ),
-        language=language,
-        footer=f"{result['spanwise']} · {of_bundle(result, words, 'licences')}",
-    )
-
-
-def of_bundle(result: dict[str, Any], words: dict[str, str], key: str) -> str:
-    """What is said of the bundled questions and their licence, by the language of the bundle."""
-    return words[f"{key}_ko" if result["corpus"]["bundle"] == "ko" else key]
-
-
-def tiles(result: dict[str, Any], words: dict[str, str]) -> Tiles:
-    pretraining, model = result["pretraining"], result["model"]
-    found = [
-        Tile(
-            label=words["tile_tokens"],
-            value=f"{pretraining['num_tokens'] / 1e6:.2f} M",
-            note=words["tile_tokens_note"].format(epochs=f"{pretraining['num_epochs']:.1f}"),
-        ),
-        Tile(
-            label=words["tile_parameters"],
-            value=f"{model['num_parameters'] / 1e6:.2f} M",
-            note=words["tile_parameters_note"].format(
-                layers=model["num_layers"], hidden=model["hidden_size"], vocabulary=f"{model['vocab_size']:,}"
-            ),
-        ),
+def build_page(record: QuickstartRecord) -> Page:
+    """Lay out what came of a quickstart."""
+    words = words_of(record.language)
+    of_corpus = words(f"corpus_{record.corpus.source}", documents=f"{record.corpus.num_documents:,}")
+    threads = int(record.machine["threads"])
+    cores = words("core" if threads == 1 else "cores", number=threads)
+    sections: list[tuple[str, str, str, Sequence[Block | None]]] = [
+        ("what", "what", "", (tiles(record, words), story(record, words))),
+        ("masks", "nav_masks", "", mask_blocks(record, words)),
+        ("measures", "nav_measures", measures_lead(record, words), measure_blocks(record, words)),
+        ("questions", "nav_questions", questions_lead(record, words), question_blocks(record, words)),
+        ("time", "nav_time", "", time_blocks(record, words)),
+        ("again", "nav_again", words["again_lead"], (Commands(lines=record.commands),)),
     ]
-    for measure in result["measures"]:
-        if measure["key"] in ("sbo_loss", "mlm_loss"):
-            found.append(
-                Tile(
-                    label=words["tile_" + measure["key"][:3]],
-                    value=number(measure["values"]["trained"]["value"], 2),
-                    note=words["tile_loss_note"].format(unigram=number(measure["values"]["unigram"]["value"], 2)),
-                    tone="good" if measure["against_unigram"]["verdict"] == "above unigram" else "muted",
-                )
-            )
-    f1 = next(measure for measure in result["qa"]["measures"] if measure["key"] == "f1")
-    found.append(
-        Tile(
-            label=words["tile_f1"],
-            value=number(f1["values"]["trained"]["value"], 1),
-            note=words["tile_f1_note"].format(control=number(f1["values"]["control"]["value"], 1)),
-            tone="good" if f1["against_control"]["verdict"] == "above control" else "muted",
-        )
+    return Page(
+        title=words("title", minutes=clock(record.total_seconds, record.language)),
+        subtitle=words("subtitle", corpus=of_corpus, cores=cores),
+        sections=[Section(key=key, title=words[name], lead=lead, blocks=shown) for key, name, lead, shown in sections],
+        language=record.language,
+        footer=f"{record.spanwise} · {words[of_bundle(record, 'licences')]}",
     )
-    return Tiles(tiles=found)
 
 
-def story(result: dict[str, Any], words: dict[str, str]) -> Prose:
+def of_bundle(record: QuickstartRecord, key: str) -> str:
+    """Return the key of words about the bundled questions, which depend on their language."""
+    return f"{key}_ko" if record.corpus.bundle == "ko" else key
+
+
+def tiles(record: QuickstartRecord, words: Words) -> Tiles:
+    """Show the tokens, the size, the losses and the F1."""
+    model, read = record.model, record.pretraining
+    shape = {"layers": model.num_layers, "hidden": model.hidden_size, "vocabulary": f"{model.vocab_size:,}"}
+    epochs = words("tile_tokens_note", epochs=f"{read.num_epochs:.1f}")
+    size = f"{model.num_parameters / 1e6:.2f} M"
+    found = [
+        Tile(label=words["tile_tokens"], value=f"{read.num_tokens / 1e6:.2f} M", note=epochs),
+        Tile(label=words["tile_parameters"], value=size, note=words("tile_parameters_note", **shape)),
+    ]
+    for measure in record.measures:
+        if measure.key in ("sbo_loss", "mlm_loss"):
+            found.append(score_tile(measure, "unigram", 2, measure.key[:3], "tile_loss_note", words))
+    f1 = next(measure for measure in record.qa.measures if measure.key == "f1")
+    return Tiles(tiles=[*found, score_tile(f1, "control", 1, "f1", "tile_f1_note", words)])
+
+
+def score_tile(measure: Measure, reference: str, digits: int, name: str, note: str, words: Words) -> Tile:
+    """Show a measure of the trained column beside that of a reference."""
+    gain = gain_over(measure, reference)
+    return Tile(
+        label=words[f"tile_{name}"],
+        value=number(measure.values["trained"].value, digits),
+        note=words(note, **{reference: number(measure.values[reference].value, digits)}),
+        tone="good" if gain is not None and gain.verdict == f"above {reference}" else "muted",
+    )
+
+
+def gain_over(measure: Measure, reference: str) -> Gain | None:
+    """Return what the trained column gained over "unigram" or "control"."""
+    return measure.against_unigram if reference == "unigram" else measure.against_control
+
+
+def story(record: QuickstartRecord, words: Words) -> Prose:
+    """Say in four paragraphs what was done."""
+    first = "what_1" if record.corpus.is_vocabulary_learned else "what_1_given"
     facts = {
-        "vocabulary": f"{result['model']['vocab_size']:,}",
-        "tokens": f"{result['corpus']['num_tokens']:,}",
-        "qa_train": f"{result['qa']['num_train_questions']:,}",
-        "qa_dev": f"{result['qa']['num_scored_questions']:,}",
-        "times": round_figure(SPANBERT_TOKENS / max(1, result["pretraining"]["num_tokens"])),
-        "qa_articles": result["qa"]["num_dev_articles"],
+        "vocabulary": f"{record.model.vocab_size:,}",
+        "tokens": f"{record.corpus.num_tokens:,}",
+        "qa_train": f"{record.qa.num_train_questions:,}",
+        "qa_dev": f"{record.qa.num_scored_questions:,}",
+        "times": round_figure(SPANBERT_TOKENS / max(1, record.pretraining.num_tokens)),
+        "qa_articles": record.qa.num_dev_articles,
     }
-    first = "what_1" if result["corpus"]["is_vocabulary_learned"] else "what_1_given"
-    return Prose(paragraphs=[words[key].format(**facts) for key in (first, "what_2", "what_3", "what_4")])
+    return Prose(paragraphs=[words(key, **facts) for key in (first, "what_2", "what_3", "what_4")])
 
 
-def masks_section(result: dict[str, Any], words: dict[str, str]) -> Section:
-    masks = result["masks"]
+def mask_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | None]:
+    """Show a paragraph with its hidden spans, and the picture of many."""
+    masks = record.masks
     paragraph = MaskedText(
         title=words["masks_title"],
-        runs=[Run(**run) for run in masks["runs"]],
-        note=words["masks_note"].format(
-            hidden=masks["num_hidden"], tokens=masks["num_tokens"], spans=masks["num_spans"]
-        ),
+        runs=masks.runs,
+        note=words("masks_note", hidden=masks.num_hidden, tokens=masks.num_tokens, spans=masks.num_spans),
         legend=[(shown, words[f"shown_{shown}"]) for shown in ("mask", "random", "unchanged")],
     )
-    picture = draw_masks(
-        words["picture_title"], masks["lengths"], [tuple(s) for s in masks["spans"]], note=words["picture_note"]
-    )
-    return Section(key="masks", title=words["nav_masks"], blocks=(paragraph, picture))
+    return paragraph, draw_masks(words["picture_title"], masks.lengths, masks.spans, note=words["picture_note"])
 
 
-def measures_section(result: dict[str, Any], words: dict[str, str]) -> Section:
-    corpus = result["corpus"]
-    lead = words["measures_lead" if corpus["source"] == "bundled" else "measures_lead_files"]
-    return Section(
-        key="measures",
-        title=words["nav_measures"],
-        lead=lead.format(tokens=f"{result['num_hidden']:,}", documents=corpus["num_valid_documents"]),
-        blocks=(
-            measure_table(result["measures"], words, note=words["measures_note"]),
-            curve("mlm", result, words),
-            curve("sbo", result, words),
-            *(distance_bars(name, result["by_distance"][name], words) for name in ("mlm", "sbo")),
-            filled_text(result, words),
-            filled_table(result, words),
-        ),
+def measures_lead(record: QuickstartRecord, words: Words) -> str:
+    """Say what was measured on."""
+    key = "measures_lead" if record.corpus.source == "bundled" else "measures_lead_files"
+    return words(key, tokens=f"{record.num_hidden:,}", documents=record.corpus.num_valid_documents)
+
+
+def measure_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | None]:
+    """Show the measures of the held-out text, the curves, and a sentence that was filled."""
+    return (
+        measure_table(record.measures, words, note=words["measures_note"]),
+        *(curve(name, record, words) for name in ("mlm", "sbo")),
+        *(distance_bars(name, record.by_distance.get(name, ()), words) for name in ("mlm", "sbo")),
+        MaskedText(title=words["filled_title"], runs=record.filled.runs),
+        filled_table(record, words),
     )
 
 
-def measure_table(measures: list[dict[str, Any]], words: dict[str, str], note: str) -> Table:
-    """One row a measure, one column a model; the last column says the paired gain and its verdict."""
-    columns = [name for name in COLUMNS if any(name in measure["values"] for measure in measures)]
-    references = [name for name in ("unigram", "control") if f"against_{name}" in measures[0]]
+def measure_table(measures: Sequence[Measure], words: Words, note: str) -> Table:
+    """Put the models side by side, a row per measure; the last columns say the paired gains and their verdicts."""
+    columns = [name for name in COLUMNS if any(name in measure.values for measure in measures)]
+    references = [name for name in ("unigram", "control") if gain_over(measures[0], name)]
     rows = []
     for measure in measures:
-        digits = 3 if measure["better"] == "lower" else 1
-        row = [Cell(text=words[measure["key"]], strong=True)]
+        digits = 3 if measure.better == "lower" else 1
+        cells: list[Cell] = []
         for name in columns:
-            value = measure["values"].get(name)
-            if value is None:
-                row.append(Cell(text="–", tone="muted"))
-                continue
-            error = "" if value["se"] is None else f"± {number(value['se'], digits)}"
-            row.append(Cell(text=number(value["value"], digits), note=error, strong=name == "trained"))
-        row += [gain_cell(measure[f"against_{name}"], digits, words) for name in references]
-        rows.append(row)
-    gains = [words[f"gain_{name}"] for name in references]
-    return Table(columns=[words["measure"], *(words[name] for name in columns), *gains], rows=rows, note=note)
+            tone: Tone
+            mean = measure.values.get(name)
+            error = f"± {number(mean.se, digits)}" if mean and mean.se is not None else ""
+            strong, tone = bool(mean) and name == "trained", "" if mean else "muted"
+            cells.append(Cell(text=number(mean.value if mean else None, digits), note=error, strong=strong, tone=tone))
+        gains = [gain for name in references if (gain := gain_over(measure, name))]
+        rows.append(row(words[measure.key], *cells, *(gain_cell(gain, digits, words) for gain in gains)))
+    headings = [words["measure"], *(words[name] for name in columns), *(words[f"gain_{name}"] for name in references)]
+    return Table(columns=headings, rows=rows, note=note)
 
 
-def gain_cell(difference: dict[str, Any], digits: int, words: dict[str, str]) -> Cell:
-    verdict: str = difference["verdict"]
-    tones: dict[str, Tone] = {"above": "good", "not": "muted", "below": "bad"}
-    tone = tones[verdict.split()[0]]
-    interval = ""
-    if difference["low"] is not None:
-        interval = f"[{signed(difference['low'], digits)}, {signed(difference['high'], digits)}]\n"
-    return Cell(text=signed(difference["value"], digits), note=interval + words[verdict], tone=tone)
+def gain_cell(gain: Gain, digits: int, words: Words) -> Cell:
+    """Show a gain with its interval and verdict."""
+    interval = "" if gain.low is None else f"[{signed(gain.low, digits)}, {signed(gain.high, digits)}]\n"
+    tone = GAIN_TONES[gain.verdict.split()[0]]
+    return Cell(text=signed(gain.value, digits), note=interval + words[gain.verdict], tone=tone)
 
 
-def curve(name: str, result: dict[str, Any], words: dict[str, str]) -> Chart | None:
-    measure = next((m for m in result["measures"] if m["key"] == f"{name}_loss"), None)
+def curve(name: str, record: QuickstartRecord, words: Words) -> Chart | None:
+    """Draw the losses of a head against the levels of the columns that do not train."""
+    measure = next((measure for measure in record.measures if measure.key == f"{name}_loss"), None)
     if measure is None:
         return None
-    train, valid = result["pretraining"]["curve"], result["pretraining"]["valid_curve"]
     # Only the held-out line may be held against the levels: training leaves one hidden span in ten visible.
-    lines = []
-    if len(valid["tokens"]) >= FEWEST_POINTS:
-        lines.append(Line(label=words["curve_valid"], x=valid["tokens"], y=valid.get(name, []), tone="ours"))
-    lines.append(Line(label=words["curve_train"], x=train["tokens"], y=train.get(name, []), tone="boundary"))
+    known = {"valid": (record.pretraining.valid_curve, "ours"), "train": (record.pretraining.curve, "boundary")}
+    lines = [
+        Line(label=words[f"curve_{part}"], x=points["tokens"], y=points[name], tone=tone)
+        for part, (points, tone) in known.items()
+        if name in points and (part == "train" or len(points["tokens"]) >= FEWEST_POINTS)
+    ]
     for level in ("unigram", "bigram", "control"):
-        if level in measure["values"]:
-            lines.append(
-                Line(label=words[level], x=[0], y=[measure["values"][level]["value"]], tone=level, dashed=True)
-            )
+        mean = measure.values.get(level)
+        if mean is not None and mean.value is not None:
+            lines.append(Line(label=words[level], x=[0], y=[mean.value], tone=level, dashed=True))
     lines = [line for line in lines if len(line.x) == len(line.y)]
-    return draw_chart(
-        words[f"curve_{name}"], lines, x_label=words["curve_x"], y_label=words["curve_y"], note=words["curve_note"]
-    )
+    labels = {"x_label": words["curve_x"], "y_label": words["curve_y"], "note": words["curve_note"]}
+    return draw_chart(words[f"curve_{name}"], lines, **labels)
 
 
-def distance_bars(name: str, groups: list[dict[str, Any]], words: dict[str, str]) -> Bars | None:
-    """Accuracy bars on one common scale, with standard errors as whiskers."""
+def distance_bars(name: str, groups: Sequence[Measure], words: Words) -> Bars | None:
+    """Draw accuracy bars on one common scale, with standard errors as whiskers."""
     if not groups:
         return None
-    shown = [key for key in BAR_TONES if key in groups[0]["values"]]
-    tops = [v["value"] + (v["se"] or 0) for group in groups for key, v in group["values"].items() if key in shown]
-    scale = 100 / max(1e-9, max(top for top in tops if math.isfinite(top)))
+    shown = [key for key in BAR_TONES if key in groups[0].values]
+    means = [group.values[key] for group in groups for key in shown]
+    tops = [mean.value + (mean.se or 0) for mean in means if mean.value is not None]
+    scale = 100 / max(1e-9, *tops)
     drawn = []
     for group in groups:
         bars = []
         for key in shown:
-            value, error = group["values"][key]["value"], group["values"][key]["se"]
-            bars.append(
-                Bar(
-                    label=words[key],
-                    percent=value * scale,
-                    text=f"{number(value, 1)}" + ("" if error is None else f" ± {number(error, 1)}"),
-                    tone=BAR_TONES[key],
-                    low=None if error is None else max(0.0, value - error) * scale,
-                    high=None if error is None else (value + error) * scale,
-                )
+            value, error = group.values[key].value or 0.0, group.values[key].se
+            text = number(value, 1) + ("" if error is None else f" ± {number(error, 1)}")
+            ends = (None, None) if error is None else (max(0.0, value - error) * scale, (value + error) * scale)
+            bar = Bar(
+                label=words[key], percent=value * scale, text=text, tone=BAR_TONES[key], low=ends[0], high=ends[1]
             )
-        verdict = words[group["against_control"]["verdict"]]
-        count = words["distance_count"].format(count=f"{group['num_items']:,}")
-        label = words["distance_label"].format(distance=group["distance"])
-        drawn.append(BarGroup(label=label, bars=bars, note=f"{count}, {verdict}"))
-    return Bars(
-        title=words[f"distance_{name}"],
-        groups=drawn,
-        legend=[(words[key], BAR_TONES[key]) for key in shown],
-        note=words["distance_note"],
-    )
+            bars.append(bar)
+        gain = group.against_control
+        verdict = f", {words[gain.verdict]}" if gain else ""
+        note = words("distance_count", count=f"{group.num_items:,}") + verdict
+        drawn.append(BarGroup(label=words("distance_label", distance=group.distance), bars=bars, note=note))
+    legend = [(words[key], BAR_TONES[key]) for key in shown]
+    return Bars(title=words[f"distance_{name}"], groups=drawn, legend=legend, note=words["distance_note"])
 
 
-def filled_text(result: dict[str, Any], words: dict[str, str]) -> MaskedText | None:
-    if not result["filled"]:
-        return None
-    return MaskedText(title=words["filled_title"], runs=[Run(**run) for run in result["filled"]["runs"]])
-
-
-def filled_table(result: dict[str, Any], words: dict[str, str]) -> Table | None:
-    """The likeliest tokens for each hidden place, by each way of guessing."""
-    if not result["filled"]:
-        return None
-    ways = [way for way in ("mlm", "sbo", "both", "control") if way in result["filled"]["places"][0]["guesses"]]
+def filled_table(record: QuickstartRecord, words: Words) -> Table:
+    """Show the likeliest tokens for each hidden place, by each way of guessing."""
+    ways = record.filled.ways
     rows = []
-    for place in result["filled"]["places"]:
-        row = [Cell(text=place["truth"], strong=True)]
+    for place in record.filled.places:
+        cells = []
         for way in ways:
-            guesses = place["guesses"][way]
+            guesses = place.guesses[way]
             text = " · ".join(f"{token}\u00a0{100 * chance:.0f}\u00a0%" for token, chance in guesses)
-            row.append(Cell(text=text, strong=bool(guesses) and guesses[0][0] == place["truth"]))
-        rows.append(row)
+            cells.append(Cell(text=text, strong=bool(guesses) and guesses[0][0] == place.truth))
+        rows.append(row(place.truth, *cells))
     columns = [words["filled_place"], *(words[f"filled_{way}"] for way in ways)]
     return Table(columns=columns, rows=rows, note=words["filled_note"])
 
 
-def questions_section(result: dict[str, Any], words: dict[str, str]) -> Section:
-    qa = result["qa"]
-    return Section(
-        key="questions",
-        title=words["nav_questions"],
-        lead=questions_lead(result, words),
-        blocks=(
-            measure_table(qa["measures"], words, note=words["qa_table_note"].format(steps=f"{qa['num_steps']:,}")),
-            *(highlight(answer, words) for answer in result["answers"]),
-            Prose(paragraphs=[answers_note(result, words)]) if result["answers"] else None,
-        ),
+def questions_lead(record: QuickstartRecord, words: Words) -> str:
+    """Say what was asked, and where it is in another language than the text."""
+    lead = words(of_bundle(record, "qa_lead"), questions=f"{record.qa.num_scored_questions:,}")
+    is_other = record.corpus.language not in (None, record.corpus.bundle)
+    return f"{words['qa_other_language']} {lead}" if is_other else lead
+
+
+def question_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | None]:
+    """Show the scores and some answers."""
+    qa, note = record.qa, words["answers_note"]
+    if qa.answered_by == "shipped":
+        note = f"{note} {words('answered_by_shipped', model=qa.shipped)}"
+    return (
+        measure_table(qa.measures, words, note=words("qa_table_note", steps=f"{qa.num_steps:,}")),
+        *(highlight(answer, words) for answer in record.answers),
+        Prose(paragraphs=[note]) if record.answers else None,
     )
 
 
-def answers_note(result: dict[str, Any], words: dict[str, str]) -> str:
-    qa, note = result["qa"], words["answers_note"]
-    if qa.get("answered_by") != "shipped":
-        return note
-    return f"{note} {words['answered_by_shipped'].format(model=qa['shipped'])}"
-
-
-def questions_lead(result: dict[str, Any], words: dict[str, str]) -> str:
-    corpus = result["corpus"]
-    lead = of_bundle(result, words, "qa_lead").format(questions=f"{result['qa']['num_scored_questions']:,}")
-    told = corpus.get("language")
-    return lead if told in (None, corpus["bundle"]) else f"{words['qa_other_language']} {lead}"
-
-
-def highlight(answer: dict[str, Any], words: dict[str, str]) -> Highlight:
-    context, start, end = answer["context"], answer["start"], answer["end"]
-    facts = [words["fact_answer"].format(answer=answer["answer"] or "–")]
-    if answer["gold"]:
-        facts.append(words["fact_gold"].format(gold=" / ".join(answer["gold"])))
-        facts.append(words["right" if answer["exact"] else "wrong"])
-    else:
-        facts.append(words["fact_yours"])
-    facts.append(words["fact_score"].format(score=number(answer["score"], 3)))
+def highlight(answer: AnswerRecord, words: Words) -> Highlight:
+    """Mark an answer in its paragraph."""
+    judged = [words["fact_yours"]]
+    if answer.gold:
+        judged = [words("fact_gold", gold=" / ".join(answer.gold)), words["right" if answer.exact else "wrong"]]
     return Highlight(
-        question=answer["question"],
-        before=context[:start],
-        answer=context[start:end],
-        after=context[end:].rstrip(),
-        facts=facts,
-        tone="good" if answer["exact"] else "",
+        question=answer.question,
+        before=answer.context[: answer.start],
+        answer=answer.context[answer.start : answer.end],
+        after=answer.context[answer.end :].rstrip(),
+        facts=[
+            words("fact_answer", answer=answer.answer or NOTHING),
+            *judged,
+            words("fact_score", score=number(answer.score, 3)),
+        ],
+        tone="good" if answer.exact else "",
     )
 
 
-def time_section(result: dict[str, Any], words: dict[str, str]) -> Section:
-    language = result["language"]
-    longest = max((stage["seconds"] for stage in result["stages"]), default=1.0) or 1.0
-    groups = [
-        BarGroup(
-            label=words[f"stage_{stage['name']}"],
-            bars=[
-                Bar(
-                    label=words[f"stage_{stage['name']}"],
-                    percent=100 * stage["seconds"] / longest,
-                    text=clock(stage["seconds"], language),
-                )
-            ],
-        )
-        for stage in result["stages"]
-    ]
-    note = words["time_note"].format(
-        total=clock(result["total_seconds"], language), budget=clock(result["budget_seconds"], language)
-    )
-    rows = [[Cell(text=str(key), strong=True), Cell(text=str(value))] for key, value in result["machine"].items()]
-    return Section(
-        key="time",
-        title=words["nav_time"],
-        blocks=(
-            Bars(title=words["time_title"], groups=groups, note=note),
-            Table(columns=[words["machine"], ""], rows=rows),
-        ),
+def time_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | None]:
+    """Show where the time went, and on which machine."""
+    longest = max((stage.seconds for stage in record.stages), default=1.0) or 1.0
+    groups = []
+    for stage in record.stages:
+        label, text = words[f"stage_{stage.name}"], clock(stage.seconds, record.language)
+        groups.append(BarGroup(label=label, bars=[Bar(label=label, percent=100 * stage.seconds / longest, text=text)]))
+    total, budget = (clock(seconds, record.language) for seconds in (record.total_seconds, record.budget_seconds))
+    return (
+        Bars(title=words["time_title"], groups=groups, note=words("time_note", total=total, budget=budget)),
+        Table(columns=[words["machine"], ""], rows=[row(key, str(value)) for key, value in record.machine.items()]),
     )
 
 
 def round_figure(value: float) -> str:
-    """One digit and zeros: 78643 -> '80,000'."""
+    """Write one digit and zeros: 78643 -> '80,000'."""
     size = 10 ** math.floor(math.log10(max(1.0, value)))
     return f"{round(value / size) * size:,.0f}"
 
 
-def cores_text(number: int, words: dict[str, str]) -> str:
-    return words["core" if number == 1 else "cores"].format(number=number)
-
-
-def clock(seconds: float, language: str) -> str:
-    """43 -> '43 s', 475 -> '7 min 55 s'."""
+def clock(seconds: float, language: Language) -> str:
+    """Write a time: 43 -> '43 s', 475 -> '7 min 55 s'."""
     minutes, rest = divmod(round(seconds), 60)
     if language == "ko":
-        return " ".join(
-            part for part in (f"{minutes}분" if minutes else "", f"{rest}초" if rest or not minutes else "") if part
-        )
+        return " ".join([f"{minutes}분"] * bool(minutes) + [f"{rest}초"] * bool(rest or not minutes))
     return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s" if seconds < 10 else f"{rest} s"
-
-
-def number(value: float | None, digits: int) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"
-
-
-def signed(value: float | None, digits: int) -> str:
-    return "–" if value is None or not math.isfinite(value) else f"{value:+.{digits}f}".replace("-", "−")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.comparison import compare_columns
+from spanwise.pretraining.comparison import Measure, compare_columns
+from spanwise.quickstart.record import AnswerRecord
 from spanwise.quickstart.retrieve import nearest_paragraphs
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
+from spanwise.tasks.base import Features
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
 from spanwise.tasks.heads import new_head
@@ -40,6 +40,7 @@ HANDFUL = 24  # unseen questions among which the most confident answers are show
 SHOWN_ANSWERS = 3
 SHIPPED = {"en": "spanwise-nano-qa", "ko": "spanwise-nano-ko-qa"}  # that answer, by the language of the questions
 SHIPPED_COLUMN = "shipped"
+COLUMN_ORDER = ("control", "init", "trained", SHIPPED_COLUMN)
 SMALL = 128  # hidden sizes up to this train no faster on two threads, and much slower where other work shares the cores
 
 
@@ -67,7 +68,7 @@ def subset(data: SquadData, num_questions: int) -> SquadData:
     if num_questions >= len(data.questions):
         return data
     chosen = np.linspace(0, len(data.questions) - 1, num_questions).astype(int)
-    return dataclasses.replace(data, questions=tuple(data.questions[index] for index in np.unique(chosen)))
+    return replace(data, questions=tuple(data.questions[index] for index in np.unique(chosen)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,7 @@ def plan_finetuning(
     return FinetuningPlan(steps=steps, num_questions=num_questions, file=file)
 
 
-def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Any) -> float:
+def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Features) -> float:
     """Seconds of one forward and backward, after a first one that is not counted."""
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)  # as the training will
@@ -143,7 +144,8 @@ def squad_json(data: SquadData) -> str:
     return json.dumps({"version": "1.1", "data": record}, ensure_ascii=False)
 
 
-def question_record(question: Question) -> dict[str, Any]:
+def question_record(question: Question) -> dict[str, object]:
+    """Return a question in the form of a SQuAD file."""
     answers = [{"text": answer.text, "answer_start": answer.start} for answer in question.answers]
     return {"id": question.id, "question": question.text, "answers": answers}
 
@@ -159,7 +161,7 @@ def finetune_column(model: Path, plan: FinetuningPlan, out: Path, *, is_given: b
 class Scored:
     """What came of the unseen questions."""
 
-    measures: list[dict[str, Any]]  # records of exact match and F1
+    measures: list[Measure]  # exact match and F1
     data: SquadData  # the questions that were asked
     predictions: Predictions  # of the column that answers: the shipped weights where there are some
     exact: dict[str, float]  # of the answering column, by question id
@@ -176,9 +178,7 @@ def score_columns(finals: Mapping[str, Path], data: SquadData, seconds: float) -
     exact: dict[str, np.ndarray] = {}
     f1: dict[str, np.ndarray] = {}
     ids = [question.id for question in data.questions]
-    order = ["control", *(name for name in loaded if name not in ("control", "trained", SHIPPED_COLUMN)), "trained"]
-    order += [SHIPPED_COLUMN] if SHIPPED_COLUMN in loaded else []
-    for name in order:  # the one that answers is last
+    for name in sorted(loaded, key=COLUMN_ORDER.index):  # the one that answers is last
         predictions = answer(loaded[name], data)
         scores = raw_scores(data, predictions.best())
         exact[name] = 100.0 * np.array([scores.exact[key] for key in ids])
@@ -219,42 +219,34 @@ def answer(loaded: LoadedTask, data: SquadData) -> Predictions:
     return task.decode(data, features, model.outputs(features))
 
 
-def confident_answers(scored: Scored) -> list[dict[str, Any]]:
-    """The most confident answers among a fixed handful of the unseen questions, one a paragraph."""
-    handful = subset(scored.data, HANDFUL)
-    found = []
-    for question in handful.questions:
-        best = next(iter(scored.predictions.nbest[question.id]), None)
-        if best is not None:
-            found.append((best.probability, question, best))
-    found.sort(key=lambda item: -item[0])
-    shown: dict[int, dict[str, Any]] = {}
-    for _, question, best in found:
+def confident_answers(scored: Scored) -> list[AnswerRecord]:
+    """Return the most confident answers among a fixed handful of the unseen questions, one per paragraph."""
+    nbest = scored.predictions.nbest
+    answered = [question for question in subset(scored.data, HANDFUL).questions if nbest[question.id]]
+    answered.sort(key=lambda question: -nbest[question.id][0].probability)
+    shown: dict[int, AnswerRecord] = {}
+    for question in answered:
         if question.paragraph not in shown and len(shown) < SHOWN_ANSWERS:
             gold = list(dict.fromkeys(answer.text for answer in question.answers))
-            exact = bool(scored.exact[question.id])
-            shown[question.paragraph] = answer_record(
-                question.text, scored.data.contexts[question.paragraph], best, gold, exact=exact
-            )
+            record = answer_record(question.text, scored.data.context_of(question), nbest[question.id][0])
+            shown[question.paragraph] = replace(record, gold=gold, exact=bool(scored.exact[question.id]))
     return list(shown.values())
 
 
-def answer_record(
-    question: str, context: str, best: SpanAnswer, gold: list[str], *, exact: bool = False
-) -> dict[str, Any]:
-    return {
-        "question": question,
-        "context": context,
-        "start": best.start,
-        "end": best.end,
-        "answer": best.text,
-        "score": best.probability,
-        "gold": gold,
-        "exact": exact,
-    }
+def answer_record(question: str, context: str, best: SpanAnswer) -> AnswerRecord:
+    """Return what the page shows of an answer that nobody has judged."""
+    return AnswerRecord(
+        question=question,
+        context=context,
+        start=best.start,
+        end=best.end,
+        answer=best.text,
+        score=best.probability,
+        gold=[],
+    )
 
 
-def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask) -> dict[str, Any] | None:
+def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask) -> AnswerRecord | None:
     """Answer a person's question from the paragraphs that share most words with it; None where none does."""
     kept = [paragraph for paragraph in paragraphs if paragraph.strip()]
     nearest = nearest_paragraphs(question, kept)
@@ -273,4 +265,4 @@ def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask
     if not answers:
         return None
     best, number = max(answers, key=lambda item: item[0].score)
-    return answer_record(question, data.contexts[number], best, [])
+    return answer_record(question, data.contexts[number], best)

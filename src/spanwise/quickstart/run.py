@@ -6,15 +6,17 @@ written down. Nothing is hidden from the measures: each number stands beside the
 
 from __future__ import annotations
 
+import itertools
 import json
 import platform
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+import pydantic
 import torch
 from rich.console import Console
 
@@ -26,9 +28,19 @@ from spanwise.quickstart import learning, questions
 from spanwise.quickstart.bundle import BundledCorpus, BundleLanguage, open_bundle
 from spanwise.quickstart.clock import StageClock, share
 from spanwise.quickstart.commands import next_commands, resume_command
-from spanwise.quickstart.language import ToldLanguage, language_note, settle_language
+from spanwise.quickstart.language import FoundLanguage, language_note, settle_language
 from spanwise.quickstart.page import build_page
+from spanwise.quickstart.record import (
+    AnswerRecord,
+    CorpusRecord,
+    MasksRecord,
+    ModelRecord,
+    PretrainingRecord,
+    QuestionsRecord,
+    QuickstartRecord,
+)
 from spanwise.quickstart.terminal import Terminal
+from spanwise.quickstart.texts import Language
 from spanwise.quickstart.texts_in import CorpusReader, Prepared, learn_vocabulary, parts_of, prepare_stores
 from spanwise.reporting.page import render
 from spanwise.reporting.runs import read_run
@@ -49,17 +61,18 @@ RESULT_NAME = "result.json"
 PRETRAINING_FOLDER = "pretraining"
 REPORT_NAME = "report.html"
 MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
+RECORD = pydantic.TypeAdapter(QuickstartRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuickstartResult:
-    """Where everything lies, and the record that result.json holds."""
+    """The folders of everything, and the record that result.json holds."""
 
     folder: Path
     report: Path
     model: Path  # the pre-trained model
     qa_model: Path  # fine-tuned for questions
-    record: dict[str, Any]
+    record: QuickstartRecord
 
 
 def quickstart(
@@ -90,13 +103,20 @@ def quickstart(
     if budget < LEAST_BUDGET:
         raise ConfigError(f"a budget of {budget:g} s is too short for all stages; give at least {LEAST_BUDGET:g} s.")
     clock = StageClock(budget, began)
-    corpus, told = settle_language(texts, corpus or CorpusOptions(), text_language)
-    asked: BundleLanguage = "ko" if corpus.language == "ko" else "en"
+    corpus, text_language_found = settle_language(texts, corpus or CorpusOptions(), text_language)
+    of_questions: BundleLanguage = "ko" if corpus.language == "ko" else "en"
     folder = free_folder() if out is None else Path(out)
     terminal = Terminal(console or Console())
-    with folder_lock(folder), open_bundle(asked) as bundle:
+    with folder_lock(folder), open_bundle(of_questions) as bundle:
         refuse_full(folder)
-        job = _Job(folder, clock, terminal, bundle, language or asked, told)
+        job = _Job(
+            folder=folder,
+            clock=clock,
+            terminal=terminal,
+            bundle=bundle,
+            language=language or of_questions,
+            text_language=text_language_found,
+        )
         try:
             return job.run(texts, corpus, init, question)
         except DataError:
@@ -106,60 +126,74 @@ def quickstart(
             raise
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Job:
-    """One quickstart in progress."""
+    """One quickstart in progress: a method per stage, each returning its part of the record."""
 
-    def __init__(
-        self,
-        folder: Path,
-        clock: StageClock,
-        terminal: Terminal,
-        bundle: BundledCorpus,
-        language: Literal["en", "ko"],
-        told: ToldLanguage | None,
-    ) -> None:
-        self.folder, self.clock, self.terminal, self.bundle, self.language = folder, clock, terminal, bundle, language
-        self.told = told  # the language of a person's own text, None of the bundled one
-        self.record: dict[str, Any] = {}
+    folder: Path
+    clock: StageClock
+    terminal: Terminal
+    bundle: BundledCorpus
+    language: Language  # of the page
+    text_language: FoundLanguage | None  # of a person's own text; None for the bundled one
 
     def run(
         self, texts: Sequence[str | Path], options: CorpusOptions, init: str | Path | None, question: str | None
     ) -> QuickstartResult:
-        note = language_note(self.told, self.bundle.language)
-        if note:
+        """Do all stages in their order; what one saved or overdrew is shared by the later ones."""
+        if note := language_note(self.text_language, self.bundle.language):
             self.terminal.say(note)
         checkpoint = None if init is None else read_folder(init)
         if checkpoint is not None:
             checkpoint.check_native("pre-training")
         recipe = learning.quickstart_recipe(checkpoint, self.bundle.language)
         reader = CorpusReader(texts, self.bundle, options, self.clock.budget)
-        prepared = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)
-        self.show_masks(recipe, prepared)
-        columns_asked = 2 if init is None else 3
-        final = self.pretrain(recipe, prepared, init, share(self.clock.left, "pretrain", columns_asked))
+        prepared, corpus = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)
+        masks = self.show_masks(recipe, prepared)
+        num_columns = 2 if checkpoint is None else 3
+        final = self.pretrain(recipe, prepared, init, share(self.clock.left, "pretrain", num_columns))
         columns = learning.make_columns(recipe, prepared, final, checkpoint)
-        done = ["pretrain"]
-        self.measure(columns, recipe, prepared, share(self.clock.left, "measure", columns_asked, done=done))
-        control = self.folder / "random-weights"
-        learning.save_control(columns, prepared, control)
-        starts = {"trained": final, "control": control}
-        if init is not None:
-            starts["init"] = Path(read_folder(init).folder)
-        done.append("measure")
-        a_column = share(self.clock.left, "finetune", len(starts), done=done)
-        qa_finals = self.finetune(starts, a_column, is_given=init is not None)
-        done.append("finetune")
-        self.ask(qa_finals, share(self.clock.left, "score", len(starts), done=done), reader, question)
-        self.record["commands"] = next_commands(
-            self.folder, final, qa_finals["trained"], bool(texts), self.bundle.language
+        measured = self.measure(
+            columns, recipe, prepared, share(self.clock.left, "measure", num_columns, done=["pretrain"])
         )
-        report = self.write(recipe)
-        self.terminal.commands(self.record["commands"])
+        starts = {"trained": final, "control": self.folder / "random-weights"}
+        learning.save_control(columns, prepared, starts["control"])
+        if checkpoint is not None:
+            starts["init"] = Path(checkpoint.folder)
+        a_column = share(self.clock.left, "finetune", num_columns, done=["pretrain", "measure"])
+        plan, qa_finals = self.finetune(starts, a_column, is_given=checkpoint is not None)
+        left = share(self.clock.left, "score", num_columns, done=["pretrain", "measure", "finetune"])
+        qa, answers = self.ask(plan, qa_finals, left, reader, question)
+        of_text = bool(texts)
+        record = QuickstartRecord(
+            corpus=corpus,
+            masks=replace(masks, lengths=measured.lengths, spans=measured.spans),
+            pretraining=pretraining_record(self.folder / PRETRAINING_FOLDER, prepared),
+            num_hidden=measured.num_hidden,
+            measures=measured.comparison.measures,
+            by_distance=measured.comparison.by_distance,
+            filled=measured.filled,
+            model=model_record(recipe, columns),
+            qa=qa,
+            answers=answers,
+            commands=next_commands(self.folder, final, qa_finals["trained"], of_text, self.bundle.language),
+            spanwise=version("spanwise"),
+            language=self.language,
+            budget_seconds=self.clock.budget,
+            machine=machine_facts(recipe),
+            total_seconds=0.0,
+            stages=[],
+        )
+        record, report = self.write(record)
+        self.terminal.commands(record.commands)
         return QuickstartResult(
-            folder=self.folder, report=report, model=final, qa_model=qa_finals["trained"], record=self.record
+            folder=self.folder, report=report, model=final, qa_model=qa_finals["trained"], record=record
         )
 
-    def prepare(self, reader: CorpusReader, recipe: PretrainingRecipe, tokenizer_folder: Path | None) -> Prepared:
+    def prepare(
+        self, reader: CorpusReader, recipe: PretrainingRecipe, tokenizer_folder: Path | None
+    ) -> tuple[Prepared, CorpusRecord]:
+        """Learn the vocabulary, or take a given one, and write both stores."""
         is_learned = tokenizer_folder is None
         self.terminal.heading(1, f"{'Learn a vocabulary and prepare' if is_learned else 'Prepare'} the text")
         with self.clock.stage("tokenizer"):
@@ -183,40 +217,36 @@ class _Job:
                 f"Your text is longer than this budget can read: the first {reader.max_characters:,} characters are "
                 "used. A longer --budget takes more."
             )
-        self.record["corpus"] = {
-            "source": prepared.source,
-            "bundle": self.bundle.language,
-            "language": self.told,
-            "num_documents": report.num_documents,
-            "num_tokens": report.num_tokens,
-            "num_valid_documents": prepared.valid.num_documents,
-            "num_valid_tokens": prepared.valid.num_tokens,
-            "unknown_share": report.unknown_share,
-            "is_cut": prepared.is_cut,
-            "is_vocabulary_learned": is_learned,
-        }
-        return prepared
+        return prepared, CorpusRecord(
+            source=prepared.source,
+            bundle=self.bundle.language,
+            language=self.text_language,
+            num_documents=report.num_documents,
+            num_tokens=report.num_tokens,
+            num_valid_documents=prepared.valid.num_documents,
+            num_valid_tokens=prepared.valid.num_tokens,
+            unknown_share=report.unknown_share,
+            is_cut=prepared.is_cut,
+            is_vocabulary_learned=is_learned,
+        )
 
-    def show_masks(self, recipe: PretrainingRecipe, prepared: Prepared) -> None:
+    def show_masks(self, recipe: PretrainingRecipe, prepared: Prepared) -> MasksRecord:
+        """Show a paragraph as the network will see it."""
         self.terminal.heading(2, "Hide spans of whole words")
         with self.clock.stage("masks"):
             pieces = learning.masked_paragraph(recipe, prepared)
         num_hidden = sum(piece.span is not None for piece in pieces)
         num_spans = len({piece.span for piece in pieces} - {None})
         self.terminal.paragraph(pieces, f"{num_hidden} of {len(pieces)} tokens hidden, in {num_spans} spans")
-        self.record["masks"] = {
-            "runs": [run.__dict__ for run in join_pieces(pieces)],
-            "num_hidden": num_hidden,
-            "num_tokens": len(pieces),
-            "num_spans": num_spans,
-        }
+        return MasksRecord(runs=join_pieces(pieces), num_hidden=num_hidden, num_tokens=len(pieces), num_spans=num_spans)
 
     def pretrain(self, recipe: PretrainingRecipe, prepared: Prepared, init: str | Path | None, seconds: float) -> Path:
+        """Pre-train for so many seconds, and return the folder of the model."""
         self.terminal.heading(3, "Pre-train: MLM and the span boundary objective", seconds)
         out = self.folder / PRETRAINING_FOLDER
         seconds = max(1, round(seconds))  # as the command that goes on with it says
         with self.clock.stage("pretrain"), RunLog(out, stream=self.terminal.console.file) as log:
-            result = pretrain(
+            return pretrain(
                 recipe,
                 out=out,
                 data=prepared.train.path,
@@ -225,46 +255,22 @@ class _Job:
                 budget=seconds,
                 log=log,
                 resume_command=resume_command(recipe, prepared, out, seconds, init),
-            )
-        run = read_run(out)
-        train_tokens, valid_tokens = run.curve("mlm")[0], run.evaluation_curve("mlm_loss")[0]
-        self.record["pretraining"] = {
-            "num_steps": result.steps,
-            "num_tokens": result.tokens,
-            "num_epochs": result.tokens / max(1, prepared.train.num_tokens),
-            "tokens_per_second": run.tokens_per_second,
-            "curve": {"tokens": train_tokens, **{name: run.curve(name)[1] for name in run.loss_names}},
-            "valid_curve": {
-                "tokens": valid_tokens,
-                **{name: run.evaluation_curve(f"{name}_loss")[1] for name in run.loss_names},
-            },
-        }
-        return result.final
+            ).final
 
-    def measure(self, columns: learning.Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float) -> None:
+    def measure(
+        self, columns: learning.Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float
+    ) -> learning.Measured:
+        """Measure all columns on held-out text."""
         self.terminal.heading(4, "Measure on text that was kept out", seconds)
         with self.clock.stage("measure"):
-            comparison, masks, filled, num_hidden = learning.measure_columns(columns, recipe, prepared, seconds)
-        config = columns.trained.encoder.config
-        self.record["masks"] |= {"lengths": masks["lengths"], "spans": masks["spans"]}
-        self.record |= {
-            "num_hidden": num_hidden,
-            "measures": comparison.measures,
-            "by_distance": {"mlm": [], "sbo": [], **comparison.by_distance},
-            "filled": filled,
-            "model": {
-                "recipe": recipe.name,
-                "num_layers": config.num_layers,
-                "hidden_size": config.hidden_size,
-                "num_heads": config.num_heads,
-                "vocab_size": config.vocab_size,
-                "num_parameters": sum(parameter.numel() for parameter in columns.trained.parameters()),
-            },
-        }
-        self.terminal.measures(comparison.measures)
-        self.terminal.filled(filled)
+            measured = learning.measure_columns(columns, recipe, prepared, seconds)
+        self.terminal.measures(measured.comparison.measures)
+        self.terminal.filled(measured.filled)
+        return measured
 
-    def finetune(self, starts: dict[str, Path], seconds: float, *, is_given: bool) -> dict[str, Path]:
+    def finetune(
+        self, starts: dict[str, Path], seconds: float, *, is_given: bool
+    ) -> tuple[questions.FinetuningPlan, dict[str, Path]]:
         """Fine-tune every column on the same questions for the same number of steps."""
         self.terminal.heading(5, "Teach it to answer questions, and the random weights too", seconds * len(starts))
         with self.clock.stage("finetune"):
@@ -279,85 +285,111 @@ class _Job:
             out = self.folder / f"qa-{name}"
             with self.clock.stage(stage), RunLog(out, stream=self.terminal.console.file) as log:
                 finals[name] = questions.finetune_column(model, plan, out, is_given=is_given, log=log)
-        self.record["qa"] = {"num_train_questions": plan.num_questions, "num_steps": plan.steps}
-        return finals
+        return plan, finals
 
-    def ask(self, finals: dict[str, Path], seconds: float, reader: CorpusReader, question: str | None) -> None:
+    def ask(
+        self,
+        plan: questions.FinetuningPlan,
+        finals: dict[str, Path],
+        seconds: float,
+        reader: CorpusReader,
+        question: str | None,
+    ) -> tuple[QuestionsRecord, list[AnswerRecord]]:
+        """Ask all columns about articles that they never saw, and answer a person's own question."""
         self.terminal.heading(6, "Ask about articles it never saw", seconds)
         with self.clock.stage("score"):
             dev = read_squad(self.bundle.qa_dev)
             scored = questions.score_columns(questions.with_shipped(finals, self.bundle.language), dev, seconds)
             answers = questions.confident_answers(scored)
             if question is not None:
-                paragraphs = self.paragraphs(reader, dev.contexts)
-                found = questions.answer_question(question, paragraphs, scored.answering)
+                found = questions.answer_question(question, paragraphs(reader, dev.contexts), scored.answering)
                 if found is None:
                     self.terminal.say(f"No paragraph shares a word with your question: {question}")
-                else:
-                    answers.insert(0, found)
-        self.record["qa"] |= {
-            "num_dev_questions": len(dev.questions),
-            "num_scored_questions": len(scored.data.questions),
-            "num_dev_articles": len(set(dev.titles)),
-            "measures": scored.measures,
-            "answered_by": scored.column,
-            "shipped": questions.SHIPPED.get(self.bundle.language),
-        }
-        self.record["answers"] = answers
+                answers = [*([found] if found else []), *answers]
         self.terminal.measures(scored.measures)
         if answers:
             self.terminal.answer(answers[0])
+        record = QuestionsRecord(
+            num_train_questions=plan.num_questions,
+            num_steps=plan.steps,
+            num_dev_questions=len(dev.questions),
+            num_scored_questions=len(scored.data.questions),
+            num_dev_articles=len(set(dev.titles)),
+            measures=scored.measures,
+            answered_by=scored.column,
+            shipped=questions.SHIPPED.get(self.bundle.language),
+        )
+        return record, answers
 
-    def paragraphs(self, reader: CorpusReader, contexts: Sequence[str]) -> list[str]:
-        """Where a person's question is looked up: their own text, else the bundled paragraphs."""
-        found = [] if reader.texts else list(contexts)
-        for held_out in (True, False):
-            for part in parts_of(reader.documents(held_out=held_out)):
-                if len(found) >= MOST_PARAGRAPHS:
-                    return found
-                found.append(" ".join(part.sentences))
-        return found
-
-    def write(self, recipe: PretrainingRecipe) -> Path:
-        """result.json and report.html; the page is a function of the result."""
-        self.record |= {
-            "format": 1,
-            "spanwise": version("spanwise"),
-            "language": self.language,
-            "budget_seconds": self.clock.budget,
-            "machine": machine_facts(recipe),
-        }
+    def write(self, record: QuickstartRecord) -> tuple[QuickstartRecord, Path]:
+        """Write result.json and report.html; the page is a function of the record."""
         with self.clock.stage("report"):
-            self.finish()
-            render(build_page(self.record))  # timed once, written with its own time in it
-        self.finish()
-        write_text_atomic(self.folder / RESULT_NAME, json.dumps(self.record, indent=1, ensure_ascii=False) + "\n")
+            render(build_page(self.timed(record)))  # timed once, written with its own time in it
+        record = self.timed(record)
+        text = json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n"
+        write_text_atomic(self.folder / RESULT_NAME, text)
         report = self.folder / REPORT_NAME
-        write_text_atomic(report, render(build_page(self.record)))
+        write_text_atomic(report, render(build_page(record)))
         self.terminal.say(f"\nDone in {self.clock.elapsed:.0f} of {self.clock.budget:.0f} s. The report: {report}")
-        return report
+        return record, report
 
-    def finish(self) -> None:
-        self.record["total_seconds"] = round(self.clock.elapsed, 2)
-        self.record["stages"] = self.clock.record()
-        self.record = finite(self.record)
+    def timed(self, record: QuickstartRecord) -> QuickstartRecord:
+        """Return the record with the times so far, in values that JSON can keep."""
+        found = replace(record, total_seconds=round(self.clock.elapsed, 2), stages=self.clock.stages())
+        return RECORD.validate_python(finite(asdict(found)))
+
+
+def paragraphs(reader: CorpusReader, contexts: Sequence[str]) -> list[str]:
+    """Return where a person's question is looked up: their own text, else the bundled paragraphs."""
+    found = [] if reader.texts else list(contexts)
+    parts = (part for held_out in (True, False) for part in parts_of(reader.documents(held_out=held_out)))
+    return found + [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS - len(found))]
+
+
+def pretraining_record(out: Path, prepared: Prepared) -> PretrainingRecord:
+    """Read from its log how a run went."""
+    run = read_run(out)
+    last = run.steps[-1]
+    curves = {name: run.curve(name)[1] for name in run.loss_names}
+    valid_curves = {name: run.evaluation_curve(f"{name}_loss")[1] for name in run.loss_names}
+    return PretrainingRecord(
+        num_steps=last["step"],
+        num_tokens=last["tokens"],
+        num_epochs=last["tokens"] / max(1, prepared.train.num_tokens),
+        tokens_per_second=run.tokens_per_second,
+        curve={"tokens": run.curve("mlm")[0], **curves},
+        valid_curve={"tokens": run.evaluation_curve("mlm_loss")[0], **valid_curves},
+    )
+
+
+def model_record(recipe: PretrainingRecipe, columns: learning.Columns) -> ModelRecord:
+    """Return the size of the trained network."""
+    config = columns.trained.encoder.config
+    return ModelRecord(
+        recipe=recipe.name,
+        num_layers=config.num_layers,
+        hidden_size=config.hidden_size,
+        num_heads=config.num_heads,
+        vocab_size=config.vocab_size,
+        num_parameters=sum(parameter.numel() for parameter in columns.trained.parameters()),
+    )
 
 
 def rewrite_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write the page of a finished quickstart again, from its result.json. Raises: DataError."""
     source = Path(folder) / RESULT_NAME
     try:
-        record = json.loads(source.read_text(encoding="utf-8"))
-        page = render(build_page(record))
-    except (OSError, ValueError, KeyError, TypeError) as cause:
-        raise DataError(f"{source} is no result of a quickstart ({cause!r}); run spanwise quickstart again.") from cause
+        page = render(build_page(RECORD.validate_json(source.read_bytes())))
+    except (OSError, ValueError) as cause:
+        reason = f"{cause.errors()[0]['msg']}" if isinstance(cause, pydantic.ValidationError) else repr(cause)
+        raise DataError(f"{source} is no result of a quickstart ({reason}); run spanwise quickstart again.") from cause
     report = Path(folder) / REPORT_NAME if out is None else Path(out)
     write_text_atomic(report, page)
     return report
 
 
 def free_folder() -> Path:
-    """The default folder, with a number where the name is taken."""
+    """Return the default folder, with a number where the name is taken."""
     folder, number = Path(DEFAULT_OUT), 1
     while folder.exists() and any(path.name != LOCK_NAME for path in folder.iterdir()):
         number += 1
@@ -372,8 +404,8 @@ def refuse_full(folder: Path) -> None:
         raise ConfigError(f"{folder} is not empty ({', '.join(found[:3])}); give a new folder with --out.")
 
 
-def machine_facts(recipe: PretrainingRecipe) -> dict[str, Any]:
-    """What the page says about the machine."""
+def machine_facts(recipe: PretrainingRecipe) -> dict[str, str | int]:
+    """Return what the page says about the machine."""
     device = choose_device(None)
     return {
         "processor": processor_name(),
@@ -388,6 +420,7 @@ def machine_facts(recipe: PretrainingRecipe) -> dict[str, Any]:
 
 
 def processor_name() -> str:
+    """Return the model of the processor, as the system calls it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.panel import Panel
@@ -11,7 +10,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from spanwise.quickstart.page import COLUMNS, number, signed
+from spanwise.pretraining.comparison import Measure
+from spanwise.quickstart.page import COLUMNS
+from spanwise.quickstart.record import AnswerRecord, FilledRecord
+from spanwise.reporting.page import number, signed
 from spanwise.reporting.spans import Piece, highlight_answer, terminal_text
 
 SHORT = {
@@ -44,6 +46,7 @@ class Terminal:
         self.console = console
 
     def heading(self, number: int, title: str, seconds: float | None = None) -> None:
+        """Begin a stage."""
         text = Text(f"{number}. {title}", style="bold")
         if seconds is not None:
             text.append(f"  about {seconds:.0f} s", style="dim")
@@ -51,68 +54,59 @@ class Terminal:
         self.console.print(Rule(text, align="left", style="dim"))
 
     def say(self, text: str) -> None:
+        """Print a line as it is."""
         self.console.print(text, markup=False, highlight=False)
 
     def paragraph(self, pieces: Sequence[Piece], note: str) -> None:
+        """Show a text with its spans in colour."""
         self.console.print(Panel(terminal_text(pieces), subtitle=Text(note, style="dim"), border_style="dim"))
 
-    def measures(self, measures: Sequence[dict[str, Any]]) -> None:
-        """A table with the control beside every number."""
-        columns = [name for name in COLUMNS if any(name in measure["values"] for measure in measures)]
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    def measures(self, measures: Sequence[Measure]) -> None:
+        """Show a table with the control beside every number."""
+        columns = [name for name in COLUMNS if any(name in measure.values for measure in measures)]
+        table = _table()
         table.add_column("", no_wrap=True)
         for name in columns:
             table.add_column(SHORT[name], justify="right", style="bold" if name == "trained" else "", no_wrap=True)
         table.add_column("over random weights")
         for measure in measures:
-            digits = 2 if measure["better"] == "lower" else 1
-            row = [SHORT[measure["key"]]]
-            for name in columns:
-                value = measure["values"].get(name, {"value": None, "se": None})
-                error = f" ± {number(value['se'], digits)}" if name == "trained" else ""
-                row.append(number(value["value"], digits) + error)
-            gain = measure["against_control"]
-            words = f"[{signed(gain['low'], digits)}, {signed(gain['high'], digits)}]"
-            if gain["verdict"] != "above control":
-                words = gain["verdict"]
-            table.add_row(*row, Text(words, style=VERDICT_STYLES[gain["verdict"]]))
-        self.console.print(table)
-
-    def filled(self, filled: dict[str, Any]) -> None:
-        """The gaps of one sentence, and the first guesses for each; right ones in green."""
-        if not filled:
-            return
-        ways = [way for way in ("mlm", "sbo", "both", "control") if way in filled["places"][0]["guesses"]]
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        table.add_column("hidden", style="bold")
-        for way in ways:
-            table.add_column(SHORT[f"filled_{way}"])
-        for place in filled["places"]:
+            digits = 2 if measure.better == "lower" else 1
             cells = []
-            for way in ways:
-                text = Text()
-                for token, _ in place["guesses"][way]:
-                    text.append(f"{token} ", style="bold green" if token == place["truth"] else "")
-                cells.append(text)
-            table.add_row(Text(place["truth"]), *cells)
+            for name in columns:
+                mean = measure.values.get(name)
+                error = f" ± {number(mean.se, digits)}" if mean and name == "trained" else ""
+                cells.append(number(mean.value if mean else None, digits) + error)
+            gain = measure.against_control
+            verdict = gain.verdict if gain else ""
+            interval = f"[{signed(gain.low, digits)}, {signed(gain.high, digits)}]" if gain else ""
+            shown = interval if verdict == "above control" else verdict
+            table.add_row(SHORT[measure.key], *cells, Text(shown, style=VERDICT_STYLES.get(verdict, "")))
         self.console.print(table)
 
-    def answer(self, answer: dict[str, Any]) -> None:
-        """A question and its text with the answer marked."""
-        first, last = excerpt(answer["context"], answer["start"], answer["end"])
-        text = highlight_answer(answer["context"][first:last], answer["start"] - first, answer["end"] - first)
-        expected = f"expected: {' / '.join(answer['gold'])}" if answer["gold"] else ""
-        self.console.print(
-            Panel(
-                text,
-                title=Text(answer["question"], style="bold"),
-                title_align="left",
-                subtitle=Text(expected, style="dim"),
-                border_style="dim",
-            )
-        )
+    def filled(self, filled: FilledRecord) -> None:
+        """Show the gaps of one sentence, and the first guesses for each; right ones in green."""
+        table = _table()
+        table.add_column("hidden", style="bold")
+        for way in filled.ways:
+            table.add_column(SHORT[f"filled_{way}"])
+        for place in filled.places:
+            cells = [
+                Text.assemble(*((f"{token} ", "bold green" if token == place.truth else "") for token, _ in guesses))
+                for guesses in (place.guesses[way] for way in filled.ways)
+            ]
+            table.add_row(Text(place.truth), *cells)
+        self.console.print(table)
 
-    def commands(self, commands: Sequence[Sequence[str]]) -> None:
+    def answer(self, answer: AnswerRecord) -> None:
+        """Show a question and its text with the answer marked."""
+        first, last = excerpt(answer.context, answer.start, answer.end)
+        text = highlight_answer(answer.context[first:last], answer.start - first, answer.end - first)
+        expected = Text(f"expected: {' / '.join(answer.gold)}" if answer.gold else "", style="dim")
+        title = Text(answer.question, style="bold")
+        self.console.print(Panel(text, title=title, title_align="left", subtitle=expected, border_style="dim"))
+
+    def commands(self, commands: Sequence[tuple[str, str]]) -> None:
+        """Show what to try next."""
         self.console.print()
         self.console.print("Next:", style="bold")
         for command, words in commands:
@@ -120,8 +114,12 @@ class Terminal:
             self.console.print(f"    {command}", markup=False, highlight=False, soft_wrap=True)
 
 
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+
+
 def excerpt(context: str, start: int, end: int, margin: int = 280) -> tuple[int, int]:
-    """Where to cut a long context around characters start..end, at spaces: half-open."""
+    """Return where to cut a long context around characters start..end, at spaces: half-open."""
     first, last = max(0, start - margin), min(len(context), end + margin)
     first = 0 if first == 0 else max(0, context.find(" ", first, start) + 1)
     cut = len(context) if last == len(context) else context.rfind(" ", end, last)
