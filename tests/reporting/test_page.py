@@ -127,3 +127,7 @@ def test_a_missing_value_is_an_error_and_not_an_empty_place():
 def test_missing_numbers_are_dashes_and_signs_are_shown():
     assert number(None, 2) == "–" and number(1.005, 1) == "1.0"
     assert signed(0.25, 2) == "+0.25" and signed(-0.25, 2) == "−0.25" and signed(None, 1) == "–"
+
+
+def test_the_button_beside_a_command_says_copy():
+    assert 'data-copy="Copy" data-copied="Copied"' in render(make_page(every_block()))
