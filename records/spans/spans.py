@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from spanwise.studies.catalogue import find_study
 from spanwise.studies.probes import Chunks, CoreferenceProbe, Questions
-from spanwise.studies.shipped.spans import spans as shipped
 from spanwise.studies.study import Study
 
 
@@ -12,4 +12,4 @@ def spans() -> Study:
     coreference = CoreferenceProbe(num_epochs=5, head_size=64)
     questions = Questions(sizes=(1_024,), max_dev_questions=3_000)
     chunks = Chunks(sizes=(100,))
-    return replace(shipped(), probes=("masked-tokens", "span-pairs", coreference, questions, chunks))
+    return replace(find_study("spans"), probes=("masked-tokens", "span-pairs", coreference, questions, chunks))

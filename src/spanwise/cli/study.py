@@ -23,7 +23,7 @@ DIVERGED = 5  # the exit status of bad numbers
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions:
-    """What is changed in a study."""
+    """Changes of a study."""
 
     tokens: int | None = None
     """That every arm reads, instead of the study's own budget."""

@@ -1,4 +1,4 @@
-"""How a budget of minutes is split into stages, and how long each stage took."""
+"""Split a budget of minutes into stages, and keep how long each stage took."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StageClock:
 
 
 def share(left: float, name: str, num_columns: int, *, done: Collection[str] = ()) -> float:
-    """Seconds for a stage ("pretrain", "measure", "score", or "finetune" for one column) out of `left`.
+    """Return the seconds for a stage ("pretrain", "measure", "score", or "finetune" for one column) out of `left`.
 
     `left` is what is left once the stages of `done` have ended: what they saved or overdrew is shared by the others.
     """

@@ -17,7 +17,7 @@ from spanwise.runtime.program import program
 def next_commands(
     folder: Path, model: Path, qa_model: Path, own_text: bool, language: str = "en"
 ) -> list[tuple[str, str]]:
-    """The three things to try next; `language` is that of the text."""
+    """Return three commands to try next, with what they do; `language` is that of the text."""
     call = program()
     of_text = " --language ko" if language == "ko" else ""
     if own_text:
@@ -50,7 +50,7 @@ def next_commands(
 def resume_command(
     recipe: PretrainingRecipe, prepared: Prepared, out: Path, seconds: int, init: str | Path | None
 ) -> str:
-    """The command that goes on with the pre-training; it names every value that the quickstart changed."""
+    """Return the command that goes on with the pre-training; it names every value that the quickstart changed."""
     words = ["pretrain", recipe.name, "--data", str(prepared.train.path), "--valid", str(prepared.valid.path)]
     words += ["--out", str(out), "--budget", f"{seconds}s", *([] if init is None else ["--init", str(init)])]
     for path, _, value in difference(find(recipe.name), recipe):

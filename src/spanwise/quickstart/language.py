@@ -1,6 +1,6 @@
 """Find out from its beginning if a person's own text is Korean, English or neither.
 
-The bundled questions come in these two languages. Korean is told by its letters, English by its three most frequent
+The bundled questions come in these two languages. Korean is known by its letters, English by its three most frequent
 function words, which are a tenth of any English text and next to nothing of another.
 """
 

@@ -35,7 +35,7 @@ SENTENCE_GAPS = (3, 6)
 
 
 def quickstart_recipe(checkpoint: Checkpoint | None, language: str = "en") -> PretrainingRecipe:
-    """The recipe `spanbert-quickstart`, or its Korean twin, in the shape of a checkpoint where one is given."""
+    """Return the recipe `spanbert-quickstart`, or its Korean twin, in the shape of a checkpoint where one is given."""
     recipe = spanbert_quickstart_ko() if language == "ko" else spanbert_quickstart()
     if checkpoint is None:
         return recipe
@@ -51,7 +51,7 @@ def quickstart_recipe(checkpoint: Checkpoint | None, language: str = "en") -> Pr
 
 
 def masked_paragraph(recipe: PretrainingRecipe, prepared: Prepared) -> list[Piece]:
-    """The first training sequence of a readable length, masked as training masks it."""
+    """Return the first training sequence of a readable length, masked as training masks it."""
     source = training_source(recipe, prepared.train)
     for step in range(30):
         for one in source.masked_step(step):
@@ -63,7 +63,7 @@ def masked_paragraph(recipe: PretrainingRecipe, prepared: Prepared) -> list[Piec
 
 
 def of_length(one: Masked, tokens: tuple[int, int], gaps: tuple[int, int] = (1, 1000)) -> list[int]:
-    """The sequences of a pack with so many tokens and so many hidden ones."""
+    """Return the sequences of a pack with so many tokens and so many hidden ones."""
     lengths = np.diff(one.pack.borders)
     hidden = np.bincount(one.spans.sequence[one.hidden.span], minlength=len(lengths))
     fits = (lengths >= tokens[0]) & (lengths <= tokens[1]) & (hidden >= gaps[0]) & (hidden <= gaps[1])
@@ -71,7 +71,7 @@ def of_length(one: Masked, tokens: tuple[int, int], gaps: tuple[int, int] = (1, 
 
 
 def pieces_of(one: Masked, sequence: int, prepared: Prepared) -> list[Piece]:
-    """One sequence of a pack as pieces of text, without its special tokens."""
+    """Return one sequence of a pack as pieces of text, without its special tokens."""
     first, last = int(one.pack.borders[sequence]), int(one.pack.borders[sequence + 1])
     here = np.flatnonzero(one.pack.maskable[first:last]) + first
     begin = int(here[0])
@@ -100,7 +100,7 @@ class Columns:
 
 
 def make_columns(recipe: PretrainingRecipe, prepared: Prepared, final: Path, init: Checkpoint | None) -> Columns:
-    """Random weights of the same shape, the trained model, and the checkpoint as it came."""
+    """Return random weights of the same shape, the trained model, and the checkpoint as it came."""
     control = build_model(recipe, prepared.train.vocabulary.size)
     trained, _ = continue_model(recipe, read_folder(final))
     if init is None:
@@ -118,7 +118,7 @@ def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What all columns make of the held-out text."""
+    """The scores of all columns on the held-out text."""
 
     comparison: Comparison
     num_hidden: int

@@ -45,7 +45,7 @@ SMALL = 128  # hidden sizes up to this train no faster on two threads, and much 
 
 
 def question_recipe(hidden_size: int, max_positions: int, steps: int, *, is_given: bool) -> FinetuningRecipe:
-    """The same values for every column. Small encoders learn at larger rates; given weights are moved gently."""
+    """Return the same values for every column. Small encoders learn at larger rates; given weights are moved gently."""
     rate = 1e-4 if is_given else min(1e-3, 0.128 / hidden_size)
     length = min(MAX_LENGTH, max_positions)
     return FinetuningRecipe(
@@ -64,7 +64,7 @@ def question_recipe(hidden_size: int, max_positions: int, steps: int, *, is_give
 
 
 def subset(data: SquadData, num_questions: int) -> SquadData:
-    """So many questions, spread evenly over the file."""
+    """Return so many questions, spread evenly over the file."""
     if num_questions >= len(data.questions):
         return data
     chosen = np.linspace(0, len(data.questions) - 1, num_questions).astype(int)
@@ -110,7 +110,7 @@ def plan_finetuning(
 
 
 def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Features) -> float:
-    """Seconds of one forward and backward, after a first one that is not counted."""
+    """Return the seconds of one forward and backward, after a first one that is not counted."""
     if recipe.training.threads is not None:
         torch.set_num_threads(recipe.training.threads)  # as the training will
     encoder = build_encoder(checkpoint)
@@ -127,7 +127,7 @@ def time_steps(checkpoint: Checkpoint, recipe: FinetuningRecipe, features: Featu
 
 
 def squad_json(data: SquadData) -> str:
-    """A SQuAD 1.1 file of these questions."""
+    """Return the text of a SQuAD 1.1 file of these questions."""
     articles: dict[str, dict[int, list[Question]]] = {}
     for question in data.questions:
         articles.setdefault(data.titles[question.paragraph], {}).setdefault(question.paragraph, []).append(question)
@@ -159,7 +159,7 @@ def finetune_column(model: Path, plan: FinetuningPlan, out: Path, *, is_given: b
 
 @dataclass(frozen=True, kw_only=True)
 class Scored:
-    """What came of the unseen questions."""
+    """The scores and answers of the unseen questions."""
 
     measures: list[Measure]  # exact match and F1
     data: SquadData  # the questions that were asked
@@ -173,7 +173,7 @@ def score_columns(finals: Mapping[str, Path], data: SquadData, seconds: float) -
     """Ask every column the same unseen questions, as many as the time allows; errors cluster by paragraph."""
     loaded = {name: load_task_model(folder, "qa") for name, folder in finals.items()}
     answering = SHIPPED_COLUMN if SHIPPED_COLUMN in loaded else "trained"
-    per_question = sum(seconds_a_question(model, data) for model in loaded.values())
+    per_question = sum(seconds_per_question(model, data) for model in loaded.values())
     data = subset(data, max(TIMED_QUESTIONS, int(0.7 * seconds / per_question)))
     exact: dict[str, np.ndarray] = {}
     f1: dict[str, np.ndarray] = {}
@@ -198,8 +198,8 @@ def score_columns(finals: Mapping[str, Path], data: SquadData, seconds: float) -
     )
 
 
-def seconds_a_question(model: LoadedTask, data: SquadData) -> float:
-    """What one question costs, after a first call that is not counted."""
+def seconds_per_question(model: LoadedTask, data: SquadData) -> float:
+    """Return the seconds of one question, after a first call that is not counted."""
     answer(model, subset(data, 2))
     began = time.perf_counter()
     answer(model, subset(data, TIMED_QUESTIONS))
@@ -207,13 +207,13 @@ def seconds_a_question(model: LoadedTask, data: SquadData) -> float:
 
 
 def with_shipped(finals: Mapping[str, Path], language: str) -> dict[str, Path]:
-    """The columns that are asked: those that were fine-tuned, and the shipped weights of this language."""
+    """Return the models that answer: those that were fine-tuned, and the shipped weights of this language."""
     shipped = shipped_folder(SHIPPED.get(language))
     return dict(finals) if shipped is None else {**finals, SHIPPED_COLUMN: shipped}
 
 
 def answer(loaded: LoadedTask, data: SquadData) -> Predictions:
-    """The n-best answers of a model to every question."""
+    """Return the n-best answers of a model to every question."""
     task, model = loaded.task, loaded.model
     features = task.featurize(data, loaded.tokenizer, model.encoder.config, training=False)
     return task.decode(data, features, model.outputs(features))

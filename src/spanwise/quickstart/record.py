@@ -1,4 +1,4 @@
-"""What came of a quickstart, as values: result.json holds them field by field, and the page is a function of them."""
+"""The result of a quickstart as values: result.json holds them field by field, and the page is a function of them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class FilledRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRecord:
-    """The network."""
+    """The size of the network."""
 
     recipe: str
     num_layers: int
@@ -114,7 +114,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class QuickstartRecord:
-    """All of it."""
+    """Everything that result.json holds."""
 
     corpus: CorpusRecord
     masks: MasksRecord

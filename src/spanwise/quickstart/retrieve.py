@@ -18,7 +18,7 @@ _NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u
 
 
 def nearest_paragraphs(question: str, paragraphs: Sequence[str], top: int = 3) -> list[int]:
-    """Indices of the `top` paragraphs that share the rarest words with the question, best first; maybe fewer."""
+    """Return the indices of at most `top` paragraphs, those that share the rarest words with the question first."""
     wanted = set(words(question))
     counts = [Counter(words(paragraph)) for paragraph in paragraphs]
     sizes = [sum(count.values()) for count in counts]
@@ -36,7 +36,7 @@ def nearest_paragraphs(question: str, paragraphs: Sequence[str], top: int = 3) -
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words; of scripts whose words carry particles or no blanks between them, pairs of characters."""
+    """Return lower-case words, or pairs of characters where words carry particles or have no blanks between them."""
     found = []
     for word in re.findall(r"\w+", unicodedata.normalize("NFC", text).lower()):
         if _NO_BLANKS.search(word) and len(word) > 1:

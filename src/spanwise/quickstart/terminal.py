@@ -1,4 +1,4 @@
-"""What the quickstart shows while it works: headings, the paragraph in colour, the measures, an answer."""
+"""The output of the quickstart while it works: headings, the paragraph in colour, the measures, an answer."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ CHARACTERS_A_SECOND = 60_000  # of budget: more text than can be read in the tim
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What the model will read, and what it will be measured on."""
+    """The vocabulary, the text that the model will read, and the text that it will be measured on."""
 
     tokenizer: Tokenizer
     train: TokenStore
@@ -34,7 +34,7 @@ class Prepared:
 
 
 class CorpusReader:
-    """Gives the training or the held-out documents, as often as asked, in bounded memory."""
+    """Gives the training or the held-out documents, again at every call, in bounded memory."""
 
     def __init__(
         self, texts: Sequence[str | Path], bundle: BundledCorpus, options: CorpusOptions, budget: float
@@ -46,9 +46,11 @@ class CorpusReader:
 
     @property
     def source(self) -> str:
+        """The kind of text: "files" or "bundled"."""
         return "files" if self.texts else "bundled"
 
     def documents(self, *, held_out: bool) -> Iterator[Document]:
+        """Give the documents of the one part or the other."""
         if not self.texts:
             bundled = self.bundle.valid_text if held_out else self.bundle.train_text
             yield from read_documents(bundled, CorpusOptions(language=self.bundle.language))
@@ -80,7 +82,7 @@ def parts_of(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def is_held_out(document: Document) -> bool:
-    """One document in `HELD_OUT_ONE_IN`, chosen by its own text alone: copies of a document stay on one side."""
+    """Return whether a document is held out, one in `HELD_OUT_ONE_IN`; its text decides, copies stay together."""
     digest = hashlib.sha256("\n".join(document.sentences).encode()).digest()
     return int.from_bytes(digest[:4], "big") % HELD_OUT_ONE_IN == 0
 

@@ -29,7 +29,7 @@ STEP_SECTIONS = ("optimizer", "communication")  # once a step; all others once a
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """What was measured, and the size of an epoch of the store."""
+    """The measured times and memory, and the size of an epoch of the store."""
 
     device: str
     precision: str
@@ -44,14 +44,16 @@ class Calibration:
 
     @property
     def step_seconds(self) -> float:
+        """Seconds per step."""
         return self.packs_per_step * self.pack_seconds + self.update_seconds
 
     @property
     def tokens_per_second(self) -> float:
+        """Real tokens per second."""
         return self.packs_per_step * self.tokens_per_pack / self.step_seconds
 
     def predict(self, recipe: PretrainingRecipe) -> dict[str, Any]:
-        """Steps, tokens, epochs and seconds of a run of this recipe: of its own length, or of its budget.
+        """Return steps, tokens, epochs and seconds of a run of this recipe: of its own length, or of its budget.
 
         Evaluation and saving are not counted.
         """

@@ -115,7 +115,7 @@ def finite_points(line: Line) -> list[tuple[float, float]]:
 
 
 def thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most `MAX_POINTS`: the mean of neighbouring points, the last one kept."""
+    """Return at most `MAX_POINTS` points: means of neighbours, and the last one as it is."""
     step = math.ceil(len(points) / MAX_POINTS)
     if step == 1:
         return points
@@ -125,7 +125,7 @@ def thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def nice_ticks(low: float, high: float, *, widen: bool) -> tuple[list[float], float, float]:
-    """Round tick values; returns them with the ends of the axis (widened to whole ticks where asked)."""
+    """Return round tick values and both ends of the axis, which `widen` moves to whole ticks."""
     if high <= low:
         spread = abs(low) * 0.1 or 1.0
         low, high = low - spread, high + spread
@@ -139,7 +139,7 @@ def nice_ticks(low: float, high: float, *, widen: bool) -> tuple[list[float], fl
 
 
 def short_number(value: float) -> str:
-    """1500000 -> '1.5 M', 0.05 -> '0.05'."""
+    """Write a number shortly: 1500000 -> '1.5 M', 0.05 -> '0.05'."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if abs(value) >= size:
             return f"{value / size:.4g}{unit}"

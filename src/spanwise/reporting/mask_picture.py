@@ -54,7 +54,7 @@ def draw_masks(
 
 
 def length_shares(counts: Mapping[int, int], longest: int = 12) -> list[tuple[str, float]]:
-    """Share of spans of 1, 2, ... tokens from {tokens: spans}; those of `longest` and more are one group."""
+    """Return the share of spans of 1, 2, ... tokens from {tokens: spans}; `longest` and more are one group."""
     total = sum(counts.values())
     if not total:
         return []

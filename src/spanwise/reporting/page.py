@@ -193,6 +193,11 @@ def render(page: Page) -> str:
     )
 
 
+def tone_of(index: int) -> str:
+    """Return the tone of the nth thing of one kind."""
+    return TONES[index % len(TONES)]
+
+
 def number(value: float | None, digits: int) -> str:
     """Write a number with so many digits behind the point; a dash where there is none."""
     return NOTHING if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"

@@ -1,4 +1,4 @@
-"""What a run folder tells: its recipe, its curves, where its time went. Reading only; a run in progress is fine."""
+"""Read a run folder: its recipe, its curves, where its time went. A run in progress may be read too."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ MASKS_NAME = "masks.json"
 RECIPE_NAME = "recipe.json"
 
 
+Json = dict[str, Any]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
     """One run, read from its folder."""
 
     name: str
     path: Path
-    steps: list[dict[str, Any]]  # the log lines of training
-    evaluations: list[dict[str, Any]]  # {"step", "evaluation", ...}
-    recipe: dict[str, Any] = field(default_factory=dict)
-    masks: dict[str, Any] = field(default_factory=dict)
+    steps: list[Json]  # the log lines of training
+    evaluations: list[Json]  # {"step", "evaluation", ...}
+    recipe: Json = field(default_factory=dict)
+    masks: Json = field(default_factory=dict)
 
     @property
     def loss_names(self) -> list[str]:
@@ -33,12 +36,12 @@ class RunRecord:
         return list(dict.fromkeys(name for record in self.steps for name in record.get("losses", {})))
 
     def curve(self, name: str) -> tuple[list[float], list[float]]:
-        """Real tokens read, and the training loss."""
+        """Return the real tokens read and the training loss there."""
         rows = [(r["tokens"], r["losses"][name]) for r in self.steps if r.get("losses", {}).get(name) is not None]
         return [x for x, _ in rows], [y for _, y in rows]
 
     def evaluation_curve(self, key: str) -> tuple[list[float], list[float]]:
-        """Real tokens read, and one number of the evaluations."""
+        """Return the real tokens read and one number of the evaluations there."""
         tokens = {0: 0, **{record["step"]: record["tokens"] for record in self.steps if "tokens" in record}}
         rows = []
         for record in self.evaluations:
@@ -60,7 +63,7 @@ class RunRecord:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Real tokens a second: the median of the log lines."""
+        """Real tokens per second: the median of the log lines."""
         speeds = sorted(r["tokens_per_second"] for r in self.steps if r.get("tokens_per_second"))
         return speeds[len(speeds) // 2] if speeds else None
 
@@ -95,8 +98,8 @@ def read_runs(folders: Iterable[str | Path]) -> list[RunRecord]:
     return [read_run(path, name) for path, name in zip(paths, names, strict=True)]
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    """A JSON object, or nothing where there is none: a report is made of what there is."""
+def _read_json(path: Path) -> Json:
+    """Read a JSON object; {} where there is none, as a report is made of what there is."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

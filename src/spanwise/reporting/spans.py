@@ -29,6 +29,7 @@ class Piece:
 
     @property
     def colour(self) -> int:
+        """The number of its colour."""
         return 0 if self.span is None else self.span % NUM_COLOURS
 
 
@@ -39,7 +40,7 @@ def make_pieces(
     seen: Sequence[str],
     mask_token: str = "[MASK]",
 ) -> list[Piece]:
-    """Pieces of n original tokens, as `Tokenizer.readable` writes them: `##x` where no blank is before it.
+    """Return the pieces of n original tokens, as `Tokenizer.readable` writes them: `##x` where no blank is before it.
 
     `spans` are half-open ranges over them, `seen` [n] the tokens after replacement.
     """
@@ -66,15 +67,17 @@ def make_pieces(
 
 
 def is_glued(token: str) -> bool:
+    """Return whether a token is marked as standing without a blank before it."""
     return len(token) > 2 and token.startswith("##")
 
 
 def plain(token: str) -> str:
+    """Return a token without that mark."""
     return token[2:] if is_glued(token) else token
 
 
 def space_before(previous: str, piece: Piece) -> bool:
-    """Whether a reader expects a space: none inside words, before closing or after opening punctuation."""
+    """Return whether a reader expects a space: none inside words, before closing or after opening punctuation."""
     if piece.glued or not previous:
         return False
     return piece.text[0] not in ".,;:!?)]}%’'" and previous[-1] not in "([{$£€‘'"
@@ -118,7 +121,7 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Run]:
 
 
 def terminal_text(pieces: Sequence[Piece]) -> Text:
-    """The text with its spans in colour, for a rich console."""
+    """Return the text with its spans in colour, for a rich console."""
     styles = {"mask": "bold reverse", "random": "bold underline", "unchanged": "bold"}
     text = Text()
     for run in join_pieces(pieces):
@@ -131,7 +134,7 @@ def terminal_text(pieces: Sequence[Piece]) -> Text:
 
 
 def highlight_answer(context: str, start: int, end: int, style: str = "bold black on bright_yellow") -> Text:
-    """The context with the characters start..end (half-open) marked, for a rich console."""
+    """Return the context with the characters start..end (half-open) marked, for a rich console."""
     text = Text(context.rstrip())
     if 0 <= start < end:
         text.stylize(style, start, end)

@@ -29,7 +29,7 @@ ROUNDS, ROUND_SECONDS = 3, 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What is equal for all arms, and what follows from it for each."""
+    """The budget that is equal for all arms, and the tokens that follow from it for each."""
 
     kind: Literal["tokens", "compute", "seconds"]
     tokens: Mapping[str, int]  # that each arm reads

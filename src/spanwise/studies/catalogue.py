@@ -16,12 +16,12 @@ _NO_STUDIES = "base"  # the recipe that the shipped studies vary
 
 
 def names() -> list[str]:
-    """Every study that is shipped."""
+    """Return the names of the shipped studies."""
     return list(_functions())
 
 
 def descriptions() -> dict[str, str]:
-    """What each shipped study is, in a line."""
+    """Return a line about each shipped study, by name."""
     return {name: (function.__doc__ or "").partition("\n")[0].strip() for name, function in _functions().items()}
 
 

@@ -170,7 +170,7 @@ def in_words(changes: Sequence[tuple[str, object, object]]) -> str:
 
 
 def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
-    """A JSON object that this package wrote whole, with these keys; None where there is none.
+    """Read a JSON object that this package wrote whole, with these keys; None where there is no file.
 
     Raises: ConfigError for a file that something else has damaged.
     """

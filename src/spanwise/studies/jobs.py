@@ -65,7 +65,7 @@ def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit],
 
 
 def own_modules(plan: StudyPlan) -> dict[str, str]:
-    """The files of modules that parts of the study come from and that no other process could import by name."""
+    """Return the files of a user's modules, by name: another process could not import the parts in them otherwise."""
     records = [plan.identity["arms"], *(to_record(probe) for probe in plan.study.found_probes)]
     names = {name.partition(":")[0] for record in records for name in _named(record) if ":" in name}
     modules = {name: sys.modules.get(name) for name in names if name != "__main__"}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from spanwise.reporting.curves import Chart, Line, draw_chart
 from spanwise.reporting.page import (
     NOTHING,
-    TONES,
     Bar,
     BarGroup,
     Bars,
@@ -21,6 +20,7 @@ from spanwise.reporting.page import (
     Tone,
     number,
     row,
+    tone_of,
 )
 from spanwise.studies.record import Column, MeasuredFigure, StudyRecord
 from spanwise.studies.results import NO_HEAD
@@ -201,7 +201,7 @@ def unfinished(record: StudyRecord) -> list[str]:
 
 def bars(record: StudyRecord) -> list[Bars]:
     """Draw for every probe the means of per cent figures, with the 95 % interval of each mean as a whisker."""
-    tones = {arm: TONES[place % len(TONES)] for place, arm in enumerate(record.arms)}
+    tones = {arm: tone_of(place) for place, arm in enumerate(record.arms)}
     groups: dict[str, list[BarGroup]] = {}
     for figure in measured(record, main=True):
         columns = [
@@ -242,7 +242,7 @@ def charts(record: StudyRecord) -> list[Chart | None]:
     for loss, arms in record.curves.items():
         lines = []
         for place, (arm, curve) in enumerate(arms.items()):
-            tone, held_out = TONES[place % len(TONES)], curve.held_out
+            tone, held_out = tone_of(place), curve.held_out
             lines.append(Line(label=arm, x=curve.tokens, y=curve.mean, tone=tone))
             if len(held_out.tokens) > 1:
                 label = f"{arm}, held out"

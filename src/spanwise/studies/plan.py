@@ -34,6 +34,7 @@ class Unit:
 
     @property
     def name(self) -> str:
+        """The name of the model's folders: ARM-SEED, or control-ARM-SEED."""
         return f"{'control-' if self.is_control else ''}{self.of}-{self.seed}"
 
 

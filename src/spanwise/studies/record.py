@@ -1,4 +1,4 @@
-"""What a study has found, as values: result.json holds them field by field, tables and page are drawn from them."""
+"""The findings of a study as values: result.json holds them field by field, tables and page are drawn from them."""
 
 from __future__ import annotations
 

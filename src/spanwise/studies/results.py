@@ -1,4 +1,4 @@
-"""What a study has found by now: the figures of every model, means, paired differences, curves, costs.
+"""Collect what a study has found by now: the figures of every model, means, paired differences, curves, costs.
 
 Nothing is computed from models here; a study that is not finished gives what there is and says what is not.
 """

@@ -32,7 +32,7 @@ class SeedValues:
 
     @property
     def why(self) -> str:
-        """Why there is no mean; "" where there is one."""
+        """The reason why there is no mean; "" where there is one."""
         reasons = dict.fromkeys(self.missing.values())
         if not self.values:
             return "; ".join(reasons) or "not measured"
@@ -64,7 +64,7 @@ class SeedDifference:
 
 
 def seed_mean(column: SeedValues) -> SeedMean:
-    """The mean over all seeds, or the reason why there is none."""
+    """Return the mean over all seeds, or the reason why there is none."""
     if column.why:
         return SeedMean(num_seeds=len(column.values), why=column.why)
     values = np.array(list(column.values.values()), dtype=np.float64)
@@ -81,7 +81,7 @@ def seed_mean(column: SeedValues) -> SeedMean:
 
 
 def seed_difference(ours: SeedValues, other: SeedValues, *, better: Better) -> SeedDifference:
-    """The mean difference over the seeds that both columns have; none where a seed of either is missing."""
+    """Return the mean difference over the seeds that both columns have; none where a seed of either is missing."""
     why = "; ".join(dict.fromkeys(reason for reason in (ours.why, other.why) if reason))
     seeds = [seed for seed in ours.values if seed in other.values]
     if why or not seeds:

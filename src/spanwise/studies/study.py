@@ -27,7 +27,7 @@ _RESERVED = ("control", "measures")  # folders of the study's own begin so
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is compared, and by what.
+    """The arms that are compared, and the probes they are measured by.
 
     Exactly one thing is equal for all arms: `tokens` (real tokens that every arm reads; by arm where they are not to
     be equal), `compute` (training operations of every arm; larger encoders then read less), `seconds` (wall-clock time
@@ -50,7 +50,7 @@ class Study:
 
     @property
     def found_probes(self) -> tuple[Probe, ...]:
-        """The probes, those that are named looked up. Raises: ConfigError with the nearest name."""
+        """The probes; those that are named are looked up. Raises: ConfigError with the nearest name."""
         return tuple(find_probe(probe) if isinstance(probe, str) else probe for probe in self.probes)
 
 
@@ -84,32 +84,35 @@ def check_study(study: Study) -> None:
 
 def check_fields(study: Study) -> None:
     """Refuse values of another type than the fields of a study have. Raises: ConfigError naming the field."""
-
-    def wanted(field: str, is_right: bool, what: str) -> None:
+    by_arm = study.tokens.values() if isinstance(study.tokens, Mapping) else [study.tokens]
+    is_tokens = study.tokens is None or all(type(tokens) is int for tokens in by_arm)
+    are_parts = isinstance(study.probes, tuple | list)
+    are_probes = are_parts and all(isinstance(p, str | Probe) and not isinstance(p, type) for p in study.probes)
+    are_names = isinstance(study.arms, Mapping) and all(isinstance(name, str) for name in study.arms)
+    rules = [
+        ("name", isinstance(study.name, str), "a text"),
+        ("question", isinstance(study.question, str), "a text"),
+        ("arms", isinstance(study.arms, Mapping), "recipes by name, as a dict"),
+        ("arms", are_names, "names that are texts"),
+        ("tokens", is_tokens, "a whole number, one per arm as a dict, or None"),
+        ("compute", _is_number_or_none(study.compute), "a number of operations, or None"),
+        ("seconds", _is_number_or_none(study.seconds), "a number of seconds, or None"),
+        ("control", study.control in (CONTROL, "none"), f"'{CONTROL}' or 'none'"),
+        ("probes", are_parts, "a tuple"),
+        ("notes", isinstance(study.notes, tuple | list), "a tuple"),
+        ("probes", are_probes, "names of probes, or probes with their values"),
+    ]
+    for field, is_right, wanted in rules:
         if not is_right:
             value = getattr(study, field)
-            raise ConfigError(f"study {study.name!r}: {field} is {value!r} ({type(value).__name__}); give {what}.")
-
-    for field in ("name", "question"):
-        wanted(field, isinstance(getattr(study, field), str), "a text")
-    wanted("arms", isinstance(study.arms, Mapping), "recipes by name, as a dict")
-    by_arm = study.tokens.values() if isinstance(study.tokens, Mapping) else [study.tokens]
-    is_count = study.tokens is None or all(type(tokens) is int for tokens in by_arm)
-    wanted("tokens", is_count, "a whole number, one per arm as a dict, or None")
-    for field, unit in (("compute", "operations"), ("seconds", "seconds")):
-        value = getattr(study, field)
-        is_number = type(value) in (int, float) and math.isfinite(value)
-        wanted(field, value is None or is_number, f"a number of {unit}, or None")
-    wanted("control", study.control in (CONTROL, "none"), f"'{CONTROL}' or 'none'")
-    for field in ("probes", "notes"):
-        wanted(field, isinstance(getattr(study, field), tuple | list), "a tuple")
-    for probe in study.probes:
-        is_probe = isinstance(probe, Probe) and not isinstance(probe, type)
-        wanted("probes", isinstance(probe, str) or is_probe, "names of probes, or probes with their values")
+            raise ConfigError(f"study {study.name!r}: {field} is {value!r} ({type(value).__name__}); give {wanted}.")
     for name, recipe in study.arms.items():
-        wanted("arms", isinstance(name, str), "names that are texts")
         if not isinstance(recipe, PretrainingRecipe):
             raise ConfigError(f"study '{study.name}': arm '{name}' is {type(recipe).__name__}; an arm is a recipe.")
+
+
+def _is_number_or_none(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value))
 
 
 def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
@@ -159,7 +162,7 @@ def _check_budget(study: Study) -> None:
     _refuse_unlike(study, "training.max_tokens", lengths, "set the study's tokens, compute or seconds")
 
 
-def _refuse_unlike(study: Study, what: str, values: Mapping[str, Any], why: str) -> None:
+def _refuse_unlike(study: Study, what: str, values: Mapping[str, object], why: str) -> None:
     """Raises: ConfigError where two arms differ in what they must share."""
     (first, wanted), *others = values.items()
     for name, value in others:
@@ -204,7 +207,7 @@ def changed_study(
 
 
 def arm_record(recipe: PretrainingRecipe) -> dict[str, Any]:
-    """What makes an arm itself: its recipe without names, seed, length and whatever changes no trained number."""
+    """Return what makes an arm itself: its recipe without names, seed, length and what changes no trained number."""
     record = identity_record(recipe)
     for name in ("name", "differences"):
         del record[name]
@@ -214,8 +217,10 @@ def arm_record(recipe: PretrainingRecipe) -> dict[str, Any]:
 
 
 def arm_difference(first: PretrainingRecipe, other: PretrainingRecipe) -> list[tuple[str, Any, Any]]:
-    """What makes two arms differ, as (path, value of the first, of the other); a part that is another one is named
-    without its values."""
+    """Return what two arms differ in, as (path, value of the first, value of the other).
+
+    A part that is another one is named without its values.
+    """
     found = difference(arm_record(first), arm_record(other))
     replaced = tuple(path.removesuffix("part") for path, _, _ in found if path.endswith(".part"))
     return [
@@ -226,6 +231,6 @@ def arm_difference(first: PretrainingRecipe, other: PretrainingRecipe) -> list[t
 
 
 def seeded(recipe: PretrainingRecipe, *, tokens: int, seed: int) -> PretrainingRecipe:
-    """The recipe of one run of an arm."""
+    """Return the recipe of one run of an arm."""
     lengths: dict[str, Any] = {**dict.fromkeys(LENGTHS), "max_tokens": tokens}
     return replace(recipe, training=replace(recipe.training, seed=seed, **lengths))

@@ -52,9 +52,9 @@ def show_run(run: Path, /, *, json: bool = False) -> None:
         ("Recipe", found["recipe"]),
         ("Steps", steps),
         ("Tokens", found["tokens"]),
-        ("Epochs", _told_epochs(found["epochs"])),
+        ("Epochs", _epochs(found["epochs"])),
         ("Time", format_seconds(found["seconds"])),
-        ("Speed", f"{found['tokens_per_second']:,.0f} real tokens a second" if found["tokens_per_second"] else None),
+        ("Speed", f"{found['tokens_per_second']:,.0f} real tokens per second" if found["tokens_per_second"] else None),
         ("Losses", losses or None),
         ("Checkpoints", ", ".join(found["checkpoints"]) or None),
         ("Model", found["final"]),
@@ -68,8 +68,8 @@ def show_run(run: Path, /, *, json: bool = False) -> None:
         print_table(["evaluation", "value"], list(evaluation.items()))
 
 
-def _told_epochs(epochs: float | dict[str, float] | None) -> str | None:
-    """How often the text was read; for a mixture of stores, each of them."""
+def _epochs(epochs: float | dict[str, float] | None) -> str | None:
+    """Say how often the text was read; for a mixture of stores, each of them."""
     if isinstance(epochs, dict):
         return ", ".join(f"{name} {value:.2f}" for name, value in epochs.items())
     return None if epochs is None else f"{epochs:.2f}"

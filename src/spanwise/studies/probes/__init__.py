@@ -20,7 +20,7 @@ PROBES: dict[str, Callable[[], Probe]] = {
 
 
 def find_probe(name: str) -> Probe:
-    """The probe of a name, with its usual values. Raises: ConfigError with the nearest name."""
+    """Return the probe of a name, with its usual values. Raises: ConfigError with the nearest name."""
     if name not in PROBES:
         raise ConfigError(f"there is no probe '{name}'; probes are {', '.join(PROBES)}.{did_you_mean(name, PROBES)}")
     return PROBES[name]()

@@ -1,4 +1,4 @@
-"""What every probe answers: its name, the files it needs, its figures, and how a model is measured by it.
+"""The protocol of a probe: its name, the files it needs, its figures, and how a model is measured by it.
 
 A probe is a frozen part, so that a study records the values it was measured with. It measures one model folder at a
 time; that the control (random weights) is measured alike is the study's business. Baselines need no model at all.
@@ -42,7 +42,7 @@ class ProbeFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What all models of a study are measured on."""
+    """The text and the files that all models of a study are measured on."""
 
     store: TokenStore
     valid: TokenStore | None
@@ -62,7 +62,7 @@ class Context:
     out: Path  # a folder for runs of the probe's own
     log: RunLog
     device: str | None = None
-    resume_command: str = ""  # told where a run of the probe's own is stopped
+    resume_command: str = ""  # said where a run of the probe's own is stopped
 
 
 @runtime_checkable
@@ -74,21 +74,29 @@ class Probe(Protocol):
     needs_valid: ClassVar[bool]  # whether it reads the held-out store
 
     @property
-    def files(self) -> Mapping[str, ProbeFile]: ...
+    def files(self) -> Mapping[str, ProbeFile]:
+        """The files it needs, by names of its own."""
+        ...
 
     @property
-    def figures(self) -> tuple[Figure, ...]: ...
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures that it may give."""
+        ...
 
-    def measure(self, context: Context) -> Figures: ...
+    def measure(self, context: Context) -> Figures:
+        """Measure one model."""
+        ...
 
     def baselines(self, material: Material) -> dict[str, Figures]:
-        """Columns that need no model, such as "bigram"; {} where there is none. Asked before anything is trained, so it
-        reads the probe's files: a damaged one is told then."""
+        """Return columns that need no model, such as "bigram"; {} where there is none.
+
+        This is called before anything is trained and reads the probe's files, so that a damaged one is refused then.
+        """
         ...
 
 
 def find_files(probe: Probe, folder: Path | None) -> dict[str, Path]:
-    """The files of a probe below the folder of probe data.
+    """Find the files of a probe below the folder of probe data.
 
     Raises: DataError naming the file that is missing and how to get it.
     """

@@ -1,4 +1,4 @@
-"""What the probes of few examples have in common: fine-tune on cuts of one file, and score another.
+"""The shape of probes of few examples: fine-tune on cuts of one file, and score another.
 
 A cut holds the first n examples in an order that a key decides, so small cuts lie inside larger ones, and every arm and
 every seed of a study is given the same.
@@ -84,7 +84,7 @@ class FewExamples(ABC):
 
     @property
     def dev_size(self) -> int | None:
-        """How many examples of the development file are scored; None: all."""
+        """The number of examples of the development file that are scored; None for all."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Masked tokens: what the heads of pre-training make of held-out text, by distance from the visible tokens.
+"""Masked tokens: the heads of pre-training on held-out text, by distance from the visible tokens.
 
 All models of a study are asked for the same hidden tokens, whatever they were trained with: whole spans (SpanBERT's
 masking) in single segments, and single pieces (BERT's). Every hidden token is shown as [MASK]. Unigram and bigram are
@@ -100,7 +100,7 @@ class MaskedTokens:
         return {column: self._known(figures) for column, figures in columns.items()}
 
     def _packs(self, material: Material) -> dict[str, list[Masked]]:
-        """The packs of both maskings; the same at every call."""
+        """Return the packs of both maskings, the same at every call."""
         maskings = {"span": GeometricSpans(ratio=self.ratio), "piece": SubwordTokens(ratio=self.ratio)}
         valid: Any = material.valid
         return {kind: self._masked(valid, masking, material.max_length) for kind, masking in maskings.items()}
@@ -137,7 +137,7 @@ def _two(key: str, title: str, *, main: bool, end: str = "") -> list[Figure]:
 
 
 def _figures(key: str, scores: TokenScores, facts: HiddenTokens) -> Figures:
-    """Means over the hidden tokens that the head is asked for, all and by distance."""
+    """Return means over the hidden tokens that the head predicts, all and by distance."""
     found: Figures = {}
     places: dict[str, np.ndarray] = {"": scores.asked}
     places |= {f"_at_{depth}": scores.asked & (facts.depth == depth) for depth in range(1, DEEPEST + 1)}

@@ -110,12 +110,12 @@ class SpanPairs:
 
 
 def read_documents(path: Path, tokenizer: Tokenizer) -> list[DocumentPieces]:
-    """The documents of a coreference file as pieces with their gold mentions."""
+    """Read the documents of a coreference file as pieces with their gold mentions."""
     return cut_documents(read_coreference(path, purpose="score").documents, tokenizer)
 
 
 def pairs_of(documents: Sequence[DocumentPieces], source: str) -> Pairs:
-    """Right pairs and their wrong twins, one after the other. Raises: DataError where there are none."""
+    """Return right pairs and their wrong twins, one after the other. Raises: DataError where there are none."""
     rows: list[tuple[int, int, int, bool]] = []  # document, earlier mention, mention, same
     for number, document in enumerate(documents):
         for right, wrong in _twins(document.gold_M3):
@@ -136,8 +136,8 @@ def pairs_of(documents: Sequence[DocumentPieces], source: str) -> Pairs:
 
 
 def _twins(gold_M3: np.ndarray) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Of one document, right pairs and the wrong pairs that a largest matching gives them, as (earlier, later)."""
-    from scipy.sparse import csr_matrix  # heavy, and asked for here alone
+    """Give the right pairs of one document with the wrong pairs of a largest matching, each as (earlier, later)."""
+    from scipy.sparse import csr_matrix  # heavy, and needed here alone
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     start_M, end_M, cluster_M = gold_M3.T
@@ -161,7 +161,7 @@ def _written(document: DocumentPieces, mention: int) -> str:
 
 
 def thinned(pairs: Pairs, max_pairs: int) -> Pairs:
-    """At most `max_pairs`, evenly chosen; a right pair and its wrong twin stay together."""
+    """Choose at most `max_pairs` evenly; a right pair and its wrong twin stay together."""
     twins = np.arange(0, len(pairs.same_P), 2)
     kept = twins[:: max(1, -(-2 * len(twins) // max_pairs))]
     rows = np.stack([kept, kept + 1], axis=1).ravel()
@@ -171,7 +171,7 @@ def thinned(pairs: Pairs, max_pairs: int) -> Pairs:
 def boundary_vectors(
     encode: Any, documents: Sequence[DocumentPieces], pairs: Pairs, tokenizer: Tokenizer, length: int
 ) -> np.ndarray:
-    """[first; last] hidden states of both mentions of every pair, float32 [P, 2, 2D]."""
+    """Return the [first; last] hidden states of both mentions of every pair, float32 [P, 2, 2D]."""
     frame, _ = frames_of(tokenizer)
     borders, shown_W2 = cut_segments(documents, length - frame.num_specials)
     features = CoreferenceFeatures(
@@ -199,14 +199,14 @@ def boundary_vectors(
 
 
 def pair_features(vectors: np.ndarray) -> np.ndarray:
-    """Product and absolute difference of two vectors, float64 [P, F = 4D]."""
+    """Return the product and the absolute difference of two vectors, float64 [P, F = 4D]."""
     a, b = vectors[:, 0].astype(np.float64), vectors[:, 1].astype(np.float64)
     return np.concatenate([a * b, np.abs(a - b)], axis=1)
 
 
 def logistic_scores(train_PF: np.ndarray, same_P: np.ndarray, dev_PF: np.ndarray, *, penalty: float) -> np.ndarray:
-    """Log-odds [P] of the second set by logistic regression on the first; features are scaled by the first."""
-    from scipy.optimize import minimize  # heavy, and asked for here alone
+    """Return log-odds [P] of the second set by logistic regression on the first, which also scales the features."""
+    from scipy.optimize import minimize  # heavy, and needed here alone
 
     mean, scale = train_PF.mean(0), train_PF.std(0) + 1e-9
     x_PF, sign_P = (train_PF - mean) / scale, np.where(same_P, 1.0, -1.0)
@@ -222,9 +222,9 @@ def logistic_scores(train_PF: np.ndarray, same_P: np.ndarray, dev_PF: np.ndarray
 
 
 def area(scores_P: np.ndarray, same_P: np.ndarray) -> float:
-    """Chance that a right pair scores higher than a wrong one, ties counted half; 0 to 1."""
-    _, rank_P, counts = np.unique(scores_P, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts - 1) / 2  # mean rank of each value, from 1
+    """Return the chance that a right pair scores higher than a wrong one, ties counted half; 0 to 1."""
+    from scipy.stats import rankdata  # heavy, and needed here alone
+
     num_same = int(same_P.sum())
-    above = middle[rank_P][same_P].sum() - num_same * (num_same + 1) / 2
+    above = rankdata(scores_P)[same_P].sum() - num_same * (num_same + 1) / 2
     return float(above / (num_same * (len(same_P) - num_same)))

@@ -1,1 +1,1 @@
-"""The studies that come with the package: one question a file."""
+"""The studies that come with the package: one question per file."""

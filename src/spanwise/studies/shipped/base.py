@@ -1,4 +1,4 @@
-"""What the shipped studies vary: SpanBERT at 2 layers x 128, some 20 minutes of one core for 30 million tokens.
+"""The recipe that the shipped studies vary: SpanBERT at 2 layers x 128, 20 minutes of one core for 30 million tokens.
 
 Larger: `spanwise study NAME --set encoder.num_layers=6 --set encoder.hidden_size=384 ... --tokens 1000000000`.
 """
@@ -18,7 +18,7 @@ LENGTH = 256
 
 
 def base(name: str, **parts: Any) -> PretrainingRecipe:
-    """The small SpanBERT with other parts: span masking, MLM + SBO, single segments of 256, no dropout, Muon."""
+    """Return the small SpanBERT with other parts: span masking, MLM + SBO, single segments of 256, no dropout, Muon."""
     tiny = spanbert_tiny()
     encoder = EncoderConfig(
         num_layers=2, hidden_size=128, num_heads=2, intermediate_size=512, max_positions=512, hidden_dropout=0.0

@@ -1,9 +1,27 @@
-"""The arms differ in what is hidden and in SBO, and in nothing else."""
+"""The arms of these studies differ in what their question asks about, and in nothing else."""
 
 from itertools import pairwise
 
 from spanwise.studies.catalogue import find_study
 from spanwise.studies.study import arm_difference, check_study
+
+
+def test_the_arms_differ_in_what_is_hidden_spans_are_replaced_as_wholes():
+    first, *others = find_study("masking-schemes-with-phrases").arms.values()
+    paths = {path for other in others for path, _, _ in arm_difference(first, other)}
+    assert paths == {"masking", "replacement.unit"}
+
+
+def test_only_the_share_of_hidden_tokens_differs():
+    first, *others = find_study("masking-rate").arms.values()
+    paths = {path for other in others for path, _, _ in arm_difference(first, other)}
+    assert paths == {"masking.ratio"}
+
+
+def test_only_the_repetition_of_masks_differs():
+    first, *others = find_study("static-masking").arms.values()
+    paths = {path for other in others for path, _, _ in arm_difference(first, other)}
+    assert paths == {"num_maskings"}
 
 
 def changed(first, second) -> set[str]:
