@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
+from tests.interop.auto.models import auto_model
 from toy_encoders import PlainEncoder, bert_of
 
 import spanwise
@@ -225,3 +226,15 @@ def test_the_record_says_what_the_folder_is(trained, tmp_path):
         "sbo": "heads.safetensors",
     }
     assert record["pretraining_options"]["position_size"] == 200
+
+
+def test_the_masked_lm_head_of_a_kind_that_transformers_runs_is_taken_over(tmp_path):
+    from transformers import AutoModel
+
+    stock = auto_model("DebertaV2", "ForMaskedLM")
+    stock.save_pretrained(tmp_path / "theirs")
+    model = SpanBoundaryPretraining.from_pretrained(tmp_path / "theirs", AutoModel)
+    assert torch.equal(model.mlm_head.dense.weight, stock.cls.predictions.transform.dense.weight)
+    assert torch.equal(model.mlm_head.bias, stock.cls.predictions.bias)
+    model.save_pretrained(tmp_path / "ours")
+    assert {"mlm", "sbo"} <= set(read_folder(tmp_path / "ours").heads)

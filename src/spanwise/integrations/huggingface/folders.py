@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import fill
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.json_files import read_json_object
@@ -60,17 +61,11 @@ def read_options(folder: Path) -> dict[str, Any]:
 
 
 def read_heads(folder: Path) -> dict[str, dict[str, Tensor]]:
-    """Return the heads of a folder by name, in our names: ours, or those of a class of a family that we know.
+    """Return the heads of a folder by name, in our names: ours, or those of a class that is read here.
 
     Raises: CheckpointError for damaged files.
     """
-    path = folder / "config.json"
-    try:
-        encoder_config(read_json_object(path), path)
-    except CheckpointError:  # a family that we don't know; it may still have our heads beside it
-        heads: dict[str, dict[str, Tensor]] = {}
-    else:
-        heads = dict(read_folder(folder).heads)
+    heads = _heads_of_class(folder)
     if (folder / HEADS).exists():
         read_record(folder)  # compares the files with their hashes
         for name, tensor in read_safetensors(folder / HEADS).items():
@@ -78,6 +73,18 @@ def read_heads(folder: Path) -> dict[str, dict[str, Tensor]]:
             if head in ("mlm", "sbo", SUM):
                 heads.setdefault(head, {})[rest] = tensor
     return heads
+
+
+def _heads_of_class(folder: Path) -> dict[str, dict[str, Tensor]]:
+    path = folder / "config.json"
+    settings = read_json_object(path)
+    try:
+        if is_other_kind(settings):
+            return dict(read_folder(folder).heads)
+        encoder_config(settings, path)
+    except CheckpointError:  # what tasks could not take (GPT-2, an unusual shape); our heads may still lie beside it
+        return {}
+    return dict(read_folder(folder).heads)
 
 
 def fill_heads(heads: Mapping[str, nn.Module], stored: Mapping[str, Mapping[str, Tensor]], folder: Path) -> None:
