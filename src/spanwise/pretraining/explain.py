@@ -21,6 +21,8 @@ from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_logits
+from spanwise.pretraining.masking.merge import hidden_tokens, spans_of
+from spanwise.pretraining.masking.word_list import LONE, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.text.kinds.wordpiece import wordpiece_backend
 from spanwise.text.specials import SPECIAL_PIECES
@@ -87,17 +89,15 @@ def spans_of_words(text: SingleText, words: Sequence[tuple[int, int]]) -> Spans:
 
     Raises: ConfigError for an empty range or one outside the text.
     """
-    hidden = np.zeros(len(text.pack.input_ids) + 1, dtype=bool)
+    marks_n = no_marks(len(text.pack.input_ids))
     for first, last in words:
         if not 1 <= first < last <= len(text.words) + 1:
             raise ConfigError(
                 f"span {first}:{last} is not in the text: its words are 1 to {len(text.words)}, so a span is "
                 f"FIRST:END with 1 <= FIRST < END <= {len(text.words) + 1}."
             )
-        hidden[text.words[first - 1][0] : text.words[last - 2][1]] = True
-    edges = np.flatnonzero(np.diff(hidden.astype(np.int8), prepend=0))
-    start, end = edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)
-    return Spans(sequence=np.zeros(len(start), dtype=np.int64), start=start, end=end, num_drawn=len(words))
+        marks_n[text.words[first - 1][0] : text.words[last - 2][1]] = LONE
+    return spans_of(marks_n, text.pack.borders, num_drawn=len(words))
 
 
 @torch.no_grad()
@@ -117,8 +117,8 @@ def explain_spans(
     position table reaches share its last row or have no SBO loss, as `SpanBoundary.beyond` says. Dropout is off here.
     """
     pack = text.pack
-    start_N, end_N = (np.repeat(edge, spans.end - spans.start) for edge in (spans.start, spans.end))
-    position_N = np.concatenate([np.arange(a, b) for a, b in zip(spans.start, spans.end, strict=True)])
+    hidden = hidden_tokens(pack, spans)
+    position_N, start_N, end_N = hidden.position, spans.start[hidden.span], spans.end[hidden.span]
     row_N = position_N - start_N
     input_ids = pack.input_ids.copy()
     input_ids[position_N] = tokenizer.mask_id
@@ -133,7 +133,7 @@ def explain_spans(
     finally:
         encoder.train(was_training)
 
-    original_N = torch.from_numpy(pack.input_ids[position_N]).to(device)
+    original_N = torch.from_numpy(hidden.original_ids).to(device)
     mlm = _losses(masked_lm, masked_lm.transform(hidden_nD[position_N]), original_N, tokenizer)
     sbo: list[tuple[float, str] | None] = [None] * len(position_N)
     if span_boundary is not None:

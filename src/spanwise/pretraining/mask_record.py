@@ -6,17 +6,17 @@ Letters: S sequences, M spans.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from spanwise.pretraining.collate import Masked
+from spanwise.runtime.files import JsonObject
 
 RECORD_NAME = "masks.json"
 MAX_SEQUENCES = 16  # kept one by one; lengths of spans are counted over all
 
 
-def mask_record(masked: Iterable[Masked]) -> dict[str, Any]:
+def mask_record(masked: Iterable[Masked]) -> JsonObject:
     """Return the lengths and spans of the first sequences, and how long all M spans are.
 
     Keys: `lengths` (tokens of each kept sequence, specials included), `spans` ([sequence, start, end] in tokens of its

@@ -63,7 +63,7 @@ def read_minimal_pairs(path: str | Path) -> list[MinimalPair]:
 def pseudo_log_likelihoods(
     sentences: Sequence[str], encoder: Encoder, head: MaskedLMHead, tokenizer: Tokenizer, max_tokens: int = 8192
 ) -> np.ndarray:
-    """Sum of log P(token | all others) of each sentence, in nats: float64 [sentences].
+    """Return the sum of log P(token | all others) of each sentence, in nats: float64 [sentences].
 
     Copies of all sentences are packed to `max_tokens`. A sentence longer than the encoder is cut, as every token of
     both sentences of a pair is then cut alike.
@@ -88,14 +88,14 @@ def pseudo_log_likelihoods(
 def judge_minimal_pairs(
     pairs: Sequence[MinimalPair], encoder: Encoder, head: MaskedLMHead, tokenizer: Tokenizer
 ) -> np.ndarray:
-    """1 where the good sentence scores higher, 0 where the bad one does, 0.5 for a tie: float64 [pairs]."""
+    """Return 1 where the good sentence scores higher, 0 where the bad one does, 0.5 for a tie: float64 [pairs]."""
     good = pseudo_log_likelihoods([pair.good for pair in pairs], encoder, head, tokenizer)
     bad = pseudo_log_likelihoods([pair.bad for pair in pairs], encoder, head, tokenizer)
     return np.where(good == bad, 0.5, (good > bad).astype(np.float64))
 
 
 def accuracy(pairs: Sequence[MinimalPair], right: np.ndarray) -> Estimate:
-    """Share of right pairs, 0 to 1, its standard error clustered by paradigm."""
+    """Return the share of right pairs, 0 to 1, with its standard error clustered by paradigm."""
     paradigms = np.unique([pair.paradigm for pair in pairs], return_inverse=True)[1]
     return clustered_mean(right, paradigms)
 
@@ -113,17 +113,20 @@ def _packs(
         whole = np.concatenate([[tokenizer.cls_id], ids, [tokenizer.sep_id]]).astype(np.int64)
         for place in range(1, len(whole) - 1):
             if copies and total + len(whole) > max_tokens:
-                yield _joined(rows, copies, masked, tokenizer.mask_id)
+                yield _pack_of(rows, copies, masked, tokenizer.mask_id)
                 rows, copies, masked, total = [], [], [], 0
             rows.append(row)
             copies.append(whole)
             masked.append(place)
             total += len(whole)
     if copies:
-        yield _joined(rows, copies, masked, tokenizer.mask_id)
+        yield _pack_of(rows, copies, masked, tokenizer.mask_id)
 
 
-def _joined(rows: list[int], copies: list[np.ndarray], masked: list[int], mask_id: int):
+def _pack_of(
+    rows: list[int], copies: list[np.ndarray], masked: list[int], mask_id: int
+) -> tuple[np.ndarray, np.ndarray, list[int], np.ndarray, np.ndarray]:
+    """Return masked copies as one pack, as `_packs` gives it."""
     lengths = [len(copy) for copy in copies]
     ids = np.concatenate(copies)
     positions = np.cumsum([0, *lengths[:-1]]) + np.asarray(masked)

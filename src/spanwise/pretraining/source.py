@@ -67,7 +67,7 @@ class PretrainingSource(PackedSteps):
 
     def position(self, index: int) -> Position:
         """Return where step `index` begins: epochs passed (as a fraction) and tokens of text passed."""
-        epoch, pack = self._place(index * self.packs_per_step)
+        epoch, pack = self._locate(index * self.packs_per_step)
         tokens = self._first_tokens[epoch] + int(self._epoch(epoch).tokens[pack])
         return {"epoch": epoch + pack / self.num_packs(epoch), "tokens": tokens}
 
@@ -83,14 +83,14 @@ class PretrainingSource(PackedSteps):
 
     def masked(self, pack: int) -> Masked:
         """Return a pack, counted over all epochs."""
-        return self._masked_in(*self._place(pack))
+        return self._masked_in(*self._locate(pack))
 
     def _masked_in(self, epoch: int, pack: int) -> Masked:
         found = self._epoch(epoch)
         rows = found.laid.order[found.borders[pack] : found.borders[pack + 1]]
         return self.collator.masked(found.laid.table, rows, epoch)
 
-    def _place(self, pack: int) -> tuple[int, int]:
+    def _locate(self, pack: int) -> tuple[int, int]:
         """Find a pack of all epochs laid end to end: (epoch, pack of that epoch)."""
         if pack < 0:
             raise ValueError(f"a step index is 0 or more, got pack {pack}")

@@ -30,7 +30,7 @@ def test_places_run_through_every_epoch_in_its_own_order(part, store):
 
     assert [epoch for epoch, _ in found] == [0, 1, 2]
     assert [rows.tolist() for _, rows in found] == [orders[0][-2:].tolist(), orders[1].tolist(), orders[2][:1].tolist()]
-    assert stream.place(first) == (1, 0) and stream.place(first + second - 1) == (1, second - 1)
+    assert stream.locate(first) == (1, 0) and stream.locate(first + second - 1) == (1, second - 1)
     assert stream.passed(first + second // 2) == pytest.approx(1 + (second // 2) / second)
 
 

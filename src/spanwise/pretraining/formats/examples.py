@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def find_format(name: str) -> type[InputFormat]:
 
     Raises: ConfigError with the nearest name.
     """
-    by_name: dict[str, Any] = {vars(kind)["part_name"]: kind for kind in FORMATS}
+    by_name: dict[str, type[InputFormat]] = {vars(kind)["part_name"]: kind for kind in FORMATS}
     by_class = {kind.__name__: kind for kind in FORMATS}
     found = by_name.get(name.replace("-", "_")) or by_class.get(name)
     if found is None:

@@ -56,7 +56,7 @@ class BlockStream:
             self._first_places.append(self._first_places[known] + size)
         return laid
 
-    def place(self, place: int) -> tuple[int, int]:
+    def locate(self, place: int) -> tuple[int, int]:
         """Return (epoch, place in that epoch) of a place of the stream."""
         while self._first_places[-1] <= place:
             self.epoch(len(self._first_places) - 1)
@@ -65,14 +65,14 @@ class BlockStream:
 
     def passed(self, place: int) -> float:
         """Return the epochs that lie before a place, as a fraction."""
-        epoch, inside = self.place(place)
+        epoch, inside = self.locate(place)
         return epoch + inside / self.epoch(epoch).table.num_blocks
 
     def rows(self, first: int, last: int) -> list[tuple[int, np.ndarray]]:
         """Return the blocks at the places `first` to `last` as (epoch, block ids), one entry an epoch."""
         found = []
         while first < last:
-            epoch, inside = self.place(first)
+            epoch, inside = self.locate(first)
             order = self.epoch(epoch).order[inside : inside + last - first]
             found.append((epoch, order))
             first += len(order)

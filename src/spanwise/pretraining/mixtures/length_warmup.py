@@ -74,12 +74,12 @@ class GrowingSource:
 
     def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
         """Return the packs of one step, or of several processes' shares the one of process `rank`."""
-        source, index = self._place(index)
+        source, index = self._locate(index)
         return source.step(index, rank, num_ranks)
 
     def masked_step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Masked]:
         """Return the packs of one step before they become tensors."""
-        source, index = self._place(index)
+        source, index = self._locate(index)
         return source.masked_step(index, rank, num_ranks)
 
     def position(self, index: int) -> Position:
@@ -88,7 +88,7 @@ class GrowingSource:
             return self._short.position(index)
         return _sum(self._short.position(self._steps), self._usual.position(index - self._steps))
 
-    def _place(self, index: int) -> tuple[Source, int]:
+    def _locate(self, index: int) -> tuple[Source, int]:
         return (self._short, index) if index < self._steps else (self._usual, index - self._steps)
 
 

@@ -87,7 +87,7 @@ class MixedSource(PackedSteps):
     def position(self, index: int) -> Position:
         """Return where step `index` begins: epochs and tokens passed, and the epochs of each store."""
         with self._lock:
-            chunk, pack = self._place(index * self.packs_per_step)
+            chunk, pack = self._locate(index * self.packs_per_step)
             before = chunk.borders[pack]
             tokens = sum(chunk.begin.tokens) + int(chunk.lengths[:before].sum())
             counts = np.bincount(chunk.stores[:before], minlength=len(self._streams))
@@ -102,7 +102,7 @@ class MixedSource(PackedSteps):
     def masked(self, pack: int) -> Masked:
         """Return a pack, counted from the start of the run."""
         with self._lock:
-            chunk, place = self._place(pack)
+            chunk, place = self._locate(pack)
             before, after = chunk.borders[place], chunk.borders[place + 1]
             passed = np.bincount(chunk.stores[:before], minlength=len(self._streams))
             taken = np.bincount(chunk.stores[before:after], minlength=len(self._streams))
@@ -125,7 +125,7 @@ class MixedSource(PackedSteps):
             made.append(_renamed(masked, store * STORE_IDS))
         return join_masked(made)
 
-    def _place(self, pack: int) -> tuple[_Chunk, int]:
+    def _locate(self, pack: int) -> tuple[_Chunk, int]:
         """Find a pack of the whole run: (chunk, pack of that chunk)."""
         if pack < 0:
             raise ValueError(f"a step index is 0 or more, got pack {pack}")
@@ -174,7 +174,7 @@ class MixedSource(PackedSteps):
     def _ahead(self, store: int, place: int) -> np.ndarray:
         """Tokens and targets [2, k] of some blocks of a store from a place on, no further than its epoch ends."""
         stream = self._streams[store]
-        epoch, inside = stream.place(place)
+        epoch, inside = stream.locate(place)
         laid = stream.epoch(epoch)
         rows = laid.order[inside : inside + _AHEAD_BLOCKS]
         targets = np.zeros(len(rows), dtype=np.int64)
