@@ -48,7 +48,7 @@ def test_an_archive_of_the_authors_becomes_a_folder_that_every_loader_reads_and_
     assert converted.written.architecture == "BertForMaskedLM"
     load_theirs(tmp_path / "plain")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "plain")
-    assert tokenizer.tokenize("US us Denver") == ["US", "us", "Denver"]  # 7C-11
+    assert tokenizer.tokenize("US us Denver") == ["US", "us", "Denver"]
     assert json.loads((tmp_path / "plain" / "tokenizer_config.json").read_text())["do_lower_case"] is False
     ids = torch.tensor([[2, 5, 7, 3]])
     with torch.no_grad():

@@ -14,8 +14,8 @@ _YAML_SIGNS = ("#", "|", ">", "&", "!")  # of comments, blocks, anchors and tags
 Changes = dict[str, "str | Changes"]  # values as text by field, and the changes of inner parts
 
 
-def override(recipe: Any, assignments: Iterable[str]) -> Any:
-    """A copy of `recipe` with each `a.b=value` applied; the recipe itself is unchanged.
+def override(recipe: object, assignments: Iterable[str]) -> Any:
+    """Return a copy of `recipe` with each `a.b=value` applied; the recipe itself is unchanged.
 
     A value is read as a YAML scalar or list (`0.3`, `1e-4`, `true`, `null`, `[1, 2]`, `text`) and checked against the
     type of its field. The values of one part are set together, because some are only right together
@@ -40,8 +40,8 @@ def override(recipe: Any, assignments: Iterable[str]) -> Any:
     return _changed(recipe, changes, "", recipe) if changes else recipe
 
 
-def paths_of(value: Any, prefix: str = "") -> list[str]:
-    """Every path of `value` that can be set."""
+def paths_of(value: object, prefix: str = "") -> list[str]:
+    """Return every path of `value` that can be set."""
     if is_part(value):
         inner = [(name, getattr(value, name)) for name in field_names(type(value))]
     elif isinstance(value, Mapping):
@@ -52,7 +52,7 @@ def paths_of(value: Any, prefix: str = "") -> list[str]:
 
 
 def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
-    """`owner` with its changes made; `path` is where `owner` stands in `root`."""
+    """Return `owner` with its changes made; `path` is where `owner` stands in `root`."""
     names = field_names(type(owner)) if is_part(owner) else list(owner) if isinstance(owner, Mapping) else []
     if not names:
         raise ConfigError(f"{path} is a single value; {_first_path(changes, path)} does not exist.")
@@ -86,7 +86,7 @@ def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
 
 
 def _readings(text: str, path: str, hint: Any) -> tuple[Any, Any]:
-    """What a text says as a value of a field, and what to take where the field turns out to hold text."""
+    """Return what a text says as a value of a field, and what to take where the field turns out to hold text."""
     value = _parse(text, path)
     if isinstance(value, bool) and hint is not bool and bool not in get_args(hint):
         value = text  # else `true` would pass as the number 1
@@ -95,7 +95,7 @@ def _readings(text: str, path: str, hint: Any) -> tuple[Any, Any]:
 
 
 def _first_path(changes: Changes, path: str) -> str:
-    """The whole path of the first value that is to be set."""
+    """Return the whole path of the first value that is to be set."""
     steps = [path] if path else []
     inner: str | Changes = changes
     while isinstance(inner, dict):
@@ -105,7 +105,7 @@ def _first_path(changes: Changes, path: str) -> str:
 
 
 def _leaves(hint: Any) -> list[Any]:
-    """The types a union or Literal is made of; a Literal's texts count as `str`."""
+    """Return the types that a union or Literal is made of; a Literal's texts count as `str`."""
     return [type(leaf) if isinstance(leaf, str) else leaf for leaf in get_args(hint)]
 
 
@@ -123,8 +123,8 @@ def _parse(text: str, path: str) -> Any:
     return value
 
 
-def _like(held: Any, value: Any, path: str) -> Any:
-    """A value of a plain mapping keeps the type it had."""
+def _like(held: object, value: object, path: str) -> Any:
+    """Return a value of a plain mapping, which keeps the type it had. Raises: ConfigError."""
     if held is None or type(value) is type(held) or (isinstance(held, float) and type(value) is int):
         return value
     if isinstance(held, float) and isinstance(value, str):

@@ -53,17 +53,17 @@ def part(name: str) -> Callable[[type[T]], type[T]]:
     return decorate
 
 
-def is_part_class(cls: Any) -> bool:
-    """True for every dataclass, ours or a user's plain one: all can stand in a recipe."""
+def is_part_class(cls: object) -> bool:
+    """Return whether a class is a dataclass, ours or a user's plain one: all such can stand in a recipe."""
     return isinstance(cls, type) and dataclasses.is_dataclass(cls)
 
 
-def is_part(value: Any) -> bool:
+def is_part(value: object) -> bool:
     return is_part_class(type(value))
 
 
 def field_names(cls: type) -> list[str]:
-    """Names of the values a part is made from, in order."""
+    """Return the names of the values that a part is made from, in order."""
     return [field.name for field in dataclasses.fields(cls) if field.init]
 
 
@@ -109,7 +109,7 @@ def _field_adapter(hint: Any) -> pydantic.TypeAdapter:
 
 
 def config_error(error: pydantic.ValidationError, path: str, names: list[str]) -> ConfigError:
-    """One ConfigError for all that pydantic found: path, what came, what was expected, nearest name."""
+    """Return one ConfigError for all that pydantic found: path, what came, what was expected, nearest name."""
     lines = []
     for found in error.errors(include_url=False):
         place = _join(path, *(str(step) for step in found["loc"]))

@@ -18,7 +18,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 def load_plain(text: str) -> Any:
-    """Nested dicts, lists, numbers, texts, booleans and None. Raises: ConfigError."""
+    """Read nested dicts, lists, numbers, texts, booleans and None. Raises: ConfigError."""
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(f"the YAML text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.")
     try:

@@ -20,21 +20,22 @@ ABSENT = "(not set)"  # stands in a difference for a path that one side has not
 
 
 def class_name(cls: type) -> str:
-    """How a record names a class: its literal name where it is one of ours, `module:Class` where it is a user's."""
+    """Return how a record names a class: its literal name where it is one of ours, `module:Class` where it is a
+    user's."""
     if cls.__module__.split(".")[0] == "spanwise" and "part_name" in vars(cls):
         return vars(cls)["part_name"]
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def to_record(value: Any) -> Any:
-    """Plain JSON for a recipe, part or value: `{"part": name, field: value, ...}`.
+def to_record(value: object) -> Any:
+    """Return plain JSON for a recipe, part or value: `{"part": name, field: value, ...}`.
 
     Raises: ConfigError for a value that JSON cannot keep (an open file, a lambda, not-a-number).
     """
     return _to_record(value, "")
 
 
-def _to_record(value: Any, path: str) -> Any:
+def _to_record(value: object, path: str) -> Any:
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, float):
@@ -64,7 +65,7 @@ def _to_record(value: Any, path: str) -> Any:
     )
 
 
-def from_record(record: Any, types: Iterable[type] = ()) -> Any:
+def from_record(record: object, types: Iterable[type] = ()) -> Any:
     """Build what `to_record` wrote.
 
     `types` are the classes a record may name. A `module:Class` that is not among them is taken only from a module
@@ -75,7 +76,7 @@ def from_record(record: Any, types: Iterable[type] = ()) -> Any:
     return _from_record(record, known, "")
 
 
-def _from_record(record: Any, known: dict[str, type], path: str) -> Any:
+def _from_record(record: object, known: dict[str, type], path: str) -> Any:
     if isinstance(record, Mapping) and "function" in record:
         return _imported(record["function"], path)
     if isinstance(record, Mapping) and "part" in record:
@@ -100,7 +101,7 @@ def _from_record(record: Any, known: dict[str, type], path: str) -> Any:
     return record
 
 
-def _imported(name: Any, path: str) -> Any:
+def _imported(name: object, path: str) -> Any:
     module, _, inner = str(name).partition(":")
     found: Any = sys.modules.get(module)
     for step in inner.split("."):
@@ -110,8 +111,8 @@ def _imported(name: Any, path: str) -> Any:
     return found
 
 
-def flatten(record: Any, path: str = "") -> dict[str, Any]:
-    """`{"masking.p": 0.2, "masking.part": ...}`: one entry a leaf. Lists are leaves."""
+def flatten(record: object, path: str = "") -> dict[str, Any]:
+    """`{"masking.p": 0.2, "masking.part": ...}`: one entry per leaf. Lists are leaves."""
     if isinstance(record, Mapping):
         flat: dict[str, Any] = {}
         for name, value in record.items():
@@ -120,8 +121,8 @@ def flatten(record: Any, path: str = "") -> dict[str, Any]:
     return {path: record}
 
 
-def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
-    """Every path where two recipes (or their records) differ, as (path, value in a, value in b)."""
+def difference(a: object, b: object) -> list[tuple[str, Any, Any]]:
+    """Return every path where two recipes (or their records) differ, as (path, value in a, value in b)."""
     left, right = flatten(_as_record(a)), flatten(_as_record(b))
     paths = list(dict.fromkeys([*left, *right]))
     return [
@@ -131,9 +132,9 @@ def difference(a: Any, b: Any) -> list[tuple[str, Any, Any]]:
     ]
 
 
-def _as_record(value: Any) -> Any:
+def _as_record(value: object) -> Any:
     return to_record(value) if is_part(value) or not isinstance(value, Mapping) else value
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)

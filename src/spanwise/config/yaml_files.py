@@ -21,8 +21,8 @@ from spanwise.errors import ConfigError
 _MAX_DEPTH = 32
 
 
-def commented_yaml(recipe: Any) -> str:
-    """All values of `recipe` as YAML that a person can edit, each with its comment from the source."""
+def commented_yaml(recipe: object) -> str:
+    """Return all values of `recipe` as YAML that a person can edit, each with its comment from the source."""
     return "\n".join([f"# {_summary(type(recipe))}", *_lines(recipe, 0)]) + "\n"
 
 
@@ -50,7 +50,7 @@ def _lines(value: Any, depth: int) -> list[str]:
 
 
 def field_comments(cls: type) -> dict[str, str]:
-    """The comment at the end of each field's line in the source of `cls` and its bases."""
+    """Return the comment at the end of each field's line in the source of `cls` and its bases."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
         try:
@@ -77,7 +77,7 @@ def _summary(cls: type) -> str:
 
 
 def overrides_from_yaml(text: str) -> list[str]:
-    """The `path=value` list of a YAML file, in its order.
+    """Return the `path=value` list of a YAML file, in its order.
 
     Raises: ConfigError for anything but nested names with plain values.
     """
@@ -102,7 +102,7 @@ def _assignments(held: Mapping[Any, Any], path: str, depth: int) -> list[str]:
     return found
 
 
-def _scalar(value: Any, path: str) -> str:
+def _scalar(value: object, path: str) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,5 @@
-"""Which class of Hugging Face a folder is written for: one that computes the encoder and holds the most special head.
+"""The choice of the class of Hugging Face that a folder is written for: one that computes the encoder and holds the
+most special head.
 
 Every folder can be written. Where no class computes the encoder, it gets `model_type: spanwise`; heads that the class
 has no place for lie beside it.
@@ -19,7 +20,7 @@ from spanwise.runtime.suggest import did_you_mean
 
 @dataclass(frozen=True, kw_only=True)
 class GivenHead:
-    """What the choice needs to know of a head: the names of its tensors, and its form where it reads sequences."""
+    """A head as the choice sees it: the names of its tensors, and its form where it reads sequences."""
 
     tensors: Set[str]
     form: str | None = None
@@ -46,7 +47,7 @@ def choose_architecture(
     main_head: str | None = None,
     model_type: str | None = None,
 ) -> Choice:
-    """The class that holds `main_head`, or else the most special one that the heads allow.
+    """Choose the class that holds `main_head`, or else the most special one that the heads allow.
 
     model_type: the family to stay in where several can hold the same.
 
@@ -95,7 +96,7 @@ def choose_architecture(
 
 
 def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, GivenHead], pad_id: int | None) -> Choice:
-    """The class `name`.
+    """Return the choice of the class `name`.
 
     Raises:
         ConfigError: an unknown class, one that does not compute the encoder, or one whose heads are not there.
@@ -123,7 +124,8 @@ def _lacking(
     heads: Mapping[str, GivenHead],
     key_map: KeyMap,
 ) -> list[str]:
-    """What the class needs and does not get: absent heads, heads of another form, another activation, a pooler."""
+    """Return what the class needs and does not get: absent heads, heads of another form, another activation, a
+    pooler."""
     absent = [name for name in architecture.heads if name not in heads]
     for name in architecture.heads:
         given, form = heads.get(name), family.forms.get(name)

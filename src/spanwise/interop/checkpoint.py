@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from spanwise.errors import CheckpointError
 from spanwise.interop.auto.model import FORM, padded_encoder
 from spanwise.interop.heads import form_of, is_labelled, make_head, size_of
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.record import recorded_forms
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What a folder lacked for the class it names, what it held that nothing here uses, and what reading changed."""
+    """The report of a reading: what the folder's class lacks, what nothing here uses, and what was changed."""
 
     missing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ class LoadReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What `read_folder` found. Tensors are float32 on the CPU with the V real vocabulary rows."""
+    """A model folder as `read_folder` found it. Tensors are float32 on the CPU with the V real vocabulary rows."""
 
     folder: Path
     config: EncoderConfig
@@ -56,15 +57,15 @@ class Checkpoint:
     report: LoadReport
     model_type: str = "bert"  # the family
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
-    record: dict[str, Any] = field(default_factory=dict)  # spanwise.json, empty for folders of others
-    their_settings: Mapping[str, Any] | None = None  # config.json where transformers runs the encoder (auto/model.py)
+    record: JsonObject = field(default_factory=dict)  # spanwise.json, empty for folders of others
+    their_settings: Settings | None = None  # config.json where transformers runs the encoder (auto/model.py)
 
     def is_labelled(self, head: str) -> bool:
-        """Whether fine-tuning on a labelled task made a head."""
+        """Return whether fine-tuning on a labelled task made a head."""
         return is_labelled(head, self.record)
 
     def form_of(self, head: str) -> SequenceForm:
-        """How a "classification" or "multiple_choice" head reads sequences here: as recorded, else as in the family.
+        """Return how a "classification" or "multiple_choice" head reads sequences: as recorded, else as in the family.
 
         "pooled" asks for an encoder with a pooler: `build_encoder` makes one where `config.pooler` says so.
         """
@@ -91,7 +92,7 @@ def warn_of_misfits(checkpoint: Checkpoint) -> None:
 
 
 def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, seed: int = 0) -> Encoder:
-    """An encoder with the checkpoint's weights. `config` may change what has no weights, such as dropout rates.
+    """Build an encoder with the checkpoint's weights. `config` may change what has no weights, such as dropout rates.
 
     A pooler that `config` asks for and the checkpoint lacks starts fresh from `seed`, which is logged.
 
@@ -172,7 +173,7 @@ def _own_parameters(module: nn.Module, owner: nn.Module | None) -> list[tuple[st
 
 
 def _vocabulary_tensors(module: nn.Module) -> set[str]:
-    """The tensors of a module whose rows are vocabulary ids."""
+    """Return the names of a module's tensors whose rows are vocabulary ids."""
     found = set()
     for name, part in module.named_modules():
         if isinstance(part, Encoder | TiedDecoder):

@@ -1,4 +1,4 @@
-"""Does what a folder holds fit together? Each check raises a CheckpointError that names the file and the tensor."""
+"""Checks that what a folder holds fits together. Each raises a CheckpointError that names the file and the tensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READ_TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 def check_sizes(config: EncoderConfig, stored: StoredTensors) -> None:
-    """A config.json that asks for more than the files could hold is refused before anything of that size is made."""
+    """Refuse a config.json that asks for more than the files could hold, before anything of that size is made."""
     if config.num_layers > MOST_LAYERS:
         raise CheckpointError(
             f"{stored.folder / 'config.json'} asks for {config.num_layers:,} layers; at most {MOST_LAYERS:,} are read."
@@ -42,7 +42,7 @@ def check_sizes(config: EncoderConfig, stored: StoredTensors) -> None:
 
 
 def check_complete(translated: Translated, key_map: KeyMap, folder: Path) -> None:
-    """Every tensor of the encoder, and of each head that is there at all, was found."""
+    """Refuse a folder without all tensors of the encoder, and of each head that is there at all."""
     if not translated.missing:
         return
     shown = ", ".join(repr(name) for name in translated.missing[:3])
@@ -56,7 +56,8 @@ def check_complete(translated: Translated, key_map: KeyMap, folder: Path) -> Non
 
 
 def check_tied(translated: Translated, key_map: KeyMap, stored: StoredTensors) -> None:
-    """Copies of tied tensors, and layers that share their weights, repeat them exactly; fillers are as they must be."""
+    """Refuse copies that are none: tied tensors, and layers that share their weights, repeat them exactly; fillers are
+    as they must be."""
     if translated.untied:
         name = translated.untied[0]
         kind = "layers that share" if key_map.canonical(name) in key_map.repeats else "tied decoders"
@@ -78,7 +79,8 @@ def check_shapes(
     stored: StoredTensors,
     forms: Mapping[str, SequenceForm],
 ) -> None:
-    """Shapes are those that the configuration asks for, vocabulary rows included. forms: of heads, where recorded."""
+    """Refuse shapes that the configuration does not ask for, vocabulary rows included. forms: of heads, where
+    recorded."""
     with outline():
         encoder = Encoder(config)
     shapes = _shapes(encoder, config.vocab_size)
@@ -102,7 +104,7 @@ def check_shapes(
 
 
 def _shapes(module: torch.nn.Module, vocab_size: int) -> dict[str, Shape]:
-    """Shapes as files have them: vocabulary rows are the real ones."""
+    """Return shapes as files have them: vocabulary rows are the real ones."""
     shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
     padded = "embeddings.word.weight" if isinstance(module, Encoder) else "bias"
     if isinstance(module, Encoder | TiedDecoder) and padded in shapes:
@@ -136,7 +138,7 @@ def _compare(
 
 
 def check_values(translated: Translated, key_map: KeyMap, stored: StoredTensors) -> None:
-    """Tensors in use are of a type that is read, and hold neither NaN nor infinity."""
+    """Refuse tensors in use of a type that is not read, or that hold NaN or infinity."""
     unused = set(translated.unexpected)
     for name, tensor in stored.tensors.items():
         if name in unused or key_map.canonical(name) in key_map.buffers:

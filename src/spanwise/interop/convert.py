@@ -1,7 +1,7 @@
 """Other people's model folders made into plain Hugging Face folders of today.
 
 Old names, shards and pickles become one safetensors file, a missing `model_type` is said, heads of the SpanBERT authors
-lie where this package finds them, and a cased vocabulary gets a tokenizer that keeps case (FAMILY trap 7C-11).
+lie where this package finds them, and a cased vocabulary gets a tokenizer that keeps case.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GENERATOR = "generator"  # of an ELECTRA checkpoint: a folder of the same kind i
 
 @dataclass(frozen=True, kw_only=True)
 class Converted:
-    """What was read and what it became."""
+    """A model as it was read, and the folder that it became."""
 
     target: Path
     checkpoint: Checkpoint

@@ -1,4 +1,4 @@
-"""What the interop needs to know of one family of Hugging Face models. Each family is one file in `tables/`.
+"""The description of a family of Hugging Face models. Each family is one file in `tables/`.
 
 A family is data: how its `config.json` says what `EncoderConfig` says, how its tensors are named, which classes it has
 and which heads each of them holds. Nothing outside `tables/` knows a family's name.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Literal
 
 from torch import Tensor
 
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import KeyMap, Line
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import SequenceForm
@@ -31,7 +32,7 @@ class Architecture:
     auto: str | None = None  # the Auto class that finds it
     pipeline: str | None = None  # the task's name on model hubs
     only_gelu: bool = False  # its head has the error-function GELU, whatever the encoder has
-    settings: Mapping[str, Any] = field(default_factory=dict)  # of config.json, that its head is computed with
+    settings: Settings = field(default_factory=dict)  # of config.json, that its head is computed with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,17 +57,17 @@ class Family:
     model_type: str
     label: str  # as people write it
     settings: Mapping[str, str]  # our field -> their key, for values that mean the same
-    defaults: Mapping[str, Any]  # our values where their key is absent; those not named here are required
-    constants: Mapping[str, Any] = field(default_factory=dict)  # our values that the family has no choice of
+    defaults: Settings  # our values where their key is absent; those not named here are required
+    constants: Settings = field(default_factory=dict)  # our values that the family has no choice of
     computes: frozenset[str] = frozenset({"activation", "pooler", "causal", "sharing"})  # more of our fields
     activation_key: str = "hidden_act"
     activations: Mapping[str, Activation]  # their name -> ours; the first name of each is the one written
-    only: Mapping[str, Any] = field(default_factory=dict)  # their settings of which one value is supported
-    read_settings: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda settings: {}
-    write_settings: Callable[[EncoderConfig, int | None], dict[str, Any]] = lambda config, pad_id: {}
+    only: Settings = field(default_factory=dict)  # their settings of which one value is supported
+    read_settings: Callable[[Settings], JsonObject] = lambda settings: {}
+    write_settings: Callable[[EncoderConfig, int | None], JsonObject] = lambda config, pad_id: {}
     misfit: Callable[[EncoderConfig, int | None], str | None] = lambda config, pad_id: None  # values that don't go
     # together here, in words; `refusal` asks for each field alone
-    encoder: Callable[[EncoderConfig, Mapping[str, Any]], EncoderLines]  # for an encoder and the content of config.json
+    encoder: Callable[[EncoderConfig, Settings], EncoderLines]  # for an encoder and the content of config.json
     pooler: tuple[Line, ...] = ()
     heads: Mapping[str, tuple[Line, ...]]
     copies: Mapping[str, str] = field(default_factory=dict)  # tied tensors that some files carry -> what they repeat
@@ -78,7 +79,7 @@ class Family:
     is_stock: bool = True  # whether Hugging Face has its classes
     names_borders: bool = False  # whether config.json has ids of the first and last token whose defaults may be wrong
 
-    def key_map(self, config: EncoderConfig, settings: Mapping[str, Any]) -> KeyMap:
+    def key_map(self, config: EncoderConfig, settings: Settings) -> KeyMap:
         """Return the names of all tensors of this encoder; `settings` is the content of config.json."""
         encoder = self.encoder(config, settings)
         return KeyMap(

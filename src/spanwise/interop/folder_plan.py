@@ -1,4 +1,4 @@
-"""What a model folder will hold, decided before a file of it is written.
+"""The plan of a model folder: what it will hold, decided before a file of it is written.
 
 A folder holds exactly the tensors of the class that `architectures` names in model.safetensors, so that this class
 loads with nothing missing and nothing unexpected. What the class has no name for stays in heads.safetensors.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from spanwise.interop.auto.model import choice_for, settings_of
 from spanwise.interop.checkpoint import real_tensors
 from spanwise.interop.head_files import Arranged, arrange, check_own_names
 from spanwise.interop.heads import KINDS, check_not_ours, describe_own_heads, size_of, split_head
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.model_config import config_record, labels_record, lost_values
 from spanwise.interop.record import OWN_HEADS, recorded_forms
 from spanwise.interop.tensor_files import HEADS
@@ -33,7 +34,7 @@ Heads = Mapping[str, nn.Module | Mapping[str, Tensor]]
 
 
 class SavesItself(Protocol):
-    """What is asked of a tokenizer here. `cls_id` and `sep_id` are asked for too where a family names them."""
+    """A tokenizer as it is needed here. `cls_id` and `sep_id` are read too where a family names them."""
 
     pad_id: int
 
@@ -42,13 +43,13 @@ class SavesItself(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FolderContent:
-    """What goes into a folder."""
+    """All that goes into a folder."""
 
     encoder: Encoder
     heads: Heads
     tokenizer: SavesItself | None = None
     architecture: str | None = None  # the class to write for; None: the one that holds `main_head`, or the most special
-    extra: Mapping[str, Any] = field(default_factory=dict)  # more of spanwise.json, such as a task's labels
+    extra: Settings = field(default_factory=dict)  # more of spanwise.json, such as a task's labels
     main_head: str | None = None  # the head that the folder is for
     model_type: str | None = None  # the family to stay in where several can hold the same
     labels: Sequence[str] = ()  # names of the scores of the class's classifier
@@ -68,7 +69,7 @@ class FolderContent:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What a folder became: its class, and what this class has no place for."""
+    """The class that a folder was written for, and what this class has no place for."""
 
     model_type: str
     architecture: str
@@ -81,9 +82,9 @@ class FolderPlan:
     """The content of a folder before it is written."""
 
     choice: Choice
-    settings: dict[str, Any]  # of config.json
+    settings: JsonObject  # of config.json
     arranged: Arranged
-    record: dict[str, Any]  # of spanwise.json
+    record: JsonObject  # of spanwise.json
     written: Written
 
 
@@ -137,8 +138,8 @@ def _choose(
     return choose_architecture(config, given, pad_id, main_head=content.main_head, model_type=content.model_type)
 
 
-def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Any]:
-    """The content of config.json."""
+def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mapping[str, Tensor]]) -> JsonObject:
+    """Return the content of config.json."""
     if isinstance(content.encoder, PaddedEncoder):
         return {**settings_of(content.encoder), **labels_record(content.labels, content.problem_type)}
     tokens = _token_ids(content.tokenizer)
@@ -156,8 +157,8 @@ def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mappin
     )
 
 
-def _notes(config: EncoderConfig, choice: Choice, beside: tuple[str, ...], lost: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a person should know of what was written."""
+def _notes(config: EncoderConfig, choice: Choice, beside: tuple[str, ...], lost: Settings) -> tuple[str, ...]:
+    """Say in sentences what a person should know of the folder."""
     notes = []
     if choice.reason is not None:
         notes.append(
@@ -174,7 +175,7 @@ def _notes(config: EncoderConfig, choice: Choice, beside: tuple[str, ...], lost:
 
 
 def _token_ids(tokenizer: SavesItself | None) -> dict[str, int | None]:
-    """Ids that config.json may name; None where the tokenizer has no such token."""
+    """Return the ids that config.json may name; None where the tokenizer has no such token."""
     if tokenizer is None:
         return {}
     ids = {"pad_token_id": tokenizer.pad_id}

@@ -97,12 +97,12 @@ def grow_positions(
 
 
 def _is_tied_bias(part: str, tensor: Tensor, size: int) -> bool:
-    """Whether a head's tensor has a number for each token; the bias of a pair classifier has two."""
+    """Return whether a head's tensor has a number for each token; the bias of a pair classifier has two."""
     return part.rpartition(".")[2] == "bias" and tensor.shape == (size,)
 
 
 def _with_rows(tensor: Tensor, old_ids: Sequence[np.ndarray], fresh: Tensor) -> Tensor:
-    """The tensor with k rows more: means of old rows, or those of `fresh` where a token has none."""
+    """Return the tensor with k rows more: means of old rows, or those of `fresh` where a token has none."""
     new = [tensor[torch.as_tensor(ids)].mean(0) if len(ids) else row for ids, row in zip(old_ids, fresh, strict=True)]
     return torch.cat([tensor, torch.stack(new).to(tensor.dtype)]) if new else tensor
 

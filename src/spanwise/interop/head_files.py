@@ -1,4 +1,4 @@
-"""Which of the two weight files each head lies in, and under which names.
+"""The weight file that each head lies in, and the names of its tensors there.
 
 The heads of the class that a folder names are in model.safetensors. All others are in heads.safetensors: under the
 names that their family has for them, or behind our own (`classification.out.weight`) where it has none, or none that
@@ -35,7 +35,8 @@ class Arranged:
 def arrange(
     body: Mapping[str, Tensor], heads: Mapping[str, Mapping[str, Tensor]], architecture: Architecture, key_map: KeyMap
 ) -> Arranged:
-    """body: the encoder's tensors, pooler included, in our names; heads: theirs, by the name of the head."""
+    """Sort tensors into both files. `body` are the encoder's tensors, pooler included, in our names; heads: theirs, by
+    the name of the head."""
     main = key_map.encoder_to_theirs(body)
     aside: dict[str, Tensor] = {}
     places: dict[str, str] = {}
@@ -95,7 +96,7 @@ def check_own_names(names: Iterable[str]) -> None:
 
 @functools.cache
 def _taken_names() -> frozenset[str]:
-    """How the names of tensors begin in the families' files, in lower case."""
+    """Return how the names of tensors begin in the families' files."""
     theirs = (
         theirs for family in FAMILIES for lines in family.heads.values() for line in lines for theirs in line.theirs
     )

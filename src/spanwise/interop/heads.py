@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from torch import Tensor, nn
 
 from spanwise.config.records import class_name
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.record import OWN_HEADS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference import head as coreference_head
@@ -100,15 +100,15 @@ def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -
 def describe_own_heads(
     heads: Mapping[str, nn.Module | Mapping[str, Tensor]],
     kept: Iterable[str],
-    before: Mapping[str, Any],
+    before: Settings,
     main_head: str | None,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, JsonObject]:
     """Return what spanwise.json says of the heads that are not ours: class, title, and whether a labelled task made it.
 
     Heads that come as tensors, and those of earlier training (`kept`), keep what the record `before` says of them.
     """
     recorded = before.get(OWN_HEADS, {})
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     for name in sorted({*heads, *kept} - KINDS.keys()):
         head = heads.get(name)
         if isinstance(head, nn.Module):
@@ -122,11 +122,11 @@ def describe_own_heads(
     return found
 
 
-def title_of(name: str, record: Mapping[str, Any]) -> str:
+def title_of(name: str, record: Settings) -> str:
     """Return what a model card calls a head; `record` is the content of spanwise.json."""
     return KINDS[name].title if name in KINDS else str(record.get(OWN_HEADS, {}).get(name, {}).get("title") or name)
 
 
-def is_labelled(name: str, record: Mapping[str, Any]) -> bool:
+def is_labelled(name: str, record: Settings) -> bool:
     """Return whether fine-tuning on a labelled task made a head; `record` is the content of spanwise.json."""
     return KINDS[name].is_labelled if name in KINDS else bool(record.get(OWN_HEADS, {}).get(name, {}).get("labelled"))

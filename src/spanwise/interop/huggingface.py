@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,7 +25,7 @@ from spanwise.interop.family import Family
 from spanwise.interop.folder_plan import FolderContent, Heads, SavesItself, Written, as_float32, as_type, plan_folder
 from spanwise.interop.head_files import POOLER, own_names
 from spanwise.interop.heads import KINDS, title_of, whole_heads
-from spanwise.interop.json_files import read_json_object, write_json
+from spanwise.interop.json_files import Settings, read_json_object, write_json
 from spanwise.interop.model_card import write_model_card
 from spanwise.interop.model_config import encoder_config, find_family, named_class, read_labels
 from spanwise.interop.record import RECORD, notes_of_edits, read_record, recorded_forms, with_recorded, write_record
@@ -109,7 +108,7 @@ def write_folder(
     heads: Heads,
     tokenizer: SavesItself | None = None,
     architecture: str | None = None,
-    extra: Mapping[str, Any] | None = None,
+    extra: Settings | None = None,
     *,
     main_head: str | None = None,
     model_type: str | None = None,
@@ -165,7 +164,7 @@ def write_folder(
 
 
 def _limit_length(path: Path, max_positions: int) -> None:
-    """A tokenizer that truncates for its users must not leave more tokens than the encoder has positions."""
+    """Make the tokenizer of a folder, which truncates for its users, leave no more tokens than there are positions."""
     if not path.exists():
         return
     settings = read_json_object(path)
@@ -173,10 +172,8 @@ def _limit_length(path: Path, max_positions: int) -> None:
         write_json(path, {**settings, "model_max_length": max_positions})
 
 
-def _notes(
-    family: Family, config: EncoderConfig, settings: Mapping[str, Any], heads: Mapping[str, Any]
-) -> tuple[str, ...]:
-    """What a person should know of how a folder was read."""
+def _notes(family: Family, config: EncoderConfig, settings: Settings, heads: Settings) -> tuple[str, ...]:
+    """Say in sentences what a person should know of how a folder was read."""
     notes = []
     groups = settings.get("num_hidden_groups")
     if groups is not None and config.sharing == "none" and groups < config.num_layers:

@@ -9,11 +9,17 @@ from typing import Any
 
 from spanwise.errors import CheckpointError
 
+JsonObject = dict[str, Any]
+"""The content of a JSON file, such as config.json."""
+
+Settings = Mapping[str, Any]
+"""The same where it is only read."""
+
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 64
 
 
-def read_json_object(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path) -> JsonObject:
     """Read one JSON object.
 
     Raises:
@@ -39,12 +45,12 @@ def read_json_object(path: Path) -> dict[str, Any]:
     return value
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def write_json(path: Path, value: Settings) -> None:
     """Write one JSON object as people read it."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} stands twice")

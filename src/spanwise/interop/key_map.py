@@ -46,7 +46,7 @@ class LayerPart:
     transposed: bool = False  # whether files hold the matrix with inputs as rows
 
     def lines(self, ours: str, theirs: str) -> tuple[Line, Line]:
-        """Weight and bias of this part in one layer."""
+        """Return weight and bias of this part in one layer."""
         weight, bias = (
             Line(
                 f"{ours}.{self.ours}.{kind}",
@@ -61,7 +61,7 @@ class LayerPart:
 def layer_lines(
     config: EncoderConfig, parts: Iterable[LayerPart], place: Callable[[int], str]
 ) -> tuple[tuple[Line, ...], dict[str, str]]:
-    """Lines of all layers, and the tensors that files repeat because our layers share them.
+    """Return the lines of all layers, and the tensors that files repeat because our layers share them.
 
     place: the prefix of layer i in files. Where several layers have one place (ALBERT's groups), the file holds their
     tensors once.
@@ -113,14 +113,16 @@ class KeyMap:
     optional_prefixes: tuple[str, ...] = ("module.", "decoder.")  # that training code puts before everything
 
     def canonical(self, name: str) -> str:
-        """The name as the table spells it: optional prefixes off, root prefix on, `weight` and `bias` for norms."""
+        """Return the name as the table spells it: optional prefixes off, root prefix on, `weight` and `bias` for
+        norms."""
         for prefix in self.optional_prefixes:
             name = name.removeprefix(prefix)
         name = re.sub(r"\.(gamma|beta)$", lambda match: "." + OLD_NORM_NAMES[match[1]], name)
         return self.root + name if name.startswith(self.bare) else name
 
     def ambiguous_heads(self) -> frozenset[str]:
-        """Heads that have a name in common with another: only the class that a folder names tells which is meant."""
+        """Return the heads that have a name in common with another: only the class that a folder names tells which is
+        meant."""
         counts = Counter(name for lines in self.heads.values() for line in lines for name in line.theirs)
         return frozenset(
             head for head, lines in self.heads.items() if any(counts[n] > 1 for line in lines for n in line.theirs)
@@ -164,7 +166,7 @@ class KeyMap:
         )
 
     def encoder_to_theirs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Their names for our encoder's tensors, without the pooler."""
+        """Return our encoder's tensors under their names, without the pooler."""
         given = self.give(self.encoder, tensors)
         given |= {copy: given[original].clone() for copy, original in self.repeats.items()}
         return given | {name: filler.clone() for name, filler in self.fillers.items()}
@@ -173,16 +175,16 @@ class KeyMap:
         return self.give(self.pooler, tensors)
 
     def head_to_theirs(self, head: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Their names for the tensors of one head."""
+        """Return the tensors of one head under their names."""
         return self.give(self.heads[head], tensors)
 
     def without_root(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The names that the bare encoder class uses."""
+        """Return the tensors under the names that the bare encoder class uses."""
         return {name.removeprefix(self.root): tensor for name, tensor in tensors.items()}
 
     @staticmethod
     def give(lines: Iterable[Line], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors of some lines in their names."""
+        """Return the tensors of some lines under their names."""
         given: dict[str, Tensor] = {}
         for line in lines:
             parts = tensors[line.ours].chunk(len(line.theirs))

@@ -59,7 +59,7 @@ class LoadedModel(nn.Module):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The folder's tokenizer, read when first asked for.
+        """Return the folder's tokenizer, read when first asked for.
 
         Raises:
             CheckpointError: the folder holds none.
@@ -75,7 +75,9 @@ class LoadedModel(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """input_ids, attention_mask, token_type_ids: [B, L]. Returns [B, L, D] float32, zeros at padding.
+        """Return the hidden states [B, L, D] float32 of input_ids [B, L], zeros at padding.
+
+        attention_mask, token_type_ids: [B, L].
 
         Raises:
             DataError: wrong shapes, ids outside the vocabulary, holes in the mask, or too many tokens.
@@ -93,7 +95,7 @@ class LoadedModel(nn.Module):
 
     @torch.no_grad()
     def encode(self, texts: Sequence[str]) -> list[Tensor]:
-        """Hidden states of each text, [n, D] with [CLS] first and [SEP] last, where the tokenizer has them.
+        """Return the hidden states of each text, [n, D] with [CLS] first and [SEP] last, where the tokenizer has them.
 
         Raises:
             DataError: one string instead of a list, or a text with more tokens than the encoder has positions.

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.family import Family
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.tables import BY_CLASS, BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.runtime.suggest import did_you_mean
@@ -21,8 +21,8 @@ FRACTIONS = frozenset({"norm_eps", "hidden_dropout", "attention_dropout", "initi
 UNNAMED = {"hidden_size", "num_hidden_layers", "num_attention_heads"}  # of BERT folders older than `model_type`
 
 
-def find_family(settings: Mapping[str, Any], path: Path) -> Family:
-    """The family that the content of `path` speaks of. Before 2019 folders named none: those are BERT's.
+def find_family(settings: Settings, path: Path) -> Family:
+    """Return the family that the content of `path` speaks of. Before 2019 folders named none: those are BERT's.
 
     Raises:
         CheckpointError: a `model_type` that is not supported, or none and not BERT's settings either.
@@ -41,7 +41,7 @@ def find_family(settings: Mapping[str, Any], path: Path) -> Family:
     return BY_MODEL_TYPE[model_type]
 
 
-def encoder_config(settings: Mapping[str, Any], path: Path) -> EncoderConfig:
+def encoder_config(settings: Settings, path: Path) -> EncoderConfig:
     """Read the shape of an encoder out of the content of `path`; `pooler` is left False, tensors decide it.
 
     Raises:
@@ -77,14 +77,14 @@ def encoder_config(settings: Mapping[str, Any], path: Path) -> EncoderConfig:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-def named_class(settings: Mapping[str, Any]) -> str:
-    """The class that a folder says it is for; "" where it says none."""
+def named_class(settings: Settings) -> str:
+    """Return the class that a folder says it is for; "" where it says none."""
     named = settings.get("architectures")
     return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
 
 
-def read_labels(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a classifier's scores, in order; () where the folder names none, or not all."""
+def read_labels(settings: Settings) -> tuple[str, ...]:
+    """Return the names of a classifier's scores, in order; () where the folder names none, or not all."""
     named = settings.get("id2label")
     if not isinstance(named, Mapping):
         return ()
@@ -101,8 +101,8 @@ def config_record(
     num_labels: int | None = None,
     labels: Sequence[str] = (),
     problem_type: str | None = None,
-) -> dict[str, Any]:
-    """The content of `config.json` for the class `architecture`, stock keys only.
+) -> JsonObject:
+    """Return the content of `config.json` for the class `architecture`, stock keys only.
 
     tokens: `pad_token_id` and the like, where a tokenizer says them. num_labels: scores of the class's classifier,
     named by `labels` where these are given. problem_type: the kind of these scores, as stock classes know it.
@@ -125,17 +125,17 @@ def config_record(
     return record
 
 
-def labels_record(labels: Sequence[str], problem_type: str | None) -> dict[str, Any]:
+def labels_record(labels: Sequence[str], problem_type: str | None) -> JsonObject:
     """Return what `config.json` says of a classifier's scores; nothing where they have no names."""
     if not labels:
         return {}
-    named: dict[str, Any] = {"id2label": {str(number): name for number, name in enumerate(labels)}}
+    named: JsonObject = {"id2label": {str(number): name for number, name in enumerate(labels)}}
     named["label2id"] = {name: number for number, name in enumerate(labels)}
     return named | ({} if problem_type is None else {"problem_type": problem_type})
 
 
-def lost_values(config: EncoderConfig, settings: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Our values that `settings`, written for `config`, do not say; spanwise.json keeps them."""
+def lost_values(config: EncoderConfig, settings: Settings, path: Path) -> JsonObject:
+    """Return our values that `settings`, written for `config`, do not say; spanwise.json keeps them."""
     again = encoder_config(settings, path)
     names = [field.name for field in fields(EncoderConfig) if field.name != "pooler"]
     return {name: getattr(config, name) for name in names if getattr(config, name) != getattr(again, name)}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.json_files import read_json_object, write_json
+from spanwise.interop.json_files import JsonObject, Settings, read_json_object, write_json
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, sha256_of
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import FORMS, SequenceForm
@@ -20,15 +19,15 @@ OWN_HEADS = "own_heads"  # heads that this package does not define: {name: {"cla
 MANAGED = ("format_version", "architecture", "heads", "encoder", "tensor_files")  # written anew for every folder
 
 
-def write_record(folder: Path, content: Mapping[str, Any]) -> None:
+def write_record(folder: Path, content: Settings) -> None:
     """Write the record of a folder whose weight files are there."""
     files = [name for name in (SAFETENSORS, HEADS) if (folder / name).exists()]
     hashes = {name: {"sha256": sha256_of(folder / name)} for name in files}
     write_json(folder / RECORD, {**content, "format_version": FORMAT_VERSION, "tensor_files": hashes})
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """The record, compared with the weight files; {} for a folder of others.
+def read_record(folder: Path) -> JsonObject:
+    """Read the record and compare it with the weight files; {} for a folder of others.
 
     Raises:
         CheckpointError: a weight file that is damaged, missing or not listed, or a record of another version.
@@ -59,7 +58,8 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 
 def notes_of_edits(folder: Path) -> tuple[str, ...]:
-    """What a person should know of files that were changed after the folder was written; weights have hashes here."""
+    """Return sentences about files that were changed after the folder was written; weights have hashes in the
+    record."""
     return tuple(
         f"{name} was changed after this folder was written ({MANIFEST_NAME} has another SHA-256): if you did not "
         f"change it, copy the folder again; if you did, `spanwise convert {folder} NEW` writes a folder that agrees"
@@ -67,12 +67,12 @@ def notes_of_edits(folder: Path) -> tuple[str, ...]:
     )
 
 
-def descriptions_of_heads(record: Mapping[str, Any]) -> dict[str, Any]:
+def descriptions_of_heads(record: Settings) -> JsonObject:
     """Return what a record says of heads that no tensor says; whoever keeps the heads hands it on as `extra`."""
     return {name: record[name] for name in ("forms", OWN_HEADS) if name in record}
 
 
-def with_recorded(config: EncoderConfig, record: Mapping[str, Any], folder: Path) -> EncoderConfig:
+def with_recorded(config: EncoderConfig, record: Settings, folder: Path) -> EncoderConfig:
     """Return the configuration with what config.json has no key for."""
     lost = record.get("encoder", {})
     known = {field.name for field in fields(EncoderConfig)}
@@ -84,7 +84,7 @@ def with_recorded(config: EncoderConfig, record: Mapping[str, Any], folder: Path
         raise CheckpointError(f"{folder / RECORD}: {error}") from error
 
 
-def recorded_forms(record: Mapping[str, Any]) -> dict[str, SequenceForm]:
-    """The forms of heads that read whole sequences, as a folder of ours says them."""
+def recorded_forms(record: Settings) -> dict[str, SequenceForm]:
+    """Return the forms of heads that read whole sequences, as a folder of ours says them."""
     forms = record.get("forms", {})
     return {name: form for name, form in forms.items() if form in FORMS} if isinstance(forms, Mapping) else {}

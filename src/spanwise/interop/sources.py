@@ -16,8 +16,8 @@ SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
 
 
 def find_folder(source: str | Path) -> Path:
-    """The folder that `source` names: one that is there, shipped weights ("spanwise-nano"), or a hub id, which is
-    downloaded into the hub's cache, safetensors rather than `.bin`.
+    """Return the folder that `source` names: one that is there, shipped weights ("spanwise-nano"), or a hub id, which
+    is downloaded into the hub's cache, safetensors rather than `.bin`.
 
     Raises:
         CheckpointError: no such folder, or the hub has no such model or can't be reached.

@@ -69,7 +69,7 @@ def read_weights(folder: Path) -> StoredTensors:
 
 
 def _others(folder: Path) -> str:
-    """What to do about weights in files of another library."""
+    """Say what to do about weights in files of another library."""
     found = next((path.name for pattern in FOREIGN for path in sorted(folder.glob(pattern))), None)
     if found is None:
         return ""
@@ -77,7 +77,7 @@ def _others(folder: Path) -> str:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of one safetensors file, memory-mapped.
+    """Read all tensors of one safetensors file, memory-mapped.
 
     Raises:
         CheckpointError: the file is truncated or is no safetensors file.

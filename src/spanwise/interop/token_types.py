@@ -1,7 +1,7 @@
 """The second token type of a checkpoint that never saw it.
 
 Pre-training on single segments (SpanBERT) leaves row 1 of the table where it started, only decayed; fine-tuning on
-pairs then begins from noise there (FAMILY trap 7C-10).
+pairs then begins from noise there.
 """
 
 from __future__ import annotations

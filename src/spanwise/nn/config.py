@@ -53,12 +53,13 @@ class EncoderConfig:
 
     @property
     def embedding_width(self) -> int:
-        """Columns of the embedding tables: E where the embeddings are factorised, D where they are not."""
+        """The columns of the embedding tables: E where the embeddings are factorised, D where they are not."""
         return self.embedding_size or self.hidden_size
 
     @property
     def is_factorised(self) -> bool:
-        """Whether a product E -> D stands between tables and layers. There is none where E is D (ELECTRA base)."""
+        """Return whether a product E -> D stands between tables and layers. There is none where E is D (ELECTRA
+        base)."""
         return self.embedding_width != self.hidden_size
 
     def for_vocabulary(self, vocab_size: int) -> EncoderConfig:
@@ -69,11 +70,12 @@ class EncoderConfig:
 
     @property
     def has_position_table(self) -> bool:
-        """Whether positions have vectors of their own, which BERT learns; rotary ones turn queries and keys instead."""
+        """Return whether positions have vectors of their own, which BERT learns; rotary ones turn queries and keys
+        instead."""
         return self.rotary_base is None
 
     def is_local(self, layer: int) -> bool:
-        """Whether a layer, counted from 0, sees a window around each token instead of its whole sequence."""
+        """Return whether a layer, counted from 0, sees a window around each token instead of its whole sequence."""
         return self.local_window is not None and layer % self.global_every != 0
 
     def __post_init__(self) -> None:
@@ -103,7 +105,7 @@ class EncoderConfig:
         self._check_positions()
 
     def _check_positions(self) -> None:
-        """Raises: ConfigError for ways to tell positions that do not go together."""
+        """Refuse ways to tell positions that do not go together. Raises: ConfigError."""
         if self.norm_place not in ("post", "pre"):
             raise ConfigError(f"encoder.norm_place must be 'post' or 'pre', got {self.norm_place!r}.")
         for name in ("local_window", "global_every"):

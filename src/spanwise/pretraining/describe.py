@@ -1,4 +1,4 @@
-"""What a recipe is, costs and needs, without opening a file or filling a weight.
+"""Say what a recipe is, costs and needs, without opening a file or filling a weight.
 
 Letters: D hidden size, I intermediate size, V vocabulary, T tokens in the pack.
 """
@@ -110,7 +110,7 @@ def _corruption_stages(recipe: PretrainingRecipe) -> list[str]:
 
 
 def _unlike_bert(shape: EncoderConfig) -> str:
-    """What an encoder has that BERT's has not."""
+    """Say what an encoder has that BERT's has not."""
     said = {
         "embedding_size": f"embeddings of {shape.embedding_size}",
         "sharing": f"shared: {shape.sharing.replace('_', '-')}",

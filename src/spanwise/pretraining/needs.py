@@ -1,4 +1,4 @@
-"""What objectives ask of the other parts of a recipe, and who gives it: combinations that cannot work are refused.
+"""The needs of objectives, and the parts of a recipe that meet them: combinations that cannot work are refused.
 
 A format, a masking, a corruption and an encoder each give some words; an objective needs some. Words beyond
 those below can be given by a format of your own.

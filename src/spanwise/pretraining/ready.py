@@ -1,4 +1,4 @@
-"""What a run trains with: a tokenizer, stores and a model, learned, prepared and built where they are not there yet.
+"""The tokenizer, the stores and the model of a run: learned, prepared and built where they are not there yet.
 
 What is made is kept in the run folder, and taken from there when the run goes on.
 """
@@ -57,7 +57,7 @@ Paths = Sequence[str | Path] | str | Path
 
 
 class Inputs(TypedDict, total=False):
-    """What a run is made from: text or stores, and weights to go on from where there are any.
+    """The inputs of a run: text or stores, and weights to go on from where there are any.
 
     `data` is a token store, or several of one tokenizer with their shares of the tokens, `{"A": 0.7, "B": 0.3}` or
     `["A:0.7", "B:0.3"]`; a list without shares reads every store as often as its size asks. `init` is a model folder of

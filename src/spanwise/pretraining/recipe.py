@@ -37,7 +37,7 @@ class LearnedTokenizer:
 
 @part("initial_weights")
 class InitialWeights:
-    """How fresh weights differ from BERT's N(0, initializer_range).
+    """The ways in which fresh weights differ from BERT's N(0, initializer_range).
 
     `positions="sinusoidal"` starts the (learned) position table at sinusoids of the same variance, from which
     attention finds a token's neighbours much sooner (docs/log.md has the measurement). "normal" is the papers' way.
@@ -65,9 +65,9 @@ class InitialWeights:
 
 @part("packed_batch")
 class PackedBatch:
-    """How many tokens a step has, and in what portions they are computed.
+    """The number of tokens of a step, and the portions in which they are computed.
 
-    A pack closes at the first capacity it reaches. The number of packs a step is chosen once, at the start of a run:
+    A pack closes at the first capacity it reaches. The number of packs per step is chosen once, at the start of a run:
     world size and accumulation are scheduling only.
     """
 
@@ -87,7 +87,7 @@ PART_MEMBERS = {
     "replacement": ("random_ids", "apply"),
     "corruption": ("gives", "samples", "objectives", "check", "build"),
 }
-"""What a part must have to be one; objectives are looked at by objectives/trial.py."""
+"""The members that a part must have; objectives are looked at by objectives/trial.py."""
 
 
 @part("pretraining_recipe")
@@ -108,7 +108,7 @@ class PretrainingRecipe:
     num_maskings: Annotated[int, Field(ge=1)] | None = None  # k: the same k maskings again and again; None: always new
     length_warmup: LengthWarmup = LengthWarmup()
     word_unit: WordUnit = "word"  # what masking takes for a word; "morpheme" needs a store made with `--tag morphemes`
-    differences: tuple[str, ...] = ()  # where we knowingly leave the paper, a sentence each
+    differences: tuple[str, ...] = ()  # where we knowingly leave the paper, one sentence each
 
     def __post_init__(self) -> None:
         for name, members in PART_MEMBERS.items():

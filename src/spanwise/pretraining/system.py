@@ -180,7 +180,8 @@ def check_weights(recipe: PretrainingRecipe, checkpoint: Checkpoint, num_ids: in
 
 
 def _has_spare_rows(checkpoint: Checkpoint, store: TokenStore) -> bool:
-    """Whether the store was made with the checkpoint's own tokenizer, and the table was only made longer than that.
+    """Return whether the store was made with the checkpoint's own tokenizer, and the table was only made longer than
+    that.
 
     People round the number of rows up to a multiple of 64; without the tokenizer nobody could tell it from a wrong one.
     """
@@ -191,7 +192,7 @@ def _has_spare_rows(checkpoint: Checkpoint, store: TokenStore) -> bool:
 
 
 def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
-    """A model with fresh weights, the same on every machine for one seed."""
+    """Build a model with fresh weights, the same on every machine for one seed."""
     encoder = Encoder(recipe.encoder.for_vocabulary(vocab_size))
     initialize(encoder, encoder.config, recipe.training.seed, prefix="encoder")
     recipe.initial.apply(encoder)
@@ -199,13 +200,14 @@ def build_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
 
 
 def outline_model(recipe: PretrainingRecipe, vocab_size: int) -> PretrainingModel:
-    """The model in shapes alone, without memory for a weight: to be counted, not run."""
+    """Build the model in shapes alone, without memory for a weight: to be counted, not run."""
     with outline():
         return _assemble(recipe, Encoder(recipe.encoder.for_vocabulary(vocab_size)))
 
 
 def shaped_like(recipe: PretrainingRecipe, config: EncoderConfig) -> PretrainingRecipe:
-    """The recipe as it goes on from given weights: their shape, with its own dropout; none of them starts fresh."""
+    """Return the recipe as it goes on from given weights: their shape, with its own dropout; none of them starts
+    fresh."""
     return replace(recipe, encoder=replace(_trained_shape(recipe, config), vocab_size=0), initial=InitialWeights())
 
 
@@ -222,7 +224,8 @@ def _trained_shape(recipe: PretrainingRecipe, config: EncoderConfig) -> EncoderC
 def continue_model(
     recipe: PretrainingRecipe, checkpoint: Checkpoint, generator: Checkpoint | None = None
 ) -> tuple[PretrainingModel, tuple[str, ...]]:
-    """A model that goes on from a checkpoint, and the names of what had to start fresh: heads, pooler, generator.
+    """Return a model that goes on from a checkpoint, and the names of what had to start fresh: heads, pooler,
+    generator.
 
     The shape is the checkpoint's; dropout rates are the recipe's, and so is a pooler that the checkpoint has not.
     """
@@ -253,7 +256,8 @@ def _with_fresh_pooler(checkpoint: Checkpoint, config: EncoderConfig, seed: int)
 
 
 def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> Source:
-    """The packs a run trains on, of one store or several; short sequences first where the recipe says so."""
+    """Return the packs that a run trains on, of one store or several; short sequences first where the recipe says
+    so."""
     warmup = recipe.length_warmup
     if not warmup.steps:
         return usual_source(recipe, data)
@@ -262,7 +266,8 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
 
 
 def _short(recipe: PretrainingRecipe) -> PretrainingRecipe:
-    """The recipe of the first steps. Its order and masks are drawn apart, or text of short blocks would come twice."""
+    """Return the recipe of the first steps. Its order and masks are drawn apart, or text of short blocks would come
+    twice."""
     seed = derive_key(recipe.training.seed, "length warm-up")
     return replace(
         recipe,
@@ -277,7 +282,7 @@ def usual_source(recipe: PretrainingRecipe, data: TokenStore) -> PretrainingSour
 @overload
 def usual_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource | MixedSource: ...
 def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
-    """The packs of `training_source` without a length warm-up."""
+    """Return the packs of `training_source` without a length warm-up."""
     parts, seed, packs_per_step = pack_parts(recipe), recipe.training.seed, recipe.batch.packs_per_step
     if isinstance(data, Mixture):
         if len(data.parts) > 1:
@@ -287,7 +292,7 @@ def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> Pretr
 
 
 def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
-    """The packs a run is measured on: every block once, in stored order, always with the same masks.
+    """Return the packs that a run is measured on: every block once, in stored order, always with the same masks.
 
     Every hidden token is shown as [MASK], to the generator too where there is one: its loss is then that of every other
     masked language model, and what the encoder must detect was guessed, never copied. Differs: the released codes
@@ -318,7 +323,7 @@ def pack_parts(recipe: PretrainingRecipe) -> PackParts:
 
 
 def _with_heads(recipe: PretrainingRecipe, encoder: Encoder) -> PretrainingModel:
-    """The encoder with all that is built upon it, which starts fresh."""
+    """Return the encoder with all that is built upon it, which starts fresh."""
     model = _assemble(recipe, encoder)
     for part in ("heads", "corruption"):
         initialize(getattr(model, part), encoder.config, recipe.training.seed, prefix=part, owner=encoder)

@@ -12,14 +12,13 @@ Source: Hugging Face `AlbertForPreTraining` and the other `Albert...` classes; L
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import torch
 
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Activation, Architecture, EncoderLines, Family, usual_classes
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import LayerPart, Line, linear
 from spanwise.interop.tables import bert
 from spanwise.nn.config import EncoderConfig
@@ -36,14 +35,14 @@ ACTIVATIONS: dict[str, Activation] = {"gelu_new": "gelu_tanh", **bert.ACTIVATION
 MAPPING = "albert.encoder.embedding_hidden_mapping_in"
 
 
-def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(settings: Settings) -> JsonObject:
     groups, layers = settings.get("num_hidden_groups", 1), settings["num_hidden_layers"]
     if isinstance(groups, bool) or not isinstance(groups, int) or not 1 <= groups <= layers:
         raise ConfigError(f"num_hidden_groups = {groups!r}; a number from 1 to num_hidden_layers was expected.")
     return {"sharing": "all" if groups == 1 else "none"}
 
 
-def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
+def write_settings(config: EncoderConfig, pad_id: int | None) -> JsonObject:
     return {
         "embedding_size": config.embedding_width,
         "num_hidden_groups": 1 if config.sharing == "all" else config.num_layers,
@@ -53,8 +52,8 @@ def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
     }
 
 
-def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
-    """The names of an encoder of this shape and the groups of `settings`."""
+def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
+    """Return the names of an encoder of this shape and the groups of `settings`."""
     groups = settings.get("num_hidden_groups", 1)
 
     def place(layer: int) -> str:

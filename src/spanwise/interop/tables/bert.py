@@ -9,11 +9,11 @@ Source: Hugging Face `BertForPreTraining` and the other `Bert...` classes; SpanB
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from spanwise.interop.family import Activation, Architecture, EncoderLines, Family, usual_classes
+from spanwise.interop.json_files import JsonObject
 from spanwise.interop.key_map import LayerPart, Line, layer_lines, linear
 from spanwise.nn.config import EncoderConfig
 
@@ -63,7 +63,7 @@ ACTIVATIONS: dict[str, Activation] = {
 ONLY = {"position_embedding_type": "absolute", "add_cross_attention": False, "pruned_heads": {}}
 
 
-def stock_settings(config: EncoderConfig) -> dict[str, Any]:
+def stock_settings(config: EncoderConfig) -> JsonObject:
     """Return what the class calls otherwise than we do: it has one token type at least, and is a decoder if causal."""
     return {
         "type_vocab_size": max(1, config.num_token_types),

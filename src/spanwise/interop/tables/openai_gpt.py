@@ -9,11 +9,9 @@ Source: Hugging Face `OpenAIGPTLMHeadModel` and the other `OpenAIGPT...` classes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Architecture, EncoderLines, Family
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import LayerPart, Line, layer_lines, linear
 from spanwise.nn.config import EncoderConfig
 
@@ -28,15 +26,15 @@ LAYER = (
 WIDENING = 4  # feed-forward over hidden size
 
 
-def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(settings: Settings) -> JsonObject:
     dropouts = {key: settings.get(key, 0.1) for key in ("embd_pdrop", "resid_pdrop")}
     if len(set(dropouts.values())) > 1:
         raise ConfigError(f"{dropouts}: only one rate for both is supported.")
     return {"intermediate_size": WIDENING * settings["n_embd"]}
 
 
-def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
-    """The names of an encoder of this shape."""
+def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
+    """Return the names of an encoder of this shape."""
     layers, repeats = layer_lines(config, LAYER, lambda i: f"transformer.h.{i}")
     return EncoderLines(
         lines=(

@@ -8,11 +8,9 @@ Source: Hugging Face `RobertaForMaskedLM` and the other `Roberta...` classes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family, usual_classes
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import Line, linear
 from spanwise.interop.tables import bert
 from spanwise.nn.config import EncoderConfig
@@ -20,7 +18,7 @@ from spanwise.nn.config import EncoderConfig
 PAD_ID = 1  # of RoBERTa's vocabulary, and what its class takes where the setting is absent
 
 
-def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(settings: Settings) -> JsonObject:
     pad_id = settings.get("pad_token_id", PAD_ID)
     if isinstance(pad_id, bool) or not isinstance(pad_id, int) or pad_id < 0:
         raise ConfigError(f"pad_token_id = {pad_id!r}; positions are counted from it, so an id was expected.")
@@ -32,7 +30,7 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
+def write_settings(config: EncoderConfig, pad_id: int | None) -> JsonObject:
     return {
         "max_position_embeddings": config.max_positions + config.position_offset,
         "pad_token_id": config.position_offset - 1,

@@ -5,11 +5,10 @@ Such a folder loads with `spanwise.load` alone, and its card says so. Heads are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 from spanwise.interop.family import Architecture, EncoderLines, Family
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import Line, linear
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -21,16 +20,16 @@ OTHERS = tuple(
 )  # tensors say whether there is a pooler
 
 
-def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(settings: Settings) -> JsonObject:
     return {name: settings[name] for name in OTHERS if name in settings}
 
 
-def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
+def write_settings(config: EncoderConfig, pad_id: int | None) -> JsonObject:
     return {name: getattr(config, name) for name in OTHERS}
 
 
-def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
-    """Our names behind `encoder.`; a tensor that layers share stands once, under the name of its first visit."""
+def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
+    """Return our names behind `encoder.`; a tensor that layers share stands once, under the name of its first visit."""
     with outline():
         names = [name for name, _ in Encoder(config).named_parameters()]
     return EncoderLines(lines=tuple(Line(name, f"encoder.{name}") for name in names if not name.startswith("pooler.")))

@@ -1,4 +1,4 @@
-"""How a head describes itself: each module that defines a head has a tuple `HEAD_KINDS` of these."""
+"""The description of a head by itself: each module that defines a head has a tuple `HEAD_KINDS` of these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spanwise.nn.encoder import Encoder
 
 SequenceForm = Literal["pooled", "tanh", "gelu", "last", "last_biased"]
-"""How a head reads a whole sequence; nn/heads/sequence.py has a table of them."""
+"""The ways in which a head reads a whole sequence; nn/heads/sequence.py has a table of them."""
 
 FORMS: tuple[SequenceForm, ...] = get_args(SequenceForm)
 Size = tuple[int, ...]

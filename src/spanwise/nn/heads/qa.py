@@ -76,12 +76,12 @@ class QuestionAnsweringHead(nn.Module):
         return apply_to_rows(self.linear, hidden).float()
 
     def start_scores(self, hidden_TD: Tensor) -> Tensor:
-        """[T] float32, of the joint form."""
+        """Score how well each token begins an answer: [T] float32, of the joint form."""
         assert self.start is not None
         return self.start(hidden_TD).float().squeeze(1)
 
     def end_scores(self, starts_BD: Tensor, tokens_TD: Tensor, start_T: Tensor | None = None) -> Tensor:
-        """How well each token ends an answer that begins at a start, float32, of the joint form.
+        """Score how well each token ends an answer that begins at a start, float32, of the joint form.
 
         Returns [B, T]; with `start_T` (which of the starts each token goes with) [T].
         """
@@ -95,7 +95,7 @@ class QuestionAnsweringHead(nn.Module):
 
 
 def _size_of(tensors: Mapping[str, Tensor]) -> Size:
-    """Whether the head is joint and whether it has a classifier, each 0 or 1; () for neither."""
+    """Return whether the head is joint and whether it has a classifier, each 0 or 1; () for neither."""
     size = int("start.weight" in tensors), int("answerable.out.weight" in tensors)
     return size if any(size) else ()
 

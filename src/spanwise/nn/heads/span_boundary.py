@@ -46,7 +46,7 @@ class SpanBoundaryHead(TiedDecoder):
 
     @property
     def num_positions(self) -> int:
-        """How many tokens of a span have a row in the position table."""
+        """The number of tokens of a span that have a row in the position table."""
         return self.positions.num_embeddings
 
     def transform(self, left: Tensor, right: Tensor, position_index: Tensor) -> Tensor:

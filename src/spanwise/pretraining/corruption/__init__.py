@@ -1,4 +1,4 @@
-"""What stands between a batch and the encoder: nothing, or a generator that writes into the hidden places."""
+"""Corruptions, which stand between a batch and the encoder: none, or a generator that writes into the hidden places."""
 
 from spanwise.pretraining.corruption.base import Corruption
 from spanwise.pretraining.corruption.generator import Generator

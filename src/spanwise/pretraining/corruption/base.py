@@ -39,7 +39,7 @@ class Corruption(Part, Protocol):
 
     @property
     def objectives(self) -> Mapping[str, Objective]:
-        """What it learns itself, by name; their targets come with the batch."""
+        """The objectives that it learns itself, by name; their targets come with the batch."""
         ...
 
     def check(self, encoder: EncoderConfig) -> None:

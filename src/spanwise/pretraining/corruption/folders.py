@@ -22,7 +22,7 @@ SHARED_TENSORS = ("embeddings.word.", "embeddings.position.", "embeddings.token_
 
 
 def has_generator(folder: Path) -> bool:
-    """Whether a generator lies in a checkpoint's folder."""
+    """Return whether a generator lies in a checkpoint's folder."""
     return (folder / FOLDER / "config.json").exists()
 
 

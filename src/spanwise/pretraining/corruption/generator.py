@@ -3,7 +3,7 @@
 It shares the tables and the LayerNorm of the embeddings with the encoder, and has a projection, layers and heads of its
 own. Its samples are integers, so no gradient of the encoder's losses reaches it but through those embeddings.
 
-Source: Clark et al. 2020 (ELECTRA), sections 2 and 3.1; the released code for what is shared; spec FAMILY section 6.4.
+Source: Clark et al. 2020 (ELECTRA), sections 2 and 3.1; the released code for what is shared.
 Letters: T tokens in the pack, D hidden size, E width of the embedding tables, N hidden tokens.
 """
 
@@ -63,7 +63,7 @@ class TokenGenerator(nn.Module):
         )
 
     def own_parameters(self) -> dict[str, nn.Parameter]:
-        """What it does not share with the encoder, by name."""
+        """Return the parameters that it does not share with the encoder, by name."""
         tables = ("word", "position", "token_type", "norm")
         shared = tuple(f"encoder.embeddings.{table}." for table in tables)
         return {name: value for name, value in self.named_parameters() if not name.startswith(shared)}
@@ -95,7 +95,8 @@ class Generator:
             )
 
     def config(self, encoder: EncoderConfig) -> EncoderConfig:
-        """The values of the generator beside this encoder. Raises: ConfigError for a size its heads don't divide."""
+        """Return the values of the generator beside this encoder. Raises: ConfigError for a size its heads don't
+        divide."""
         hidden_size = round(self.size * encoder.hidden_size)
         num_heads = max(1, hidden_size // HEAD_SIZE)
         if hidden_size < 1 or hidden_size % num_heads:
@@ -114,7 +115,7 @@ class Generator:
         )
 
     def check(self, encoder: EncoderConfig) -> None:
-        """Raises: ConfigError where no generator can be made for this encoder."""
+        """Refuse an encoder that no generator can be made for. Raises: ConfigError."""
         self.config(encoder)
 
     def build(self, encoder: Encoder) -> TokenGenerator:

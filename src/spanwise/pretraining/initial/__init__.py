@@ -1,1 +1,2 @@
-"""How fresh weights begin: what a recipe may ask of them, and what the text itself can say before the first step."""
+"""The beginning of a run's weights: what a recipe may ask of them, and what the text itself can say before the first
+step."""

@@ -1,4 +1,4 @@
-"""What the training text says of fresh weights, put into them before the first step."""
+"""Fresh weights from counts of the training text, put into them before the first step."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ PositionRows = Literal["tile", "random"]
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """What is added to given weights, and where the new rows start.
+    """Rows that are added to given weights, and the way in which they start.
 
     `position_rows` is None where the positions stay as many as they are.
     """
@@ -31,7 +31,7 @@ class Growth:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What a model folder says of it; empty where nothing is added."""
+        """The entries of a model folder's record about it; empty where nothing is added."""
         tokens = {"added_tokens": len(self.add_tokens), "token_rows": self.token_rows} if self.add_tokens else {}
         return {**tokens, **({"position_rows": self.position_rows} if self.position_rows else {})}
 

@@ -1,4 +1,4 @@
-"""What is learned from a pack: one objective a file."""
+"""Objectives, one per file: each says what is learned from a pack."""
 
 from spanwise.pretraining.objectives.causal_lm import CausalLM, CausalLMTargets
 from spanwise.pretraining.objectives.masked_lm import MaskedLM, MaskedLMTargets

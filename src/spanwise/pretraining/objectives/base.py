@@ -1,4 +1,4 @@
-"""What an objective is: what it asks of a pack, its targets made on the host, and a head that gives a loss sum.
+"""The interface of objectives: what they ask of a pack, targets made on the host, and a head that gives a loss sum.
 
 Letters: T tokens in the pack, D hidden size.
 """
@@ -72,6 +72,6 @@ def rows_read(targets: Iterable[Any], num_tokens: int, largest_share: float = 0.
 
 
 def checked_weight(name: str, weight: float) -> None:
-    """Raises: ConfigError for a weight that is negative or not finite."""
+    """Refuse a weight that is negative or not finite. Raises: ConfigError."""
     if not math.isfinite(weight) or weight < 0.0:
         raise ConfigError(f"objectives.{name}.weight must be 0 or more, got {weight}.")

@@ -1,7 +1,7 @@
 """Causal language modelling: every token guesses the one that follows it.
 
 Source: Radford et al. 2018 (GPT-1), section 3.1; decoder tied to the word embedding, without transform and without
-bias; spec FAMILY section 6.5. Letters: T tokens in the pack, S sequences, D hidden size, N = T - S targets.
+bias. Letters: T tokens in the pack, S sequences, D hidden size, N = T - S targets.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Masked language modelling: guess what stood at every hidden token, the unchanged ones included.
 
-Source: Devlin et al. 2019 (BERT), section 3.1; spec FAMILY sections 1.3 and 2.
+Source: Devlin et al. 2019 (BERT), section 3.1.
 Letters: T tokens in the pack, D hidden size, N hidden tokens.
 """
 

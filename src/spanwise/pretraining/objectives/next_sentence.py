@@ -1,6 +1,6 @@
 """Next sentence prediction: does the second segment follow the first, or does it come from another document?
 
-Source: Devlin et al. 2019 (BERT), section 3.1, task 2; spec FAMILY section 6.1.
+Source: Devlin et al. 2019 (BERT), section 3.1, task 2.
 """
 
 from __future__ import annotations

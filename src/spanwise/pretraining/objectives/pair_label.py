@@ -1,6 +1,7 @@
-"""What objectives about two segments share: one label a sequence, read from the pooled vector of its first token.
+"""The common part of objectives about two segments: one label a sequence, read from the pooled vector of its first
+token.
 
-Source: Devlin et al. 2019 (BERT), section 3.1, task 2; spec FAMILY sections 6.1 and 6.3.
+Source: Devlin et al. 2019 (BERT), section 3.1, task 2.
 Letters: S sequences of a pack, N of them with a label, D hidden size.
 """
 
@@ -69,7 +70,7 @@ class PairScorer(PairHead):
 
 
 class PairObjective:
-    """What an objective about two segments does; a part adds its name, its needs and its weight."""
+    """An objective about two segments; a part adds its name, its needs and its weight."""
 
     name: ClassVar[str]
     weight: float

@@ -3,7 +3,7 @@
 A token that the generator guessed right is no replacement. All real tokens are asked for, [CLS] and [SEP] too; filler
 never.
 
-Source: Clark et al. 2020 (ELECTRA), section 2, weight 50 (lambda) in section 3.1; spec FAMILY sections 6.4 and 7E-4.
+Source: Clark et al. 2020 (ELECTRA), section 2, weight 50 (lambda) in section 3.1.
 Letters: T tokens in the pack with filler, N real ones, D hidden size.
 """
 

@@ -1,6 +1,6 @@
 """Sentence order prediction: do two consecutive segments stand in their order, or were they swapped?
 
-Source: Lan et al. 2020 (ALBERT), section 3.1; spec FAMILY section 6.3.
+Source: Lan et al. 2020 (ALBERT), section 3.1.
 """
 
 from __future__ import annotations

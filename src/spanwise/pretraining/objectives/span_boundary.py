@@ -1,6 +1,6 @@
 """Span Boundary Objective: guess every hidden token from the two visible tokens around its span.
 
-Source: Joshi et al. 2020 (SpanBERT), section 3.2; targets and shapes in spec FAMILY sections 1.5 and 2.
+Source: Joshi et al. 2020 (SpanBERT), section 3.2, and the released code.
 Letters: T tokens in the pack, D hidden size, M spans, N targets.
 """
 
