@@ -62,7 +62,7 @@ class BlankEncoder:
         return BlankedText(text=text, ids=ids, offsets=offsets, runs=_runs(ids == self.mask_id))
 
     def _encode_apart(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Text that spells another special: what stands between blanks is encoded with all specials switched off."""
+        """Encode a text that spells another special: between blanks, all specials are switched off."""
         ids: list[np.ndarray] = []
         offsets: list[np.ndarray] = []
         place = 0
@@ -84,7 +84,7 @@ def _runs(is_blank: np.ndarray) -> list[tuple[int, int]]:
 
 
 def window_of(num_tokens: int, run: tuple[int, int], capacity: int) -> tuple[int, int]:
-    """The half-open part of a text that is read for a run of blanks: all of it, or `capacity` tokens around the run."""
+    """Return the half-open part of a text to read for a run of blanks: all of it, or `capacity` tokens around it."""
     if num_tokens <= capacity:
         return 0, num_tokens
     start, end = run

@@ -42,7 +42,7 @@ class Question:
 
 
 class MaskModel(nn.Module):
-    """Guesses of one head or of both; of both, the mean of their log-probabilities, made to sum to one again."""
+    """Guesses hidden tokens with one head or with both: then by the mean of their log-probabilities, normalised again."""
 
     def __init__(
         self, checkpoint: Checkpoint, head: HeadName, device: torch.device = CPU, precision: Precision = "fp32"
@@ -70,7 +70,7 @@ class MaskModel(nn.Module):
         self.to(device).eval()
 
     def log_probs(self, questions: Sequence[Question], *, precision: Precision = "fp32") -> Iterator[Tensor]:
-        """Log-probabilities of all ids at the blanks of each question, float32 [k, V] on the CPU, in order.
+        """Yield log-probabilities of all ids at the blanks of each question, float32 [k, V] on the CPU, in order.
 
         They are made pack by pack as they are asked for: those of many texts together would fill the memory.
         """
@@ -94,7 +94,7 @@ class MaskModel(nn.Module):
         return total.cpu().split([len(question.blanks) for question in pack])
 
     def _scores(self, head: nn.Module, hidden: Tensor, pack: Sequence[Question], lengths: Sequence[int]) -> Tensor:
-        """Scores [k of all questions, V] of one head."""
+        """Return the scores [k of all questions, V] of one head."""
         device, counts = hidden.device, [len(question.blanks) for question in pack]
         begin_k = np.repeat(np.cumsum([0, *lengths[:-1]]), counts)  # where the question of each blank begins
         place_k = begin_k + np.concatenate([question.blanks for question in pack])
@@ -112,7 +112,7 @@ class MaskModel(nn.Module):
 
 
 def _packs(questions: Sequence[Question]) -> list[list[Question]]:
-    """Questions in order, about PACK_TOKENS tokens together."""
+    """Return questions in order, about PACK_TOKENS tokens together."""
     ends = np.cumsum([len(question.ids) for question in questions]) // PACK_TOKENS
     groups = itertools.groupby(zip(questions, ends, strict=True), lambda pair: pair[1])
     return [[question for question, _ in group] for _, group in groups]

@@ -1,4 +1,4 @@
-"""Which words were put there by a machine: `spanwise.pipeline("replaced-tokens", model="run/electra/final")(text)`.
+"""Find the words that a machine put in place of others: `spanwise.pipeline("replaced-tokens", model=FOLDER)(text)`.
 
 ELECTRA's discriminator says of every piece how likely it was replaced; a word is as suspicious as its worst piece.
 Source: Clark et al. 2020 (ELECTRA), section 2.

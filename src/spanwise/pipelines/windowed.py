@@ -31,7 +31,7 @@ JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
 
 @dataclass(frozen=True, kw_only=True)
 class _Windows(SequenceRows):
-    """Windows that nothing is wanted from but their hidden states."""
+    """Windows of which only the hidden states are wanted."""
 
     def assemble(self, rows: np.ndarray) -> Batch:
         return self.lay(rows, "window", None)

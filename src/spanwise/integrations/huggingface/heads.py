@@ -78,7 +78,7 @@ class TiedToModel(nn.Module):
 
     @property
     def weight(self) -> nn.Parameter:
-        """The word table [V, E], shared with the model; it is no parameter of the head."""
+        """Return the word table [V, E], shared with the model; it is no parameter of the head."""
         return word_table(self._tied[0])
 
     def resize(self, num_rows: int) -> None:
@@ -88,7 +88,7 @@ class TiedToModel(nn.Module):
         self.bias = nn.Parameter(grown)
 
     def checked_table(self) -> nn.Parameter:
-        """The table. Raises: ConfigError where it was resized without the head."""
+        """Return the table. Raises: ConfigError where it was resized without the head."""
         table = self.weight
         if len(table) != len(self.bias):
             raise ConfigError(
@@ -98,18 +98,18 @@ class TiedToModel(nn.Module):
         return table
 
     def loss_sum(self, rows: Tensor, ids: Tensor) -> Tensor:
-        """Cross-entropy of rows [N, E] against ids [N], summed: float32 scalar. -100 is no target."""
+        """Return the summed cross-entropy of rows [N, E] against ids [N], a float32 scalar. -100 is no target."""
         table = self.checked_table()
         return vocabulary_loss(rows, table, self.bias, ids, len(table)).sum
 
     def padded_loss_sum(self, rows: Tensor, ids: Tensor) -> Tensor:
-        """The same where rows that are no targets have the id -100, in shapes that a compiler knows."""
+        """Return the same sum where rows that are no targets have the id -100, in shapes that a compiler knows."""
         return F.cross_entropy(
             F.linear(rows, self.checked_table(), self.bias).float(), ids, ignore_index=IGNORED, reduction="sum"
         )
 
     def logits(self, rows: Tensor) -> Tensor:
-        """Scores [N, V] float32 of rows [N, E]."""
+        """Return the scores [N, V] float32 of rows [N, E]."""
         table = self.checked_table()
         return vocabulary_logits(rows, table, self.bias, len(table))
 
@@ -129,7 +129,7 @@ class TiedMaskedLMHead(TiedToModel, MaskedLMHead):
             return super().transform(rows.to(self.dense.weight.dtype))
 
     def rows_at(self, hidden: Tensor, places: Tensor) -> Tensor:
-        """Rows [N, E] of the flat places [N] of hidden [B, L, D]."""
+        """Return rows [N, E] of the flat places [N] of hidden [B, L, D]."""
         return self.transform(hidden.flatten(0, 1).index_select(0, places))
 
 
@@ -213,11 +213,11 @@ class SpanBoundaryHead(TiedToModel, PairHead):
         return self.loss_sum(rows_NE, labels.reshape(-1).index_select(0, places_N)) / max(1, len(places_N))
 
     def has_row(self, found: Boundaries) -> Tensor:
-        """Which tokens get a row, bool [B, L]."""
+        """Tell which tokens get a row, bool [B, L]."""
         return found.is_whole if self.beyond == "last" else found.is_whole & (found.index < self.num_positions)
 
     def rows_at(self, hidden: Tensor, places: Tensor, found: Boundaries) -> Tensor:
-        """Rows [N, E] of the flat places [N] of hidden [B, L, D]."""
+        """Return rows [N, E] of the flat places [N] of hidden [B, L, D]."""
         length = hidden.shape[1]
         first_N = places.div(max(1, length), rounding_mode="floor") * length  # where their example begins
         flat = hidden.flatten(0, 1)
