@@ -42,7 +42,7 @@ class Question:
 
 
 class MaskModel(nn.Module):
-    """Guesses hidden tokens with one head or with both: then by the mean of their log-probabilities, normalised again."""
+    """Guesses hidden tokens with one head, or with both by the mean of their log-probabilities, normalised again."""
 
     def __init__(
         self, checkpoint: Checkpoint, head: HeadName, device: torch.device = CPU, precision: Precision = "fp32"
