@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_packs import CLS, pack_of, with_ids, with_parts
@@ -15,6 +16,8 @@ from toy_packs import CLS, pack_of, with_ids, with_parts
 from spanwise.config import from_record, override, to_record
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError, DataError
+from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.huggingface import read_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
@@ -163,7 +166,7 @@ def encoder():
 
 
 @pytest.mark.parametrize("following", ["moves_up", "stays"])
-@pytest.mark.parametrize("kind", ["fp32", "int8", "some rows"])
+@pytest.mark.parametrize("kind", ["fp32", "int8", "rotary", "some rows"])
 @torch.no_grad()
 def test_nothing_that_is_left_out_is_read(encoder, following, kind):
     """Another word in place of a dropped piece moves no hidden state; a token that is left does."""
@@ -173,6 +176,9 @@ def test_nothing_that_is_left_out_is_read(encoder, following, kind):
     dropped = masked.chosen.end[masked.chosen.end - masked.chosen.start > 1] - 1
     assert len(dropped)
     model = Int8Encoder(encoder) if kind == "int8" else encoder
+    if kind == "rotary":
+        model = Encoder(replace(encoder.config, rotary_base=10_000.0)).eval()
+        initialize(model, model.config, 0)
 
     def states(changed):
         ids = pack.input_ids.copy()
@@ -211,6 +217,32 @@ def test_what_stays_at_its_position_is_read_there(encoder):
     assert torch.equal(encoder(ids, types, plain), expected)
     table.copy_(kept)
     assert not torch.equal(encoder(ids, types, plain), expected)
+
+
+@torch.no_grad()
+def test_hidden_states_are_those_of_pieces_outside_attention(tmp_path):
+    """Splinter's code keeps a question's other pieces as [PAD] under a mask of 0; transformers' BERT is the judge."""
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    theirs = transformers.BertModel(
+        transformers.BertConfig(vocab_size=SIZE, max_position_embeddings=64, **sizes)
+    ).eval()
+    theirs.save_pretrained(tmp_path)
+    ours = build_encoder(read_folder(tmp_path)).eval()
+    pack = pack_of_words([[1, 2, 3, 1, 2, 3, 4, 4, 1, 2, 3, 5, 6]])
+    pack = replace(pack, token_type_ids=np.zeros_like(pack.token_type_ids))
+    masked = collator_of(replacement=QuestionTokens(following="stays"), objectives={"asks": Asks()}).mask(pack, 0)
+    tokens = _left(pack, masked)
+    ids, attended = torch.zeros(len(pack.input_ids), dtype=torch.int64), torch.zeros(len(pack.input_ids))
+    ids[tokens], attended[tokens] = torch.from_numpy(masked.input_ids), 1.0
+    assert len(tokens) < len(ids) - 2
+
+    expected = theirs(input_ids=ids[None], attention_mask=attended[None]).last_hidden_state[0, tokens]
+    found = ours(
+        torch.from_numpy(masked.input_ids), torch.from_numpy(masked.pack.token_type_ids), sequences_of(masked.pack)
+    )
+
+    assert (found - expected).abs().max() < 1e-5
 
 
 def test_positions_beyond_the_table_are_refused(encoder):
