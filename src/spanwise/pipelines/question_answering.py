@@ -246,7 +246,7 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         """Return the best answers of a ranking, as the task decides on "no answer"."""
         may_abstain = options.handle_impossible_answer is not False
         task = self.task if may_abstain else dataclasses.replace(self.task, null_threshold=None)
-        answers = task.told(ranking.answers(), ranking.null_odds)
+        answers = task.with_probabilities(ranking.answers(), ranking.null_odds)
         if not answers:  # no passage has a token
             answers = [SpanAnswer("", 0, 0, 0.0, 0.0)]
         found = []

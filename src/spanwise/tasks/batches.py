@@ -1,6 +1,6 @@
 """Labelled examples as packs: shuffled steps of a fixed number of examples for training, one pass for prediction.
 
-Letters: W examples in all (windows of question answering), B examples a step.
+Letters: W examples in all (windows of question answering), B examples per step.
 """
 
 from __future__ import annotations

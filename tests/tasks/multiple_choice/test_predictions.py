@@ -18,7 +18,7 @@ SCORES = [np.array([0.0, 1.0], dtype=np.float32), np.array([900.0, 1.0, 900.0], 
 
 def test_the_likeliest_choice_is_told_and_of_equal_ones_the_first():
     found = decide(DATA, SCORES, np.array([0, 4]))
-    assert found.told == (1, 0)
+    assert found.best == (1, 0)
     assert found.record(1) == {
         "choice": 0,
         "answer": "u",

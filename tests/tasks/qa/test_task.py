@@ -129,7 +129,7 @@ def test_a_temperature_is_fitted_on_dev_data_and_told_with_the_scores(squad11):
     assert before["temperature"] is None and after["temperature"] == task.temperature
     assert after["error"] < before["error"]
     assert any("expected calibration error" in note for note in task.score_table(task.score(data, found)).notes)
-    told = task.told(nbest["0"], 0.0)
+    told = task.with_probabilities(nbest["0"], 0.0)
     assert [one.text for one in told] == [one.text for one in nbest["0"]]
     assert sum(one.probability for one in told) == pytest.approx(1.0)
 
@@ -138,7 +138,7 @@ def test_no_answer_stands_in_its_place_among_the_answers():
     answers = (SpanAnswer("Han", 0, 3, 4.0, 0.5), SpanAnswer("Seoul", 4, 9, 1.0, 0.5))
     task = QuestionAnswering(null_threshold=0.5)
     for odds, place in ((2.0, 0), (0.4, 1), (-9.0, 2)):
-        told = task.told(answers, odds)
+        told = task.with_probabilities(answers, odds)
         assert [one.text for one in told].index("") == place and len(told) == 3
         assert [one.probability for one in told] == sorted((one.probability for one in told), reverse=True)
-    assert [one.text for one in QuestionAnswering().told(answers, 2.0)] == ["Han", "Seoul"]
+    assert [one.text for one in QuestionAnswering().with_probabilities(answers, 2.0)] == ["Han", "Seoul"]

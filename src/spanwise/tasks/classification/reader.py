@@ -46,7 +46,7 @@ def read_texts(
     errors: OnError = "strict",
 ) -> TextData:
     """Read a TSV, CSV or JSON (lines) file by the first of `layouts` that it has; for prediction also a `.txt` file of
-    texts alone, one a line.
+    texts alone, one per line.
 
     kind: what the labels are. None: many labels where they are lists (or `label_separator` parts them), regression
     where all are numbers and some have a decimal point, else one label.

@@ -58,7 +58,7 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
     kind: Kind | None = None  # None: what the training file shows
     labels: tuple[str, ...] = ()  # in the order of the scores; () : those of the training file
     is_pair: bool | None = None  # what the training file holds
-    max_length: Annotated[int, Field(ge=4)] = 128  # tokens a sequence
+    max_length: Annotated[int, Field(ge=4)] = 128  # tokens per sequence
     on_overflow: Overflow = "truncate"  # a text that is longer: cut (and counted), read in windows, refused
     stride: Annotated[int, Field(ge=1)] = 64  # tokens from window to window
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5  # probability from which one of several labels is told

@@ -29,7 +29,7 @@ class CoreferenceDocument:
     name: str  # as the file has it, part included: key and response are matched by it
     words: tuple[str, ...]
     sentence_borders: tuple[int, ...]  # words before each sentence, and all words
-    speakers: tuple[str, ...]  # one a word, "" where the file has none
+    speakers: tuple[str, ...]  # one per word, "" where the file has none
     clusters: tuple[tuple[Mention, ...], ...]  # in the order in which they begin
     source: str = ""
     line: int = 0  # where the document begins

@@ -24,7 +24,7 @@ Document = CoreferenceDocument | TextDocument
 
 @dataclass(frozen=True, kw_only=True)
 class CoreferenceData:
-    """Documents of one source. `gap` are the questions of a GAP file, one a document; all else has clusters or text."""
+    """Documents of one source. `gap` are the questions of a GAP file, one per document; others have clusters."""
 
     source: str
     documents: tuple[Document, ...]

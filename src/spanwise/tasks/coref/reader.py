@@ -45,7 +45,7 @@ def read_coreference(path: str | Path, *, purpose: Purpose, errors: OnError = "s
     if head.lstrip().startswith("{"):
         data = _read_json_lines(path, errors)
     elif _plain_suffix(path) == ".txt":
-        text = "\n".join(_joined(line) for line in _whole_lines(path))
+        text = "\n".join(_text_of(line) for line in _whole_lines(path))
         data = CoreferenceData(source=str(path), documents=(TextDocument(name=path.name, text=text),))
     else:
         data = CoreferenceData(source=str(path), documents=tuple(read_conll(path)))
@@ -68,7 +68,7 @@ def _whole_lines(path: Path) -> Iterator[list[Line]]:
         yield list(parts)
 
 
-def _joined(parts: list[Line]) -> str:
+def _text_of(parts: list[Line]) -> str:
     return "".join(part.text for part in parts)
 
 
@@ -77,16 +77,16 @@ def _read_json_lines(path: Path, errors: OnError) -> CoreferenceData:
     lines: dict[str, int] = {}
     num_dropped = 0
     for parts in _whole_lines(path):
-        text, number = _joined(parts), parts[0].number
+        text, number = _text_of(parts), parts[0].number
         if not text.strip():
             continue
         where = f"{path}, line {number}"
         try:
             row = json.loads(text)
         except (ValueError, RecursionError) as cause:
-            raise DataError(f"{where} is not JSON ({cause}); one document a line was expected.") from cause
+            raise DataError(f"{where} is not JSON ({cause}); one document per line was expected.") from cause
         if not isinstance(row, Mapping):
-            raise DataError(f"{where} holds a {type(row).__name__}; an object a document was expected.")
+            raise DataError(f"{where} holds a {type(row).__name__}; an object per document was expected.")
         document, dropped = _json_document(row, f"{path.name}:{number}", where, errors)
         if document.name in lines:
             raise DataError(f"{where}: document {document.name!r} came before, at line {lines[document.name]}.")
@@ -112,7 +112,7 @@ def _json_document(row: Mapping[str, Any], default_name: str, where: str, errors
     if row.get("speakers"):
         speakers = _lists_of_strings(row["speakers"], f"{where}: 'speakers'")
     if [len(sentence) for sentence in speakers] != [len(sentence) for sentence in sentences]:
-        raise DataError(f"{where}: 'speakers' has other lengths than 'sentences'; a speaker a word was expected.")
+        raise DataError(f"{where}: 'speakers' has other lengths than 'sentences'; a speaker per word was expected.")
     clusters, dropped = _clusters(row.get("clusters", []), len(words), where, errors)
     borders = tuple(itertools.accumulate((len(sentence) for sentence in sentences if sentence), initial=0))
     document = CoreferenceDocument(

@@ -44,7 +44,7 @@ class Table:
 def read_table(
     path: str | Path, *, header: bool | None = None, known: Sequence[str] = (), errors: str = "strict"
 ) -> Table:
-    """Read a file with one example a row.
+    """Read a file with one example per row.
 
     header: whether the first line names the columns; None: it does where it holds one of the names in `known`, in any
     capitals. Columns of a file without header are called "0", "1", ... With `errors="repair"` rows of a wrong number of
@@ -97,7 +97,7 @@ def read_table(
 
 
 def read_list(path: str | Path, *, known: Sequence[str]) -> Table | None:
-    """A `.txt` file of texts alone, one a line, as a table of the one column `text`; None for any other file.
+    """A `.txt` file of texts alone, one per line, as a table of the one column `text`; None for any other file.
 
     A file with a tab, of JSON lines or of cells in quotes, or one whose first line holds one of the column names in
     `known`, is a table like any other; so is every file where no name is known: its columns have numbers.

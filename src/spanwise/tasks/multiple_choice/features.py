@@ -1,4 +1,4 @@
-"""Questions as sequences, one a choice: [CLS] passage [SEP] question choice [SEP].
+"""Questions as sequences, one per choice: [CLS] passage [SEP] question choice [SEP].
 
 GPT-1's layout has _start_ passage question _delimiter_ choice _classify_. The passage gives way first: it loses its
 last words, and each choice stays whole with its question. Only where both are longer than `max_question_tokens` does

@@ -1,7 +1,7 @@
 """The loss of multiple choice: cross-entropy over the choices of each question.
 
-Letters: S sequences (one a choice), W questions.
-Source: Devlin et al. 2019 (BERT), section 4.4: one score a choice, softmax over the choices.
+Letters: S sequences (one per choice), W questions.
+Source: Devlin et al. 2019 (BERT), section 4.4: one score per choice, softmax over the choices.
 """
 
 from __future__ import annotations

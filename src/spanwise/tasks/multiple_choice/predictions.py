@@ -1,4 +1,4 @@
-"""Which choice is told for each question, and how it is written and read."""
+"""The choice that is made for each question, and how it is written and read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class ChoicePredictions:
     num_dropped: tuple[int, ...]
 
     @property
-    def told(self) -> tuple[int, ...]:
+    def best(self) -> tuple[int, ...]:
         """The number of the likeliest choice, from 0; of equal ones the first."""
         return tuple(int(shares.argmax()) for shares in self.probabilities)
 
     def record(self, number: int) -> dict[str, object]:
         """One prediction as plain values."""
-        shares, place = self.probabilities[number], self.told[number]
+        shares, place = self.probabilities[number], self.best[number]
         return {
             "choice": place,
             "answer": self.questions[number].choices[place],
@@ -41,7 +41,7 @@ class ChoicePredictions:
     def files(self) -> dict[str, object]:
         """`.json`: all that is known of each question, by id; `.tsv`: id and number of the choice."""
         ids = [question.id for question in self.questions]
-        lines = ["index\tprediction", *(f"{id}\t{place}" for id, place in zip(ids, self.told, strict=True))]
+        lines = ["index\tprediction", *(f"{id}\t{place}" for id, place in zip(ids, self.best, strict=True))]
         return {
             ".json": {id: self.record(number) for number, id in enumerate(ids)},
             ".tsv": "".join(line + "\n" for line in lines),

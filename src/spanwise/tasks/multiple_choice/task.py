@@ -1,4 +1,4 @@
-"""Multiple choice as a task: one score a choice, softmax over the choices of a question.
+"""Multiple choice as a task: one score per choice, softmax over the choices of a question.
 
 Letters: T tokens in the pack, D hidden size, S sequences, W questions.
 Source: Devlin et al. 2019 (BERT), section 4.4.
@@ -34,7 +34,7 @@ from spanwise.text.tokenizers import Tokenizer
 class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]):
     """Choose the ending, answer or cause that fits best."""
 
-    max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
+    max_length: Annotated[int, Field(ge=8)] = 128  # tokens per sequence
     max_question_tokens: Annotated[int, Field(ge=1)] = 128  # of question and choice together
     on_overflow: Literal["truncate", "error"] = "truncate"  # the passage is cut at its end and counted, or refused
     layout: Layout = "template"  # the special tokens of a sequence; "extract": GPT-1's, for causal models
@@ -110,7 +110,7 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
     def score(self, data: ChoiceData, predictions: ChoicePredictions) -> dict[str, float]:
         """`accuracy`, and `chance`: what guessing would give; of RACE also `accuracy_middle` and `accuracy_high`."""
         return _scores(
-            data, {question.id: place for question, place in zip(data.questions, predictions.told, strict=True)}
+            data, {question.id: place for question, place in zip(data.questions, predictions.best, strict=True)}
         )
 
     def prediction_files(self, predictions: ChoicePredictions) -> Mapping[str, object]:

@@ -37,7 +37,7 @@ class SquadData:
     source: str
     version: str  # what the file calls itself, such as "v2.0", "KorQuAD_v1.0_dev" or MRQA's name of the data set
     contexts: tuple[str, ...]
-    titles: tuple[str, ...]  # one a paragraph
+    titles: tuple[str, ...]  # one per paragraph
     questions: tuple[Question, ...]
     has_unanswerable: bool
     num_moved_answers: int = 0  # answer offsets corrected under `errors="repair"`

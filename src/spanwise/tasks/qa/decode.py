@@ -62,7 +62,7 @@ def decode(
     max_answer_tokens: int = 30,
     num_best: int = 20,
 ) -> Predictions:
-    """Join the windows of each question. `scores` has one entry a window, in window order: an array [length, 2] of
+    """Join the windows of each question. `scores` has one entry per window, in window order: an array [length, 2] of
     start and end logits, or what a head of another form says."""
     nbest: dict[str, tuple[SpanAnswer, ...]] = {}
     null_odds: dict[str, float] = {}

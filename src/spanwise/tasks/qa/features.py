@@ -47,9 +47,9 @@ class QuestionWindows:
     gold_G2: np.ndarray
     gold_borders_W: np.ndarray
     question_ids: Sequence[np.ndarray]  # cut to the longest question allowed
-    passages: Sequence[Encoding]  # one a paragraph that has a question
+    passages: Sequence[Encoding]  # one per paragraph that has a question
     paragraph_of: np.ndarray  # which of the passages each question is on
-    is_impossible: np.ndarray  # bool, one a question: it has no answer
+    is_impossible: np.ndarray  # bool, one per question: it has no answer
     frame: Frame
     num_token_types: int
     num_dropped_Q: np.ndarray  # tokens of each question that are not read

@@ -31,7 +31,7 @@ class Gathering:
         self.titles.append(title)
 
     def find_context(self, context: str, title: str) -> int:
-        """The number of a passage that may have come before: files of one question a line repeat it."""
+        """The number of a passage that may have come before: files of one question per line repeat it."""
         place = self._places.setdefault(context, len(self.contexts))
         if place == len(self.contexts):
             self.add_context(context, title)

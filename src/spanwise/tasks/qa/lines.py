@@ -1,4 +1,4 @@
-"""Questions in JSON lines: MRQA's files (a passage a line with its questions), and one question a line.
+"""Questions in JSON lines: MRQA's files (a passage per line with its questions), and one question per line.
 
 MRQA counts the end of an answer inclusively, and its texts were found by a tokenizer, so a text may differ from the
 passage in case, blanks or punctuation; what stands in the passage is the answer. Of several places the first one in the

@@ -1,5 +1,5 @@
 """Question files: SQuAD 1.1 and 2.0 and all of their shape (KorQuAD 1.0, KLUE-MRC, SQuADShifts), and by their looks
-those of MRQA, NewsQA and one question a line.
+those of MRQA, NewsQA and one question per line.
 
 Whether a file holds unanswerable questions is read from the data, never from an option: an option that contradicts
 the file scores silently wrong.
@@ -22,8 +22,8 @@ LINES = (".jsonl", ".ndjson")
 
 
 def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
-    """Read a file of questions, plain, `.gz` or `.xz`: `.jsonl` is MRQA's or one question a line, `.json` SQuAD's shape
-    or NewsQA's. Arguments and errors are those of `read_squad`.
+    """Read a file of questions, plain, `.gz` or `.xz`: `.jsonl` is MRQA's or one question per line, `.json` SQuAD's or
+    NewsQA's. Arguments and errors are those of `read_squad`.
     """
     _check_errors(errors)
     if plain_suffix(path) in LINES:

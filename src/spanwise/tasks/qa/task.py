@@ -54,7 +54,7 @@ PAPER_MAX_LENGTH = 512
 class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictions]):
     """Find the answer to a question as a span of its passage, or say that it has none."""
 
-    max_length: int | None = None  # tokens a window; None: 512, or all positions of a smaller encoder
+    max_length: int | None = None  # tokens per window; None: 512, or all positions of a smaller encoder
     doc_stride: AtLeastOne = 128  # tokens from the start of one window to the start of the next
     max_question_tokens: AtLeastOne = 64
     max_answer_tokens: AtLeastOne = 30
@@ -228,14 +228,14 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return {
             "": predictions.answers(self.null_threshold),
             "nbest": {
-                id: [dataclasses.asdict(answer) for answer in self.told(answers, predictions.null_odds.get(id, 0.0))]
+                id: list(map(dataclasses.asdict, self.with_probabilities(answers, predictions.null_odds.get(id, 0.0))))
                 for id, answers in predictions.nbest.items()
             },
             "null_odds": predictions.null_odds,
             "windows": {id: dataclasses.asdict(read) for id, read in predictions.windows.items()},
         }
 
-    def told(self, answers: Sequence[SpanAnswer], null_odds: float) -> list[SpanAnswer]:
+    def with_probabilities(self, answers: Sequence[SpanAnswer], null_odds: float) -> list[SpanAnswer]:
         """The n-best answers of a question with their probabilities, which sum to 1. "No answer" (an empty text) is in
         its place among them where the model may abstain; the first is what is reported."""
         scores = np.array([answer.score for answer in answers])

@@ -62,7 +62,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         str, ...
     ] = ()  # in the order of the scores: the negative one first, then by number in the training file
     marker_names: tuple[str, ...] = ()  # the k-th one is the k-th piece [unusedN] of the vocabulary
-    max_length: Annotated[int, Field(ge=8)] = 128  # tokens a sequence
+    max_length: Annotated[int, Field(ge=8)] = 128  # tokens per sequence
     on_overflow: Literal["truncate", "error"] = "truncate"  # words far from both mentions are dropped and counted
 
     head_name: ClassVar[str] = "classification"

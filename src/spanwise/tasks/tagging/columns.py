@@ -1,4 +1,4 @@
-"""Files with one token a line and a blank line between sentences: CoNLL columns, CoNLL-U, and characters (KLUE-NER).
+"""Files with one token per line and a blank line between sentences: CoNLL columns, CoNLL-U, and characters (KLUE-NER).
 
 Source: CoNLL-2000 and CoNLL-2003; the CoNLL-U format of Universal Dependencies; Park et al. 2021 (KLUE).
 """

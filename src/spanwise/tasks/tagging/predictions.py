@@ -50,7 +50,7 @@ class TagPredictions:
         return {"spans": spans, "num_windows": self.num_windows[number], "num_dropped_tokens": 0}
 
     def files(self) -> dict[str, object]:
-        """`.json`: text and spans of each sentence; `.conll`: a unit and its tag a line."""
+        """`.json`: text and spans of each sentence; `.conll`: a unit and its tag per line."""
         lines = []
         for sentence, tags in zip(self.sentences, self.tags, strict=True):
             lines += [f"{unit}\t{tag}" for unit, tag in zip(_written(sentence), tags, strict=True)] + [""]

@@ -34,7 +34,7 @@ Kind = Literal["entities", "classes"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A text, where its units stand in it (half-open), and a tag a unit; no tags where read for prediction."""
+    """A text, where its units stand in it (half-open), and a tag per unit; no tags where read for prediction."""
 
     text: str
     units: tuple[tuple[int, int], ...]
@@ -85,7 +85,7 @@ def read_tagged(
         return _from_objects(path, purpose, level, kind, errors)
     lines = read_lines(path)
     if text_looks_like("\n".join(lines[:300])) not in (None, "tagging"):
-        raise DataError(f"{path}: this is no file of tags, which has one token a line.")
+        raise DataError(f"{path}: this is no file of tags, which has one token per line.")
     tabs = any("\t" in line for line in lines if not line.startswith("#"))
     blocks, width = blocks_of(lines, tabs=tabs)
     if not blocks:
@@ -172,7 +172,7 @@ def _units(units: Sequence[str], tags: tuple[str, ...], level: Level | None, whe
     """One sentence of words, or of characters, which need no blank between them."""
     if level == "characters":
         return Sentence("".join(units), tuple((n, n + 1) for n in range(len(units))), tags, where)
-    return _joined(units, tags, where)
+    return _sentence_of(units, tags, where)
 
 
 def _conllu(blocks: Sequence[Block], column: str | None, source: str, errors: OnError) -> tuple[list[Sentence], int]:
@@ -185,13 +185,15 @@ def _conllu(blocks: Sequence[Block], column: str | None, source: str, errors: On
 
     def sentence(block: Block) -> list[Sentence]:
         words, tags, blanks = conllu_words(block, place, source)
-        return [_joined(words, tuple(tags), _where(source, block), blanks)] if words else []
+        return [_sentence_of(words, tuple(tags), _where(source, block), blanks)] if words else []
 
     found, num_dropped = parsed(blocks, sentence, errors)
     return [one for some in found for one in some], num_dropped
 
 
-def _joined(words: Sequence[str], tags: tuple[str, ...], where: str, blanks: Sequence[bool] | None = None) -> Sentence:
+def _sentence_of(
+    words: Sequence[str], tags: tuple[str, ...], where: str, blanks: Sequence[bool] | None = None
+) -> Sentence:
     """Words as one text: a blank behind each, or where `blanks` says so."""
     units, end, pieces = [], 0, []
     for number, word in enumerate(words):
@@ -234,10 +236,10 @@ def _from_object(row: Row, purpose: Purpose) -> Sentence:
         raise DataError(f"{row.where}: expected 'text' and 'spans', or 'tokens' and 'tags' as lists of texts.")
     tags = next((values[name] for name in ("tags", "ner_tags", "labels") if name in values), None)
     if purpose == "predict" and tags is None:
-        return _joined(words, (), row.where)
+        return _sentence_of(words, (), row.where)
     if not isinstance(tags, list) or len(tags) != len(words) or not all(isinstance(tag, str) for tag in tags):
         raise DataError(f"{row.where}: {len(words)} tokens need a list 'tags' of as many names, got {str(tags)[:60]}.")
-    return _joined(words, tuple(tags), row.where)
+    return _sentence_of(words, tuple(tags), row.where)
 
 
 def span_values(values: Mapping[str, object], where: str) -> list[tuple[int, int, str]]:
@@ -267,6 +269,6 @@ def _checked_spans(values: Mapping[str, object], text: str, where: str) -> list[
         if behind.first < before.last:
             raise DataError(
                 f"{where}: the spans {before.first}:{before.last} ({before.label}) and {behind.first}:{behind.last} "
-                f"({behind.label}) overlap; one tag a place can't tell both. Keep one of them."
+                f"({behind.label}) overlap; one tag per place can't tell both. Keep one of them."
             )
     return spans

@@ -18,7 +18,7 @@ from spanwise.tasks.tagging.spans import Span
 
 def entity_scores(gold: Sequence[Sequence[Span]], told: Sequence[Sequence[Span]]) -> dict[str, Score]:
     """`f1`, `precision`, `recall` over all entities, `macro_f1` over the types that occur, and the three of each type,
-    from 0 to 100. One list of spans a sentence.
+    from 0 to 100. One list of spans per sentence.
 
     Raises: DataError where the two differ in the number of sentences.
     """

@@ -58,7 +58,7 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     kind: Kind | None = None  # None: entities where all tags have the form of entity tags
     scheme: Scheme = "IOB2"  # in which the model learns entities, whatever the file's
     labels: tuple[str, ...] = ()  # the tags by id; () : those of the training file
-    max_length: Annotated[int, Field(ge=4)] | None = None  # tokens a window; None: 512, or all positions
+    max_length: Annotated[int, Field(ge=4)] | None = None  # tokens per window; None: 512, or all positions
     stride: Annotated[int, Field(ge=1)] | None = None  # tokens from window to window; None: half a window
     on_overflow: Literal["windows", "error"] = "windows"  # a sentence that is longer
 
