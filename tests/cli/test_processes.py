@@ -26,8 +26,9 @@ def test_a_process_alone_leads_itself():
 
 
 def test_no_processes_are_refused():
-    with pytest.raises(ConfigError, match="--processes 0"):
-        launch_again(0)
+    for number in (0, -1, 100_000):
+        with pytest.raises(ConfigError, match=f"--processes {number} can't be"):
+            launch_again(number)
 
 
 def test_two_processes_make_the_tokenizer_the_store_and_the_model_of_one(world, tiny, tmp_path):

@@ -113,8 +113,11 @@ def test_options_that_cannot_work_are_refused():
         learn(kind="wordpieces")
     with pytest.raises(ConfigError, match="vocab_size=10 is too small"):
         learn(vocab_size=10)
-    with pytest.raises(ConfigError, match="min_frequency"):
-        learn(min_frequency=0)
+    with pytest.raises(ConfigError, match="vocab_size=99999999999 is too large"):
+        learn(vocab_size=99_999_999_999)
+    for number in (0, 10**20):
+        with pytest.raises(ConfigError, match="min_frequency"):
+            learn(min_frequency=number)
     with pytest.raises(ConfigError, match="alphabet_size"):
         learn(alphabet_size=0)
 

@@ -1,9 +1,10 @@
 """`spanwise convert`: other people's checkpoints in, plain Hugging Face folders out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from spanwise.cli.console import print_json, print_pairs, say
+from spanwise.runtime.files import JsonObject
 
 if TYPE_CHECKING:
     from spanwise.interop.convert import Converted
@@ -46,7 +47,7 @@ def convert(
         _print(converted.generator)
 
 
-def _record(converted: "Converted") -> dict[str, Any]:
+def _record(converted: "Converted") -> JsonObject:
     checkpoint, written = converted.checkpoint, converted.written
     return {
         "source": str(checkpoint.folder),

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from spanwise.errors import ConfigError
 
+MOST_PROCESSES = 256  # of one machine
+
 
 def is_one_of_several() -> bool:
     """Return whether a launcher started this process as one of several; then it leaves when its launcher is killed."""
@@ -30,8 +32,8 @@ def launch_again(num_processes: int, arguments: Sequence[str] | None = None) -> 
     from spanwise.runtime.launch import launch
     from spanwise.runtime.machine import num_usable_cores
 
-    if num_processes < 1:
-        raise ConfigError(f"--processes {num_processes} leaves nobody to work; give 1 or more.")
+    if not 1 <= num_processes <= MOST_PROCESSES:
+        raise ConfigError(f"--processes {num_processes} can't be; give 1 to {MOST_PROCESSES}, a core or a GPU each.")
     given = list(sys.argv[1:] if arguments is None else arguments)
     num_threads = max(1, num_usable_cores() // num_processes)
     return launch([sys.executable, "-m", "spanwise", *given], num_processes, num_threads)

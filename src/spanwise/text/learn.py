@@ -27,6 +27,7 @@ from spanwise.text.tokenizers import Tokenizer
 
 Source = Iterable[Document] | Iterable[str | Path] | str | Path
 LARGEST_VOCABULARY = 1 << 24
+MOST = 10**15  # characters, or times that a piece is seen
 MOST_CHARACTERS = {"words": 500_000_000, "morphemes": 20_000_000}
 """Text beyond it is not looked at. Words are counted in minutes; an analyser reads some 100,000 characters a second."""
 
@@ -101,8 +102,10 @@ def _check(kind: str, wanted: Wanted) -> None:
         limit = smallest if wanted.vocab_size < smallest else LARGEST_VOCABULARY
         raise ConfigError(f"vocab_size={wanted.vocab_size} is too {what} {limit} is needed.")
     sizes = (wanted.max_characters, wanted.min_frequency, 1 if wanted.alphabet_size is None else wanted.alphabet_size)
-    if min(sizes) < 1 or wanted.num_unused < 0:
-        raise ConfigError("max_characters, min_frequency and alphabet_size must be at least 1, num_unused at least 0.")
+    if min(sizes) < 1 or max(sizes) > MOST or wanted.num_unused < 0:
+        raise ConfigError(
+            f"max_characters, min_frequency and alphabet_size must be 1 to {MOST:.0e}, num_unused at least 0."
+        )
     if wanted.boundaries == "morphemes" and kind != "wordpiece":
         raise ConfigError(f"boundaries='morphemes' is for kind='wordpiece', whose pieces say ##; got {kind!r}.")
 

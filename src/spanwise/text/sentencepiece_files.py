@@ -7,7 +7,7 @@ Source: `sentencepiece_model.proto` of the SentencePiece project (a public forma
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from spanwise.errors import CheckpointError
+from spanwise.runtime.files import JsonObject
 from spanwise.text.kinds.unigram import BLANK, unigram_backend
 from spanwise.text.specials import special_pieces
 
@@ -32,7 +33,7 @@ _UNIGRAM = 1  # trainer_spec.model_type
 _UNKNOWN = 2  # pieces.type
 
 
-def read_sentencepiece(content: bytes, path: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
+def read_sentencepiece(content: bytes, path: Path, config: JsonObject) -> tokenizers.Tokenizer:
     """Return the tokenizer of a unigram model; `config` is the folder's `tokenizer_config.json`.
 
     The name of the file says whose it is. ALBERT's text (`spiece.model`) is lower-cased and loses its accents unless

@@ -16,6 +16,7 @@ from typing import Any
 import tokenizers
 from tokenizers import normalizers
 
+from spanwise.runtime.files import JsonObject
 from spanwise.text.kinds.bpe import bpe_backend
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.unigram import stock_normalizers, unigram_backend
@@ -25,7 +26,7 @@ GENERAL_CLASS = "PreTrainedTokenizerFast"
 _PIPELINE = ("normalizer", "pre_tokenizer")
 
 
-def stock_class(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+def stock_class(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
     """The fields of `tokenizer_config.json` that name a class for the tokenizer whose JSON is `record`."""
     specials = {role: piece for role, piece in specials.items() if role in SPECIAL_ROLES}
     has_types = '"type_id": 1' in json.dumps(record["post_processor"])
@@ -47,7 +48,7 @@ def stock_class(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[
     return general
 
 
-def _bert(record: Mapping[str, Any]) -> dict[str, Any]:
+def _bert(record: JsonObject) -> JsonObject:
     normalizer = record["normalizer"] or {}
     if normalizer.get("type") != "BertNormalizer":
         return {}
@@ -59,7 +60,7 @@ def _bert(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _roberta(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+def _roberta(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
     for prefix in (False, True):
         if _same_pipeline(record, byte_bpe_backend({}, [], add_prefix_space=prefix)) and len(specials) == 5:
             mask = {"content": specials["mask"], "lstrip": True, "rstrip": False, "normalized": False}
@@ -74,7 +75,7 @@ def _roberta(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str
     return {}
 
 
-def _albert(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+def _albert(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
     usual = specials.get("cls") == "[CLS]" and specials.get("sep") == "[SEP]" and record["model"]["unk_id"] == 1
     stock = unigram_backend([("", 0.0), ("?", 0.0)])
     for keep_accents in (False, True):
@@ -93,12 +94,12 @@ def _albert(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str,
     return {}
 
 
-def _ends(record: Mapping[str, Any], specials: Mapping[str, str]) -> dict[str, Any]:
+def _ends(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
     """RoBERTa and ALBERT begin a text with [CLS] and end it with [SEP], by their other names."""
     return {"bos_token": specials["cls"], "eos_token": specials["sep"]} if {"cls", "sep"} <= set(specials) else {}
 
 
-def _same_pipeline(record: Mapping[str, Any], other: tokenizers.Tokenizer) -> bool:
+def _same_pipeline(record: JsonObject, other: tokenizers.Tokenizer) -> bool:
     theirs = json.loads(other.to_str())
     return all(_plain(record[part]) == _plain(theirs[part]) for part in _PIPELINE)
 

@@ -13,13 +13,12 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tokenizers
 from tokenizers import normalizers
 
 from spanwise.errors import CheckpointError
-from spanwise.runtime.files import MANIFEST_NAME, edited_files, read_manifest
+from spanwise.runtime.files import MANIFEST_NAME, JsonObject, edited_files, read_manifest
 from spanwise.text.kinds.bpe import END, bpe_backend
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.wordpiece import wordpiece_backend
@@ -62,7 +61,7 @@ def word_marks(backend: tokenizers.Tokenizer) -> WordMarks:
     return WordMarks()
 
 
-def pipeline_steps(record: dict[str, Any] | None) -> list[dict[str, Any]]:
+def pipeline_steps(record: JsonObject | None) -> list[JsonObject]:
     """A pre-tokenizer or a normaliser as the list of its steps."""
     if record is None:
         return []
@@ -104,7 +103,7 @@ def write_tokenizer(backend: tokenizers.Tokenizer, folder: Path, specials: Mappi
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
     record = json.loads(backend.to_str())
-    config: dict[str, Any] = {f"{role}_token": piece for role, piece in specials.items()}
+    config: JsonObject = {f"{role}_token": piece for role, piece in specials.items()}
     extra = [piece for role, piece in specials.items() if role not in SPECIAL_ROLES]
     if extra:
         config["additional_special_tokens"] = extra
@@ -145,7 +144,7 @@ def content_sha256(backend: tokenizers.Tokenizer, specials: Mapping[str, str]) -
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> JsonObject:
     if not path.is_file():
         return {}
     try:
@@ -157,7 +156,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _named_specials(config: Mapping[str, Any]) -> dict[str, str]:
+def _named_specials(config: JsonObject) -> dict[str, str]:
     """Roles that a configuration names, as text or as the library's token record.
 
     Beside the usual ones these are roles whose piece is also listed as an additional special token.
@@ -196,7 +195,7 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
     return backend
 
 
-def _from_vocabulary(path: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
+def _from_vocabulary(path: Path, config: JsonObject) -> tokenizers.Tokenizer:
     """BERT's tokenizer over `vocab.txt`: one piece a line, the line is the id."""
     try:
         lines = _checked_bytes(path).decode("utf-8").replace("\r\n", "\n").split("\n")
@@ -225,7 +224,7 @@ def _from_vocabulary(path: Path, config: Mapping[str, Any]) -> tokenizers.Tokeni
     )
 
 
-def _from_merges(folder: Path, config: Mapping[str, Any]) -> tokenizers.Tokenizer:
+def _from_merges(folder: Path, config: JsonObject) -> tokenizers.Tokenizer:
     """Byte-pair encoding in two files: GPT-1's where words end in `</w>`, else RoBERTa's over bytes."""
     try:
         vocabulary = json.loads(_checked_bytes(folder / "vocab.json"))

@@ -20,6 +20,7 @@ import numpy as np
 import tokenizers
 
 from spanwise.errors import CheckpointError, DataError
+from spanwise.runtime.files import JsonObject
 from spanwise.text.composition import compose
 from spanwise.text.encoding import Encoding
 from spanwise.text.specials import KNOWN_ROLES, SPECIAL_ROLES, is_reserved, role_piece, special_pieces
@@ -236,7 +237,7 @@ class Tokenizer:
             raise
 
 
-def _without_special_pieces(record: dict[str, Any], special_ids: frozenset[int]) -> tokenizers.Tokenizer | None:
+def _without_special_pieces(record: JsonObject, special_ids: frozenset[int]) -> tokenizers.Tokenizer | None:
     """The same tokenizer with special pieces that no text can match, or None where none can be matched anyhow.
 
     A unigram model looks for all of its pieces in the text, `<pad>` among them. A piece with a blank in it is never

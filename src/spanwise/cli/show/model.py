@@ -1,9 +1,10 @@
 """`spanwise show model`: what a checkpoint folder holds and what loads it."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spanwise.cli.console import print_json, print_pairs, say
+from spanwise.runtime.files import JsonObject
 
 if TYPE_CHECKING:
     from spanwise.interop.checkpoint import Checkpoint
@@ -32,7 +33,7 @@ def show_model(model: str, /, *, json: bool = False) -> None:
         _print(found, checkpoint)
 
 
-def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> dict[str, Any]:
+def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
     from spanwise.interop.record import OWN_HEADS
     from spanwise.interop.tensor_files import HEADS
     from spanwise.pretraining.corruption.folders import FOLDER, has_generator
@@ -56,7 +57,7 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> dict[str, An
     }
 
 
-def _print(found: dict[str, Any], checkpoint: "Checkpoint") -> None:
+def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
     from spanwise.interop.tables import BY_MODEL_TYPE
     from spanwise.interop.tensor_files import HEADS
 

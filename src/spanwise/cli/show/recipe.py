@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, print_pairs, print_table, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.errors import ConfigError
+from spanwise.runtime.files import JsonObject
 
 TIED = {"mlm", "sbo", "clm", "generator"}  # heads that end in the word table
 
@@ -88,7 +89,7 @@ def _list_recipes(json: bool) -> None:
     say("One of them: spanwise show recipe NAME")
 
 
-def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, dict[str, Any]]:
+def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, JsonObject]:
     """The recipe with its length, the size of the store's vocabulary, and what this machine makes of both."""
     from dataclasses import asdict
 
@@ -103,7 +104,7 @@ def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, 
     return recipe, store.vocabulary.size, {**asdict(measured), **speed, "run": measured.predict(recipe)}
 
 
-def _print_recipe(found: dict[str, Any]) -> None:
+def _print_recipe(found: JsonObject) -> None:
     parameters, memory = found["parameters"], found["memory"]
     heads = ", ".join(f"{name} {_millions(count)}" for name, count in parameters["by_head"].items())
     tied = " (decoders are tied to the word table)" if set(parameters["by_head"]) & TIED else ""
@@ -137,7 +138,7 @@ def _print_recipe(found: dict[str, Any]) -> None:
             say(f"- {line}")
 
 
-def _shape(row: dict[str, Any]) -> str:
+def _shape(row: JsonObject) -> str:
     encoder = row["recipe"]["encoder"]
     return f"{encoder['num_layers']} x {encoder['hidden_size']}"
 
