@@ -33,34 +33,44 @@ AGAIN = "the same command goes on"
 def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit], None]) -> None:
     """Work on all models that are not done, `jobs` at a time; `after` is called here whenever one is.
 
+    A process works on one model after the other: what it has loaded stays as it was when the study began.
+
     Raises: what went wrong in a process, once the others have stopped and saved.
     """
     waiting = [unit for unit in plan.units if left_to_measure(plan, unit)]
     spawn = multiprocessing.get_context("spawn")
-    sent, modules = pickle.dumps(plan), own_modules(plan)
-    running: dict[Connection, tuple[BaseProcess, Unit]] = {}
+    sent = pickle.dumps(plan), own_modules(plan)
+    workers: dict[Connection, BaseProcess] = {}
+    busy: dict[Connection, Unit] = {}
     with _environment(THREADS):  # read by a new process when it imports torch and numba
         try:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    unit = waiting.pop(0)
-                    ours, theirs = spawn.Pipe()
-                    process: BaseProcess = spawn.Process(target=_work, args=(sent, modules, unit, theirs))
-                    process.start()
-                    theirs.close()
-                    running[ours] = process, unit
-                    log.say(f"{unit.name}: begun")
-                for answering in cast(list[Connection], wait(list(running))):
-                    process, unit = running.pop(answering)
-                    _hear(answering, process, unit)
+            for _ in range(min(jobs, len(waiting))):
+                ours, theirs = spawn.Pipe()
+                workers[ours] = spawn.Process(target=_work, args=(*sent, theirs))
+                workers[ours].start()
+                theirs.close()
+            free = list(workers)
+            while waiting or busy:
+                while waiting and free:
+                    chosen = free.pop(0)
+                    busy[chosen] = waiting.pop(0)
+                    with contextlib.suppress(ConnectionError):  # it died before; hearing from it tells
+                        chosen.send(busy[chosen])
+                    log.say(f"{busy[chosen].name}: begun")
+                for answering in cast(list[Connection], wait(list(busy))):
+                    unit = busy.pop(answering)
+                    _hear(answering, workers[answering], unit)
                     log.say(f"{unit.name}: done")
                     after(unit)
+                    free.append(answering)
         except KeyboardInterrupt:
             raise InterruptedAndSaved(f"Stopped on request; what was done is saved, and {AGAIN}.") from None
         finally:
-            for process, _ in running.values():
-                process.terminate()  # a request: it saves
-            for process, _ in running.values():
+            for connection, process in workers.items():
+                if connection in busy:
+                    process.terminate()  # a request: it saves
+                connection.close()
+            for process in workers.values():
                 process.join()
 
 
@@ -99,33 +109,35 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 def _hear(answering: Connection, process: BaseProcess, unit: Unit) -> None:
     """Raises: what the process raised; SpanwiseError where it died without a word."""
-    with answering:
-        try:
-            error: Exception | None = answering.recv()
-        except (EOFError, ConnectionError):
-            process.join()
-            error = SpanwiseError(
-                f"the process that worked on {unit.name} died (status {process.exitcode}); {AGAIN} where it stopped."
-            )
+    try:
+        error: Exception | None = answering.recv()
+    except (EOFError, ConnectionError):
+        process.join()
+        error = SpanwiseError(
+            f"the process that worked on {unit.name} died (status {process.exitcode}); {AGAIN} where it stopped."
+        )
     if error is not None:
         raise error
-    process.join()
 
 
-def _work(plan: bytes, modules: Mapping[str, str], unit: Unit, theirs: Connection) -> None:
-    """Work on one model in a process of its own, and answer with the error or None."""
+def _work(plan: bytes, modules: Mapping[str, str], theirs: Connection) -> None:
+    """Work on models in a process of its own, one after the other, and answer each with its error or None."""
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # Ctrl-C is for the one who started it, who asks once
     threading.Thread(target=_stop_without_parent, daemon=True).start()
     for name, path in modules.items():
         load_file(Path(path), name)
-    answer: SpanwiseError | None = None
-    try:
-        work_on(pickle.loads(plan), unit, stream=None)
-    except SpanwiseError as error:
-        answer = type(error)(str(error))
-    with contextlib.suppress(BrokenPipeError):  # nobody is there to hear it
-        theirs.send(answer)
+    study: StudyPlan = pickle.loads(plan)
+    with contextlib.suppress(EOFError):  # nobody asks for more
+        while True:
+            unit: Unit = theirs.recv()
+            answer: SpanwiseError | None = None
+            try:
+                work_on(study, unit, stream=None)
+            except SpanwiseError as error:
+                answer = type(error)(str(error))
+            with contextlib.suppress(BrokenPipeError):  # nobody is there to hear it
+                theirs.send(answer)
 
 
 def _stop_without_parent() -> None:

@@ -1,10 +1,13 @@
 """`spanwise show study`: the studies there are, or one of them: its arms, what they differ in, its probes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spanwise.cli.console import print_json, print_pairs, print_table, say
 from spanwise.cli.options.budget import format_seconds
+
+if TYPE_CHECKING:
+    from spanwise.studies.study import Study
 
 
 def show_study(study: str | None = None, /, *, json: bool = False) -> None:
@@ -19,6 +22,7 @@ def show_study(study: str | None = None, /, *, json: bool = False) -> None:
     """
     from spanwise.studies.catalogue import descriptions, find_study
     from spanwise.studies.probes import PROBES
+    from spanwise.studies.study import arm_difference, check_study
 
     if study is None:
         if json:
@@ -32,51 +36,37 @@ def show_study(study: str | None = None, /, *, json: bool = False) -> None:
         say("One of them: spanwise show study NAME")
         return
     found = find_study(study)
-    record = _record(found)
+    check_study(found)
+    first = next(iter(found.arms.values()))
+    arms = {
+        name: "; ".join(f"{path}: {a} → {b}" for path, a, b in arm_difference(first, recipe)) or "(the first)"
+        for name, recipe in found.arms.items()
+    }
+    needs = {
+        probe.name: [*(["--valid"] if probe.needs_valid else []), *(file.patterns[0] for file in probe.files.values())]
+        for probe in found.found_probes
+    }
+    measured = [{"name": p.name, "what": p.what, "needs": ", ".join(needs[p.name])} for p in found.found_probes]
     if json:
-        print_json(record)
+        record = {"name": found.name, "question": found.question, "budget": _budget(found)}
+        print_json({**record, "arms": arms, "probes": measured, "notes": list(found.notes)})
         return
-    print_pairs([("Study", record["name"]), ("Question", record["question"]), ("Budget", record["budget"])])
+    print_pairs([("Study", found.name), ("Question", found.question), ("Budget", _budget(found))])
     say("")
-    print_table(["arm", "differs from the first in"], [[name, words] for name, words in record["arms"].items()])
+    print_table(["arm", "differs from the first in"], list(arms.items()))
     say("")
-    print_table(["probe", "", "needs"], [[p["name"], p["what"], p["needs"]] for p in record["probes"]])
-    for note in record["notes"]:
+    print_table(["probe", "", "needs"], [list(probe.values()) for probe in measured])
+    for note in found.notes:
         say(f"- {note}")
 
 
-def _record(study: Any) -> dict[str, Any]:
-    from spanwise.studies.study import arm_difference, check_study
-
-    check_study(study)
-    first = next(iter(study.arms.values()))
-    arms = {
-        name: "; ".join(f"{path}: {a} → {b}" for path, a, b in arm_difference(first, recipe)) or "(the first)"
-        for name, recipe in study.arms.items()
-    }
+def _budget(study: "Study") -> str:
+    """Say what is equal for all arms."""
     if study.compute is not None:
-        budget = f"{study.compute:.3g} operations per arm"
-    elif study.seconds is not None:
-        budget = f"{format_seconds(study.seconds)} of training per arm, in tokens by the rate of each on this machine"
-    elif isinstance(study.tokens, Mapping):
-        budget = "tokens: " + ", ".join(f"{arm} {tokens:,}" for arm, tokens in study.tokens.items())
-    else:
-        budget = f"{study.tokens or first.training.max_tokens:,} tokens per arm"
-    probes = [
-        {
-            "name": probe.name,
-            "what": probe.what,
-            "needs": ", ".join(
-                [*(["--valid"] if probe.needs_valid else []), *(file.patterns[0] for file in probe.files.values())]
-            ),
-        }
-        for probe in study.found_probes
-    ]
-    return {
-        "name": study.name,
-        "question": study.question,
-        "budget": budget,
-        "arms": arms,
-        "probes": probes,
-        "notes": list(study.notes),
-    }
+        return f"{study.compute:.3g} operations per arm"
+    if study.seconds is not None:
+        return f"{format_seconds(study.seconds)} of training per arm, in tokens by the rate of each on this machine"
+    if isinstance(study.tokens, Mapping):
+        return "tokens: " + ", ".join(f"{arm} {tokens:,}" for arm, tokens in study.tokens.items())
+    first = next(iter(study.arms.values()))
+    return f"{study.tokens or first.training.max_tokens:,} tokens per arm"

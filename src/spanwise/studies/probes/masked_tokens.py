@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -53,10 +53,7 @@ class MaskedTokens:
     name: ClassVar[str] = "masked-tokens"
     what: ClassVar[str] = "MLM and SBO on held-out text, by distance from the span's border"
     needs_valid: ClassVar[bool] = True
-
-    @property
-    def files(self) -> Mapping[str, ProbeFile]:
-        return {}
+    files: ClassVar[Mapping[str, ProbeFile]] = {}
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -102,10 +99,10 @@ class MaskedTokens:
     def _packs(self, material: Material) -> dict[str, list[Masked]]:
         """Return the packs of both maskings, the same at every call."""
         maskings = {"span": GeometricSpans(ratio=self.ratio), "piece": SubwordTokens(ratio=self.ratio)}
-        valid: Any = material.valid
-        return {kind: self._masked(valid, masking, material.max_length) for kind, masking in maskings.items()}
+        assert material.valid is not None  # a study without held-out text is refused for this probe
+        return {kind: self._masked(material.valid, one, material.max_length) for kind, one in maskings.items()}
 
-    def _masked(self, valid: TokenStore, masking: Any, max_length: int) -> list[Masked]:
+    def _masked(self, valid: TokenStore, masking: GeometricSpans | SubwordTokens, max_length: int) -> list[Masked]:
         parts = PackParts(
             format=SingleSegment(max_length=max_length),
             masking=masking,

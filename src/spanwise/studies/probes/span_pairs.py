@@ -13,10 +13,10 @@ F features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -169,7 +169,11 @@ def thinned(pairs: Pairs, max_pairs: int) -> Pairs:
 
 
 def boundary_vectors(
-    encode: Any, documents: Sequence[DocumentPieces], pairs: Pairs, tokenizer: Tokenizer, length: int
+    encode: Callable[[Batch], torch.Tensor],
+    documents: Sequence[DocumentPieces],
+    pairs: Pairs,
+    tokenizer: Tokenizer,
+    length: int,
 ) -> np.ndarray:
     """Return the [first; last] hidden states of both mentions of every pair, float32 [P, 2, 2D]."""
     frame, _ = frames_of(tokenizer)
