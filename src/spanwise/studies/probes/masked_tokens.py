@@ -98,7 +98,10 @@ class MaskedTokens:
 
     def _packs(self, material: Material) -> dict[str, list[Masked]]:
         """Return the packs of both maskings, the same at every call."""
-        maskings = {"span": GeometricSpans(ratio=self.ratio), "piece": SubwordTokens(ratio=self.ratio)}
+        maskings: dict[str, GeometricSpans | SubwordTokens] = {
+            "span": GeometricSpans(ratio=self.ratio),
+            "piece": SubwordTokens(ratio=self.ratio),
+        }
         assert material.valid is not None  # a study without held-out text is refused for this probe
         return {kind: self._masked(material.valid, one, material.max_length) for kind, one in maskings.items()}
 
