@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -49,3 +50,10 @@ def test_tuples_of_targets_move_with_their_tensors():
 def test_what_is_no_tensor_stays_as_it_is():
     for value in (3, "text", None, (1, 2)):
         assert to_device(value, "meta") is value
+
+
+def test_targets_are_given_as_the_class_that_is_asked_for_and_no_other():
+    batch = batch_of()
+    assert batch.target("mlm", Wanted).positions.tolist() == [1, 5]
+    with pytest.raises(TypeError, match="the targets 'mlm' are Wanted, not Tensor"):
+        batch.target("mlm", Tensor)

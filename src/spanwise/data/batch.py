@@ -6,13 +6,16 @@ Letters: T tokens in the pack, S sequences, N targets of one objective.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from spanwise.nn.sequences import Sequences
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,7 @@ class Batch:
     input_ids: Tensor  # [T] int64
     token_type_ids: Tensor  # [T] int64
     sequences: Sequences
-    targets: dict[str, Any] = field(default_factory=dict)
+    targets: Mapping[str, object] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     num_padding: int = 0  # filler tokens among the T
     ids: tuple[int, ...] = ()  # which blocks or windows these are, to name a bad batch
@@ -36,6 +39,13 @@ class Batch:
     def num_tokens(self) -> int:
         """Real tokens, filler not counted."""
         return self.sequences.num_tokens - self.num_padding
+
+    def target(self, name: str, kind: type[T]) -> T:
+        """Return the targets `name`, which must be of this class. Raises: TypeError where they are of another."""
+        found = self.targets[name]
+        if not isinstance(found, kind):
+            raise TypeError(f"the targets {name!r} are {type(found).__name__}, not {kind.__name__}")
+        return found
 
     def to(self, device: torch.device | str) -> Batch:
         """Move every tensor; a no-op where it already lies there."""

@@ -1,4 +1,4 @@
-"""The pre-training model: a corruption, one encoder, one head an objective, one loss sum a head.
+"""The pre-training model: a corruption, one encoder, one head per objective, one loss sum per head.
 
 Letters: T tokens in the pack, D hidden size.
 """
@@ -6,7 +6,6 @@ Letters: T tokens in the pack, D hidden size.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -40,12 +39,11 @@ class PretrainingModel(nn.Module):
         """Hidden states `[T, D]` of the last layer over the batch's own ids."""
         return self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
 
-    def forward(self, batch: Batch) -> dict[str, Any]:
-        """Return one loss sum a name; an objective without a target in this pack gives zero and still reaches its
+    def forward(self, batch: Batch) -> dict[str, object]:
+        """Return one loss sum per name; an objective without a target in this pack gives zero and still reaches its
         parameters."""
         corrupted = self.corruption(batch)
-        wanted = [batch.targets[name] for name in self.heads]
-        rows = rows_read(wanted, len(batch.input_ids)) if batch.input_ids.device.type == "cpu" else None
+        rows = rows_read([batch.targets[name] for name in self.heads], batch.input_ids)
         hidden_TD = self.encoder(corrupted.input_ids, batch.token_type_ids, batch.sequences, rows)
         losses = dict(corrupted.losses)
         for name, head in self.heads.items():

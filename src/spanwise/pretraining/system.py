@@ -80,11 +80,24 @@ def _check_objectives(recipe: PretrainingRecipe) -> None:
 
 
 def _try_objectives(recipe: PretrainingRecipe) -> None:
-    """Let every objective that is not ours work on a made-up pack. Raises: ConfigError."""
+    """Let every objective that is not ours work on a made-up pack, and build a corruption that is not ours.
+
+    Raises: ConfigError.
+    """
     for name, objective in recipe.trained_objectives.items():
         if not type(objective).__module__.startswith("spanwise."):
             hides, has_labels = hides_tokens(recipe.masking), "pair_label" in recipe.format.gives
             try_objective(name, objective, recipe.encoder, hides=hides, has_labels=has_labels)
+    corruption = recipe.corruption
+    if not type(corruption).__module__.startswith("spanwise."):
+        with outline():
+            encoder = Encoder(recipe.encoder.for_vocabulary(recipe.tokenizer.vocab_size))
+            module = corruption.build(encoder)
+        if set(module.parameters()) - set(encoder.parameters()):
+            raise ConfigError(
+                f"corruption {type(corruption).__name__} learns weights of its own, which model folders don't hold; use "
+                "Generator(), or a module without parameters beside those of the encoder."
+            )
 
 
 def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderConfig) -> None:

@@ -264,9 +264,7 @@ def check_known(predicted: Collection[str], known: Collection[str], predictions:
 
 def targets_of(batch: Batch, name: str, kind: type[T]) -> T:
     """Return the targets of a batch as the dataclass that the features put there."""
-    targets = batch.targets[name]
-    assert isinstance(targets, kind), f"the targets {name!r} are {type(targets).__name__}, not {kind.__name__}"
-    return targets
+    return batch.target(name, kind)
 
 
 def per_sequence(rows: Tensor, batch: Batch) -> list[np.ndarray]:

@@ -105,3 +105,28 @@ class Rows(nn.Linear):
 def test_names_that_are_taken_are_refused(name, message):
     with pytest.raises(ConfigError, match=message):
         checked(changed(name=name), name)
+
+
+class Learning:
+    gives, samples, objectives = frozenset(), False, {}
+
+    def check(self, encoder):
+        """Every encoder will do."""
+
+    def build(self, encoder):
+        return nn.Linear(3, 3)
+
+
+def test_a_corruption_that_learns_what_no_folder_holds_is_refused():
+    with pytest.raises(
+        ConfigError, match="corruption Learning learns weights of its own, which model folders don't hold"
+    ):
+        check(replace(recipes.spanbert_tiny(), corruption=Learning()))
+
+
+@pytest.mark.parametrize("field", ["format", "masking", "replacement", "corruption"])
+def test_what_is_no_part_is_refused_by_what_it_lacks(field):
+    with pytest.raises(
+        ConfigError, match=rf"{field} is object, which has no .*; a {field} has .* as examples/my_parts.py"
+    ):
+        replace(recipes.spanbert_tiny(), **{field: object()})

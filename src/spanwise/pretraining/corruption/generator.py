@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 from torch import nn
 
 from spanwise.config import part
@@ -22,9 +22,9 @@ from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sampling import Sampling
-from spanwise.pretraining.corruption.base import DRAWS
-from spanwise.pretraining.objectives.base import Corrupted, rows_read
-from spanwise.pretraining.objectives.masked_lm import MaskedLM
+from spanwise.pretraining.corruption.base import DRAWS, Draws
+from spanwise.pretraining.objectives.base import Corrupted, Objective, rows_read
+from spanwise.pretraining.objectives.masked_lm import MaskedLM, MaskedLMTargets
 
 HEAD_SIZE = 64  # columns of an attention head
 
@@ -43,21 +43,20 @@ class TokenGenerator(nn.Module):
 
     def forward(self, batch: Batch) -> Corrupted:
         """Return the pack with a drawn token at each of the N hidden places, and the losses of the generator."""
-        read = [batch.targets[name] for name in self.heads]
-        rows = rows_read(read, len(batch.input_ids)) if batch.input_ids.device.type == "cpu" else None
+        rows = rows_read([batch.targets[name] for name in self.heads], batch.input_ids)
         hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences, rows)
         sampling = Sampling(
-            uniform=batch.targets[DRAWS].uniform,
+            uniform=batch.target(DRAWS, Draws).uniform,
             temperature=self.temperature,
             without_target=self.disallow_correct,
         )
-        losses = {
-            name: head(hidden_TD, batch.targets[name], **({"sampling": sampling} if name == MaskedLM.name else {}))
-            for name, head in self.heads.items()
-        }
-        hidden = batch.targets[MaskedLM.name]
+        hidden = batch.target(MaskedLM.name, MaskedLMTargets)
+        guessed = self.heads[MaskedLM.name](hidden_TD, hidden, sampling=sampling)
+        losses = {MaskedLM.name: guessed}
+        for name in sorted(self.heads.keys() - losses.keys()):
+            losses[name] = self.heads[name](hidden_TD, batch.targets[name])
         return Corrupted(
-            input_ids=batch.input_ids.scatter(0, hidden.positions, losses[MaskedLM.name].samples),
+            input_ids=batch.input_ids.scatter(0, hidden.positions, guessed.samples),
             original_ids=batch.input_ids.scatter(0, hidden.positions, hidden.ids),
             losses=losses,
         )
@@ -85,7 +84,7 @@ class Generator:
     layers: Annotated[float, Field(gt=0, le=2)] = 1.0
     temperature: Annotated[float, Field(gt=0)] = 1.0
     disallow_correct: bool = False
-    objectives: Mapping[str, Any] = field(default_factory=lambda: {MaskedLM.name: MaskedLM()})
+    objectives: Mapping[str, SkipValidation[Objective]] = field(default_factory=lambda: {MaskedLM.name: MaskedLM()})
 
     def __post_init__(self) -> None:
         if MaskedLM.name not in self.objectives:

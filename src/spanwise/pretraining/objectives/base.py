@@ -6,9 +6,9 @@ Letters: T tokens in the pack, D hidden size.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ class Corrupted:
 
     input_ids: Tensor  # [T] int64
     original_ids: Tensor | None = None  # [T] int64, the text, where the corruption puts tokens of its own
-    losses: dict[str, Any] = field(default_factory=dict)  # loss sums of its own objectives
+    losses: Mapping[str, object] = field(default_factory=dict)  # loss sums of its own objectives
 
 
 class Targets(Protocol):
@@ -49,7 +49,7 @@ class Objective(Part, Protocol):
     @property
     def weight(self) -> float: ...
 
-    def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> Any: ...
+    def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> Targets: ...
 
     def build(self, encoder: Encoder) -> nn.Module: ...
 
@@ -58,17 +58,19 @@ class Objective(Part, Protocol):
     # def targets_per_token(self, length: float) -> float
 
 
-def rows_read(targets: Iterable[Any], num_tokens: int, largest_share: float = 0.75) -> Tensor | None:
-    """The places [R] that all heads together read, each once and in order; None where they are most of the pack or one
-    of `targets` doesn't say."""
+def rows_read(targets: Iterable[object], input_ids: Tensor, largest_share: float = 0.75) -> Tensor | None:
+    """Return the places [R] that all heads together read, each once and in order.
+
+    None where they are most of the pack, where one of `targets` doesn't say, and on a GPU, which would be waited for.
+    """
     declared = [getattr(one, "rows", None) for one in targets]
-    if not declared or any(rows is None for rows in declared):
+    if input_ids.device.type != "cpu" or not declared or any(rows is None for rows in declared):
         return None
-    is_read_T = torch.zeros(num_tokens, dtype=torch.bool)
+    is_read_T = torch.zeros(len(input_ids), dtype=torch.bool)
     for rows in declared:
         is_read_T[rows] = True
     rows_R = is_read_T.nonzero().squeeze(1)
-    return rows_R if 0 < len(rows_R) <= largest_share * num_tokens else None
+    return rows_R if 0 < len(rows_R) <= largest_share * len(input_ids) else None
 
 
 def checked_weight(name: str, weight: float) -> None:
