@@ -95,8 +95,8 @@ def _try_objectives(recipe: PretrainingRecipe) -> None:
             module = corruption.build(encoder)
         if set(module.parameters()) - set(encoder.parameters()):
             raise ConfigError(
-                f"corruption {type(corruption).__name__} learns weights of its own, which model folders don't hold; use "
-                "Generator(), or a module without parameters beside those of the encoder."
+                f"corruption {type(corruption).__name__} learns weights of its own, which model folders don't hold; "
+                "use Generator(), or a module without parameters beside those of the encoder."
             )
 
 
