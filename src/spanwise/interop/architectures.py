@@ -131,7 +131,8 @@ def _lacking(
         given, form = heads.get(name), family.forms.get(name)
         if given is None:
             continue
-        if given.tensors != {line.ours for line in key_map.heads[name]} or given.form not in (None, form):
+        forms = {None, form, *family.form_settings}
+        if given.tensors != {line.ours for line in key_map.heads[name]} or given.form not in forms:
             absent.append(f"a {name} head in the form of {family.label}")
     if architecture.pooler and not config.pooler:
         absent.append("pooler")

@@ -6,7 +6,7 @@ and which heads each of them holds. Nothing outside `tables/` knows a family's n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
@@ -14,10 +14,9 @@ from torch import Tensor
 
 from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import KeyMap, Line
-from spanwise.nn.config import EncoderConfig
+from spanwise.nn.config import Activation, EncoderConfig
 from spanwise.nn.heads.kind import SequenceForm
 
-Activation = Literal["gelu", "gelu_tanh"]
 Kind = Literal["task", "pretraining", "language_model", "encoder"]
 KINDS: tuple[Kind, ...] = ("encoder", "language_model", "pretraining", "task")  # from the least to the most special
 
@@ -75,6 +74,10 @@ class Family:
     bare: tuple[str, ...]  # how names begin that have lost this prefix
     architectures: Mapping[str, Architecture]  # by class name, the most special first
     forms: Mapping[str, SequenceForm]  # of the heads that read whole sequences
+    form_settings: Mapping[SequenceForm, Mapping[str, Any]] = field(default_factory=dict)  # another form, and what
+    # config.json says of it
+    has_tensor: Callable[[EncoderConfig, str], bool] = lambda config, ours: True  # of encoder or head, by our name
+    optional_prefixes: tuple[str, ...] = ("module.", "decoder.")  # that training code puts before everything
     has_sharing: bool = False  # whether its files hold shared layers once
     is_stock: bool = True  # whether Hugging Face has its classes
     names_borders: bool = False  # whether config.json has ids of the first and last token whose defaults may be wrong
@@ -82,17 +85,29 @@ class Family:
     def key_map(self, config: EncoderConfig, settings: Settings) -> KeyMap:
         """Return the names of all tensors of this encoder; `settings` is the content of config.json."""
         encoder = self.encoder(config, settings)
+
+        def there(lines: Iterable[Line]) -> tuple[Line, ...]:
+            return tuple(line for line in lines if self.has_tensor(config, line.ours))
+
         return KeyMap(
-            encoder=encoder.lines,
+            encoder=there(encoder.lines),
             pooler=self.pooler,
-            heads=self.heads,
+            heads={name: there(lines) for name, lines in self.heads.items()},
             copies=self.copies,
             buffers=encoder.buffers,
             root=self.root,
             bare=self.bare,
             repeats=encoder.repeats,
             fillers=encoder.fillers,
+            optional_prefixes=self.optional_prefixes,
         )
+
+    def stated_forms(self, settings: Mapping[str, Any]) -> dict[str, SequenceForm]:
+        """Return the forms of heads that the content of config.json states, where they are not the usual ones."""
+        for form, stated in self.form_settings.items():
+            if all(settings.get(key) == value for key, value in stated.items()):
+                return {name: form for name in ("classification", "multiple_choice")}
+        return {}
 
     def refusal(self, config: EncoderConfig, pad_id: int | None) -> str | None:
         """Return a value of this encoder that no class of the family computes, in words; None where it computes all, as

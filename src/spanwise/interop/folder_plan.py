@@ -146,6 +146,7 @@ def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mappin
     if not choice.family.names_borders:
         tokens = {key: number for key, number in tokens.items() if key == "pad_token_id"}
     with_labels = [name for name in choice.architecture.heads if KINDS[name].names_labels]
+    form = next((content.forms[name] for name in choice.architecture.heads if name in content.forms), None)
     return config_record(
         content.encoder.config,
         choice.family,
@@ -154,6 +155,7 @@ def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mappin
         num_labels=size_of(with_labels[0], parts[with_labels[0]])[0] if with_labels else None,
         labels=content.labels,
         problem_type=content.problem_type,
+        form=form,
     )
 
 

@@ -73,6 +73,8 @@ def read_folder(source: str | Path) -> Checkpoint:
     config = replace(config, pooler=any(name.startswith("pooler.") for name in translated.encoder))
     check_tied(translated, key_map, stored)
     check_complete(translated, key_map, folder)
+    if stated := family.stated_forms(settings):
+        record = {**record, "forms": {**stated, **recorded_forms(record)}}
     check_shapes(translated, config, family, key_map, stored, recorded_forms(record))
     check_values(translated, key_map, stored)
 

@@ -110,7 +110,7 @@ class KeyMap:
     bare: tuple[str, ...]  # how names begin that have lost this prefix
     repeats: Mapping[str, str] = field(default_factory=dict)  # as `copies`, but files of the family always hold them
     fillers: Mapping[str, Tensor] = field(default_factory=dict)  # what the family has and our encoder does without
-    optional_prefixes: tuple[str, ...] = ("module.", "decoder.")  # that training code puts before everything
+    optional_prefixes: tuple[str, ...] = ("module.", "decoder.")
 
     def canonical(self, name: str) -> str:
         """Return the name as the table spells it: optional prefixes off, root prefix on, `weight` and `bias` for

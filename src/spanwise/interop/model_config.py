@@ -15,6 +15,7 @@ from spanwise.interop.family import Family
 from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.tables import BY_CLASS, BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.heads.kind import SequenceForm
 from spanwise.runtime.suggest import did_you_mean
 
 FRACTIONS = frozenset({"norm_eps", "hidden_dropout", "attention_dropout", "initializer_range"})
@@ -101,11 +102,13 @@ def config_record(
     num_labels: int | None = None,
     labels: Sequence[str] = (),
     problem_type: str | None = None,
+    form: SequenceForm | None = None,
 ) -> JsonObject:
     """Return the content of `config.json` for the class `architecture`, stock keys only.
 
     tokens: `pad_token_id` and the like, where a tokenizer says them. num_labels: scores of the class's classifier,
-    named by `labels` where these are given. problem_type: the kind of these scores, as stock classes know it.
+    named by `labels` where these are given. problem_type: the kind of these scores, as stock classes know it. form: that
+    of the class's head, where it reads whole sequences.
     """
     tokens = tokens or {}
     activation = next(theirs for theirs, ours in family.activations.items() if ours == config.activation)
@@ -119,6 +122,7 @@ def config_record(
         **{theirs: getattr(config, ours) for ours, theirs in family.settings.items()},
         **family.write_settings(config, tokens.get("pad_token_id")),
         **family.architectures[architecture].settings,
+        **(family.form_settings.get(form, {}) if form is not None else {}),
     }
     if num_labels is not None:
         record |= labels_record(list(labels) or [f"LABEL_{number}" for number in range(num_labels)], problem_type)

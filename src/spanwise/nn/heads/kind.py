@@ -11,7 +11,7 @@ from torch import Tensor, nn
 if TYPE_CHECKING:
     from spanwise.nn.encoder import Encoder
 
-SequenceForm = Literal["pooled", "tanh", "gelu", "last", "last_biased"]
+SequenceForm = Literal["pooled", "tanh", "gelu", "last", "last_biased", "normed", "normed_mean"]
 """The ways in which a head reads a whole sequence; nn/heads/sequence.py has a table of them."""
 
 FORMS: tuple[SequenceForm, ...] = get_args(SequenceForm)

@@ -44,7 +44,7 @@ class MaskedLMHead(TiedDecoder):
 
     def __init__(self, config: EncoderConfig, word_embedding: nn.Parameter) -> None:
         super().__init__(word_embedding)
-        self.activation = config.activation
+        self.activation = config.activation  # GELU in one of its forms, also where the layers have another function
         width = config.embedding_width
         self.dense = nn.Linear(config.hidden_size, width, bias=config.head_bias)
         self.norm = LayerNorm(width, eps=config.norm_eps, bias=config.norm_bias)

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import HeadKind, Size
+from spanwise.nn.heads.token import normed_rows
 from spanwise.nn.layer import gelu
 from spanwise.runtime.row_counts import apply_to_rows
 
@@ -52,12 +53,13 @@ class QuestionAnsweringHead(nn.Module):
     """Start and end chosen apart, or the end given the start (`joint`); with or without a classifier (`answerable`).
 
     What a form does not have is None: `linear` [D -> 2] is the independent form's, `start`, `hidden` and `end` are the
-    joint one's.
+    joint one's. `transform` comes before the independent form's product on a pre-norm encoder (ModernBERT).
     """
 
     def __init__(self, config: EncoderConfig, *, joint: bool = False, answerable: bool = False) -> None:
         super().__init__()
         width = config.hidden_size
+        self.transform = None if joint else normed_rows(config)
         self.linear = None if joint else nn.Linear(width, 2)
         self.start = nn.Linear(width, 1) if joint else None
         self.hidden = nn.Linear(2 * width, JOINT_WIDTH) if joint else None
@@ -73,6 +75,7 @@ class QuestionAnsweringHead(nn.Module):
 
         Of the independent form alone."""
         assert self.linear is not None
+        hidden = hidden if self.transform is None else self.transform(hidden)
         return apply_to_rows(self.linear, hidden).float()
 
     def start_scores(self, hidden_TD: Tensor) -> Tensor:

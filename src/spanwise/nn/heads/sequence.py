@@ -9,10 +9,12 @@ The systems agree on the last product and differ in what it reads; a form names 
 | gelu | first token | Linear D -> D, GELU | ELECTRA |
 | last | last token | nothing; no bias | GPT-1 |
 | last_biased | last token | nothing | multiple choice of GPT-1 |
+| normed | first token | Linear D -> D, GELU, LayerNorm | ModernBERT |
+| normed_mean | mean of all tokens | Linear D -> D, GELU, LayerNorm | ModernBERT of another setting |
 
 Letters: T tokens in the pack, S sequences, D hidden size, K scores a sequence.
-Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark et al. 2020 (ELECTRA) and Radford et al.
-2018 (GPT-1) in the classes of Hugging Face.
+Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark et al. 2020 (ELECTRA), Radford et al. 2018
+(GPT-1) and Warner et al. 2024 (ModernBERT) in the classes of Hugging Face.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
 from spanwise.nn.heads.kind import HeadKind, SequenceForm, rows_of
 from spanwise.nn.layer import gelu
+from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
 
 # Matrix products of fewer rows take other kernels, which round otherwise (measured: on one thread at all sizes, on two
@@ -51,9 +54,11 @@ class SequenceHead(nn.Module):
         self.form = form
         self.dropout = config.hidden_dropout
         self._pooler = (pooler,)  # a tuple hides it from nn.Module's registration
-        has_dense = form in ("tanh", "gelu")
-        self.dense = nn.Linear(config.hidden_size, config.hidden_size) if has_dense else None
-        self.out = nn.Linear(config.hidden_size, num_scores, bias=form != "last")
+        D, has_norm = config.hidden_size, form.startswith("normed")
+        has_dense = has_norm or form in ("tanh", "gelu")
+        self.dense = nn.Linear(D, D, bias=config.head_bias) if has_dense else None
+        self.norm = LayerNorm(D, eps=config.norm_eps, bias=config.norm_bias) if has_norm else None
+        self.out = nn.Linear(D, num_scores, bias=form != "last")
 
     def forward(self, hidden: Tensor, sequences: Sequences) -> Tensor:
         """hidden: [T, D]. Returns [S, K] float32."""
@@ -62,6 +67,8 @@ class SequenceHead(nn.Module):
     def read(self, hidden: Tensor, sequences: Sequences) -> Tensor:
         """The row of each sequence that speaks for it: [T, D] -> [S, D]."""
         borders = sequences.cu_seqlens
+        if self.form == "normed_mean":
+            return torch.segment_reduce(hidden.float(), "mean", offsets=borders.long())
         return hidden.index_select(0, borders[1:] - 1 if self.form.startswith("last") else borders[:-1])
 
     def score(self, rows_SD: Tensor) -> Tensor:
@@ -72,6 +79,8 @@ class SequenceHead(nn.Module):
             rows_SD = F.pad(rows_SD, (0, 0, 0, MIN_ROWS - num_sequences))
         if pooler is not None and self.form == "pooled":
             rows_SD = pooler(rows_SD)
+        elif self.dense is not None and self.norm is not None:
+            rows_SD = self.norm(gelu(self.dense(rows_SD), "gelu"))
         elif self.dense is not None:
             rows_SD = self.dense(dropout(rows_SD, self.dropout, self.training))
             rows_SD = torch.tanh(rows_SD) if self.form == "tanh" else gelu(rows_SD, "gelu")
