@@ -73,6 +73,13 @@ ORACLES = {
         has_types=False,
         counts_positions=True,
     ),
+    "modernbert": Oracle(
+        "ModernBertConfig",
+        SHAPE
+        | {"max_position_embeddings": 40, "local_attention": 8, "global_attn_every_n_layers": 2}
+        | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": None, "sep_token_id": None},
+        has_types=False,
+    ),
     "openai_gpt": Oracle(
         "OpenAIGPTConfig",
         dict(vocab_size=99, n_embd=32, n_layer=3, n_head=4, n_positions=40, pad_token_id=0),

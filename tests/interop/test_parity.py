@@ -21,7 +21,7 @@ from spanwise.interop.load import LoadedModel
 from spanwise.interop.tables import BY_MODEL_TYPE
 
 FAMILY_OF = {"bert": "bert", "roberta": "roberta", "albert": "albert", "electra": "electra", "openai_gpt": "openai-gpt"}
-FAMILY_OF |= {"xlm_roberta": "xlm-roberta"}
+FAMILY_OF |= {"xlm_roberta": "xlm-roberta", "modernbert": "modernbert"}
 CLASSES = [(key, name) for key, model_type in FAMILY_OF.items() for name in BY_MODEL_TYPE[model_type].architectures]
 
 

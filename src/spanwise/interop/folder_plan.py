@@ -146,7 +146,8 @@ def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mappin
     if not choice.family.names_borders:
         tokens = {key: number for key, number in tokens.items() if key == "pad_token_id"}
     with_labels = [name for name in choice.architecture.heads if KINDS[name].names_labels]
-    form = next((content.forms[name] for name in choice.architecture.heads if name in content.forms), None)
+    forms = content.forms()
+    form = next((forms[name] for name in choice.architecture.heads if name in forms), None)
     return config_record(
         content.encoder.config,
         choice.family,

@@ -107,8 +107,8 @@ def config_record(
     """Return the content of `config.json` for the class `architecture`, stock keys only.
 
     tokens: `pad_token_id` and the like, where a tokenizer says them. num_labels: scores of the class's classifier,
-    named by `labels` where these are given. problem_type: the kind of these scores, as stock classes know it. form: that
-    of the class's head, where it reads whole sequences.
+    named by `labels` where these are given. problem_type: the kind of these scores, as stock classes know it. form:
+    that of the class's head, where it reads whole sequences.
     """
     tokens = tokens or {}
     activation = next(theirs for theirs, ours in family.activations.items() if ours == config.activation)

@@ -12,6 +12,14 @@ def test_two_float32_scores_a_token():
     assert sum(parameter.numel() for parameter in head.parameters()) == 2 * 32 + 2
 
 
+def test_on_a_pre_norm_encoder_the_independent_form_has_a_product_and_a_norm_more():
+    config = toy_config(norm_place="pre")
+    head, hidden = QuestionAnsweringHead(config), torch.randn(9, 32)
+    torch.testing.assert_close(head(hidden), head.linear(head.transform(hidden)))
+    assert QuestionAnsweringHead(config, joint=True).transform is None
+    assert QuestionAnsweringHead(toy_config()).transform is None
+
+
 def electra_end_scores(head, starts, tokens):
     """As written: start and token side by side, one product, GELU, one product."""
     both = torch.cat([starts[:, None].expand(-1, len(tokens), -1), tokens[None].expand(len(starts), -1, -1)], dim=-1)

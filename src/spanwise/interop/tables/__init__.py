@@ -1,12 +1,11 @@
-"""One file a family. The order is that in which a class is looked for where several can hold the same encoder."""
+"""One file per family. The order is that in which a class is looked for where several can hold the same encoder."""
 
 from __future__ import annotations
 
 from spanwise.interop.family import Family
-from spanwise.interop.tables import albert, bert, electra, openai_gpt, roberta, spanwise, xlm_roberta
+from spanwise.interop.tables import albert, bert, electra, modernbert, openai_gpt, roberta, spanwise, xlm_roberta
 
-FAMILIES: tuple[Family, ...] = tuple(
-    table.FAMILY for table in (bert, roberta, xlm_roberta, electra, albert, openai_gpt, spanwise)
-)
+_TABLES = (bert, roberta, xlm_roberta, electra, albert, openai_gpt, modernbert, spanwise)
+FAMILIES: tuple[Family, ...] = tuple(table.FAMILY for table in _TABLES)
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}
 BY_CLASS = {name: family for family in FAMILIES for name in family.architectures}

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanwise.errors import ConfigError
-from spanwise.interop.family import Architecture, EncoderLines, Family, usual_classes
+from spanwise.interop.family import EncoderLines, Family, usual_classes
 from spanwise.interop.key_map import LayerPart, Line, layer_lines, linear
 from spanwise.interop.tables import bert
 from spanwise.nn.config import EncoderConfig
@@ -155,7 +155,15 @@ FAMILY = Family(
     },
     constants={"num_token_types": 0, "norm_place": "pre", "gated": True},
     computes=frozenset(
-        {"activation", "pooler", "embedding_dropout", "rotary_base", "local_rotary_base", "local_window", "global_every"}
+        {
+            "activation",
+            "pooler",
+            "embedding_dropout",
+            "rotary_base",
+            "local_rotary_base",
+            "local_window",
+            "global_every",
+        }
         | BIASES.keys()
     ),
     activation_key="hidden_activation",

@@ -13,8 +13,8 @@ The systems agree on the last product and differ in what it reads; a form names 
 | normed_mean | mean of all tokens | Linear D -> D, GELU, LayerNorm | ModernBERT of another setting |
 
 Letters: T tokens in the pack, S sequences, D hidden size, K scores a sequence.
-Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark et al. 2020 (ELECTRA), Radford et al. 2018
-(GPT-1) and Warner et al. 2024 (ModernBERT) in the classes of Hugging Face.
+Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark et al. 2020 (ELECTRA), Radford et al.
+2018 (GPT-1) and Warner et al. 2024 (ModernBERT) in the classes of Hugging Face.
 """
 
 from __future__ import annotations

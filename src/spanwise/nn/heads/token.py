@@ -1,8 +1,8 @@
 """Token classification head: K scores per token, for tagging.
 
 Letters: T tokens in the pack, D hidden size, K labels.
-Source: Devlin et al. 2019 (BERT), section 5.3; dropout, then one product, no conditional random field. ModernBERT's class
-in Hugging Face for the rows of pre-norm encoders.
+Source: Devlin et al. 2019 (BERT), section 5.3; dropout, then one product, no conditional random field. ModernBERT's
+class in Hugging Face for the rows of pre-norm encoders.
 """
 
 from __future__ import annotations
