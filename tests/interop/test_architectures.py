@@ -78,4 +78,5 @@ def test_what_can_not_be_is_refused_by_name():
 
 
 def test_every_model_type_is_known_by_its_name():
-    assert list(BY_MODEL_TYPE) == ["bert", "roberta", "xlm-roberta", "electra", "albert", "openai-gpt", "spanwise"]
+    names = ["bert", "roberta", "xlm-roberta", "electra", "albert", "openai-gpt", "modernbert", "spanwise"]
+    assert list(BY_MODEL_TYPE) == names

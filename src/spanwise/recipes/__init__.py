@@ -61,6 +61,7 @@ from spanwise.recipes.spanbert_ko import (
     spanbert_nano_ko,
     spanbert_quickstart_ko,
 )
+from spanwise.recipes.spanbert_modern import spanbert_modern_base, spanbert_modern_mini, spanbert_modern_small
 
 __all__ = [
     "albert_base",
@@ -114,6 +115,9 @@ __all__ = [
     "spanbert_large",
     "spanbert_large_original",
     "spanbert_mini",
+    "spanbert_modern_base",
+    "spanbert_modern_mini",
+    "spanbert_modern_small",
     "spanbert_nano",
     "spanbert_nano_ko",
     "spanbert_quickstart",

@@ -8,10 +8,21 @@ from types import ModuleType
 from spanwise.config.user_files import call_in_file, is_reference
 from spanwise.errors import ConfigError
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.recipes import albert, bert, crosses, electra, gpt, roberta, spanbert, spanbert_ablations, spanbert_ko
+from spanwise.recipes import (
+    albert,
+    bert,
+    crosses,
+    electra,
+    gpt,
+    roberta,
+    spanbert,
+    spanbert_ablations,
+    spanbert_ko,
+    spanbert_modern,
+)
 from spanwise.runtime.suggest import did_you_mean
 
-_FAMILIES = (spanbert, spanbert_ko, spanbert_ablations, bert, roberta, albert, electra, gpt, crosses)
+_FAMILIES = (spanbert, spanbert_modern, spanbert_ko, spanbert_ablations, bert, roberta, albert, electra, gpt, crosses)
 
 
 def names() -> list[str]:
