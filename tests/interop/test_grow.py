@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 from tests.interop.oracle import ORACLES, load_theirs, make_batch, their_scores
+from tests.nn.toy import MODERN, toy_encoder
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder, build_head
 from spanwise.interop.grow import grow_positions, grow_vocabulary
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.nn.sequences import Sequences
 
 PIECES = [np.array([5, 7]), np.array([8]), np.array([1, 9]), np.array([1])]  # 1 is [UNK]
 WORDS, POSITIONS = "embeddings.word.weight", "embeddings.position.weight"
@@ -153,3 +155,14 @@ def test_random_positions_differ_from_old_ones_and_fewer_positions_are_refused(f
     for fewer in (old, old - 1):
         with pytest.raises(ConfigError, match=f"{fewer} is not longer than the {old} positions"):
             grow_positions(before, fewer)
+
+
+def test_rotary_positions_become_more_without_a_row(tmp_path):
+    encoder = toy_encoder(**MODERN)
+    write_folder(tmp_path, encoder, {})
+    grown = grow_positions(read_folder(tmp_path), 80)
+    ids = torch.arange(60)
+    with torch.no_grad():
+        found = build_encoder(grown).eval()(ids, ids * 0, Sequences.from_lengths([60]))
+    assert grown.config.max_positions == 80 and found.isfinite().all()
+    assert grown.tensors.keys() == read_folder(tmp_path).tensors.keys()

@@ -2,9 +2,10 @@ import copy
 
 import pytest
 import torch
-from tests.nn.toy import hugging_face_twin, toy_config, toy_encoder
+from tests.nn.toy import MODERN, hugging_face_twin, toy_config, toy_encoder
 
 from spanwise.errors import DataError
+from spanwise.nn.attention import packed_contexts
 from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
 from spanwise.nn.layer import FeedForward, SelfAttention
@@ -54,8 +55,9 @@ def test_gradients_equal_those_of_transformers_bert():
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_a_pack_gives_what_its_sequences_give_alone():
-    encoder = toy_encoder()
+@pytest.mark.parametrize("changes", [{}, MODERN, MODERN | {"sharing": "all", "activation": "silu"}])
+def test_a_pack_gives_what_its_sequences_give_alone(changes):
+    encoder = toy_encoder(**changes)
     ids, types = make_ids(sum(LENGTHS))
     packed = encoder(ids, types, Sequences.from_lengths(LENGTHS))
     alone = [
@@ -65,8 +67,9 @@ def test_a_pack_gives_what_its_sequences_give_alone():
     torch.testing.assert_close(packed, torch.cat(alone), atol=2e-6, rtol=0)
 
 
-def test_hidden_states_stay_float32_and_near_under_bf16_autocast():
-    encoder = toy_encoder()
+@pytest.mark.parametrize("changes", [{}, MODERN])
+def test_hidden_states_stay_float32_and_near_under_bf16_autocast(changes):
+    encoder = toy_encoder(**changes)
     ids, types = make_ids(sum(LENGTHS))
     sequences = Sequences.from_lengths(LENGTHS)
     exact = encoder(ids, types, sequences)
@@ -181,8 +184,9 @@ def test_weight_decay_meets_a_shared_sub_layer_once():
     assert "layers.0.attention.qkv.weight" in decayed and "layers.0.attention.qkv.bias" in plain
 
 
-def test_a_causal_encoder_gives_every_prefix_what_it_gives_the_whole():
-    encoder = toy_encoder(causal=True, embedding_norm=False, num_token_types=0)
+@pytest.mark.parametrize("changes", [{"embedding_norm": False, "num_token_types": 0}, MODERN])
+def test_a_causal_encoder_gives_every_prefix_what_it_gives_the_whole(changes):
+    encoder = toy_encoder(**(changes | {"causal": True}))
     ids, types = make_ids(12)
     whole = encoder(ids, types, Sequences.from_lengths([12]))
     prefix = encoder(ids[:5], types[:5], Sequences.from_lengths([5]))
@@ -210,9 +214,9 @@ def test_filler_rows_of_bf16_on_a_cpu_change_no_hidden_state_and_no_gradient():
 
 
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("sharing", ["none", "all"])
-def test_a_last_layer_at_some_rows_equals_the_whole_one_there_with_gradients_and_dropout(training, sharing):
-    encoder = toy_encoder(sharing=sharing, hidden_dropout=0.2).train(training)
+@pytest.mark.parametrize("changes", [{}, {"sharing": "all"}, MODERN])
+def test_a_last_layer_at_some_rows_equals_the_whole_one_there_with_gradients_and_dropout(training, changes):
+    encoder = toy_encoder(**(changes | {"hidden_dropout": 0.2})).train(training)
     sequences = Sequences.from_lengths([9, 1, 20])
     ids = torch.arange(30) % 99
     rows = torch.tensor([0, 8, 9, 17, 29])
@@ -241,3 +245,28 @@ def test_a_last_layer_at_some_rows_is_close_in_bf16():
         with torch.autocast("cpu", torch.bfloat16):
             found.append(encoder(ids, torch.zeros_like(ids), Sequences.from_lengths([30]), wanted)[rows])
     torch.testing.assert_close(*found, atol=2e-2, rtol=2e-2)
+
+
+def test_a_pre_norm_encoder_normalises_once_at_the_end_and_not_twice_at_the_beginning():
+    encoder = toy_encoder(**MODERN)
+    ids, types = make_ids(12)
+    hidden = encoder(ids, types, Sequences.from_lengths([12]))
+    rows = hidden / encoder.final_norm.weight
+    torch.testing.assert_close(rows.pow(2).mean(1), torch.ones(12), atol=1e-3, rtol=0)
+    first = [encoder.layers[0].attention.residual.norm, encoder.layers[1].attention.residual.norm]
+    assert first[0] is None and first[1] is not None and encoder.embeddings.position is None
+    for changes in ({"embedding_norm": False}, {"sharing": "attention"}):  # nothing is normalised yet, or all share it
+        assert Encoder(toy_config(**(MODERN | changes))).layers[0].attention.residual.norm is not None
+    assert toy_encoder().final_norm is None
+
+
+def test_a_local_layer_sees_a_window_and_a_global_one_all():
+    ids, types = make_ids(40)
+    changed = ids.clone()
+    changed[0] = (ids[0] + 1) % 99
+    encoder, sequences = toy_encoder(**(MODERN | {"num_layers": 2})), Sequences.from_lengths([40])
+    one, other = (encoder(x, types, sequences) for x in (ids, changed))
+    assert (one[39] != other[39]).any()
+    near = packed_contexts(encoder.config, sequences, training=False)[1]
+    one, other = (encoder.layers[1](encoder.embeddings(x, types, sequences), near) for x in (ids, changed))
+    assert (one[4] != other[4]).any() and torch.equal(one[5:], other[5:])

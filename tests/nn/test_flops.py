@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.nn.toy import toy_config
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.flops import (
@@ -39,3 +40,14 @@ def test_base_at_512_costs_587_megaflops_a_token_and_sbo_adds_four_percent():
     )
     assert mlm == pytest.approx(587e6, rel=0.01)
     assert both / mlm == pytest.approx(1.038, abs=0.003)
+
+
+def test_gates_have_a_third_matrix_and_local_layers_attend_to_their_window_alone():
+    plain, gated = toy_config(), toy_config(gated=True)
+    assert layer_parameters(gated) - layer_parameters(plain) == 3 * 32 * 64
+    attention = [
+        training_flops_per_token(config, 100.0) - 6 * layer_parameters(config)
+        for config in (plain, toy_config(local_window=4), toy_config(local_window=4, global_every=1))
+    ]
+    assert attention[0] == attention[2] == 3 * 12 * 32 * 100
+    assert attention[1] == 12 * 32 * (100 + 9 + 9)

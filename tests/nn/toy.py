@@ -8,6 +8,13 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 
+MODERN = dict(
+    num_token_types=0, norm_eps=1e-5, hidden_dropout=0.0, norm_place="pre", rotary_base=160_000.0, gated=True,
+    local_rotary_base=10_000.0, local_window=4, global_every=2,
+    attention_bias=False, feed_forward_bias=False, norm_bias=False, head_bias=False,
+)  # fmt: skip
+"""ModernBERT's encoder at toy size."""
+
 
 def toy_config(**changes) -> EncoderConfig:
     values = {"vocab_size": 99, "hidden_size": 32, "num_layers": 3, "num_heads": 4, "intermediate_size": 64}

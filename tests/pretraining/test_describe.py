@@ -12,7 +12,7 @@ from spanwise.pretraining.describe import count_parameters, describe_recipe, par
 from spanwise.pretraining.masking import NoMasking, NoReplacement
 from spanwise.pretraining.objectives import CausalLM, ReplacedToken
 from spanwise.pretraining.system import build_model, outline_model
-from spanwise.recipes import spanbert_base, spanbert_large, spanbert_tiny
+from spanwise.recipes import spanbert_base, spanbert_large, spanbert_modern_mini, spanbert_tiny
 from spanwise.training.optim import build_optimizer
 
 
@@ -137,3 +137,11 @@ def test_operations_are_those_of_both_halves():
     encoder = training_flops_per_token(config, 64.0, [(1.0, 32 * 32 + 32)])
     generator = training_flops_per_token(own, 64.0, [(0.15 * 0.5, masked_lm_head_parameters(own))])
     assert found == pytest.approx(encoder + generator)
+
+
+def test_what_is_not_berts_in_an_encoder_is_said():
+    line = next(line for line in describe_recipe(spanbert_modern_mini())["data_path"] if "encoder of" in line)
+    said = ("normalised before", "rotary positions (160,000)", "64 tokens to each side but in each 3. layer", "GeGLU")
+    assert all(words in line for words in (*said, "norms without biases"))
+    plain = next(line for line in describe_recipe(spanbert_base())["data_path"] if "encoder of" in line)
+    assert plain == "-> encoder of 12 layers x 768, 12 heads"

@@ -40,5 +40,5 @@ def test_what_is_summed_up_in_the_residual_starts_smaller():
     initialize(encoder, config, seed=0)
     layer = encoder.layers[1]
     for name, scale in (("attention.qkv", 1.0), ("attention.output", 8**-0.5), ("feed_forward.down", 8**-0.5)):
-        assert abs(float(layer.get_submodule(name).weight.std()) / (0.02 * scale) - 1) < 0.02
+        assert abs(float(layer.get_submodule(name).weight.detach().std()) / (0.02 * scale) - 1) < 0.02
     assert layer.attention.residual.norm.weight.eq(1).all() and encoder.final_norm.weight.eq(1).all()

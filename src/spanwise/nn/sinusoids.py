@@ -14,7 +14,6 @@ import math
 import torch
 from torch import Tensor
 
-from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 
 LONGEST_WAVE = 10_000.0
@@ -29,15 +28,9 @@ def sinusoids(num_positions: int, hidden_size: int) -> Tensor:
 
 
 def set_sinusoidal_positions(encoder: Encoder) -> None:
-    """Overwrite the position table in place, at the variance that random weights would have.
-
-    Raises: ConfigError for an encoder whose positions are rotary.
-    """
-    if encoder.embeddings.position is None:
-        raise ConfigError(
-            "initial.positions='sinusoidal' starts the table of positions, and an encoder of rotary positions has "
-            "none; set initial.positions=normal."
-        )
-    table = encoder.embeddings.position.weight
+    """Overwrite the position table, which the encoder must have, at the variance that random weights would have."""
+    position = encoder.embeddings.position
+    assert position is not None  # the recipe was checked
+    table = position.weight
     with torch.no_grad():
         table.copy_(sinusoids(*table.shape) * (math.sqrt(2.0) * encoder.config.initializer_range))

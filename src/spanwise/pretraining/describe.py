@@ -117,6 +117,13 @@ def _unlike_bert(shape: EncoderConfig) -> str:
         "causal": "causal",
         "position_offset": f"positions from {shape.position_offset}",
         "embedding_norm": "embeddings not normalised",
+        "norm_place": "normalised before sub-layers",
+        "rotary_base": f"rotary positions ({shape.rotary_base or 0:,.0f})",
+        "local_window": f"{shape.local_window} tokens to each side but in each {shape.global_every}. layer",
+        "gated": "SwiGLU" if shape.activation == "silu" else "GeGLU",
+        "attention_bias": "attention without biases",
+        "feed_forward_bias": "feed-forward without biases",
+        "norm_bias": "norms without biases",
     }
     usual = EncoderConfig(hidden_size=1, num_layers=1, num_heads=1, intermediate_size=1)
     return "".join(f", {words}" for name, words in said.items() if getattr(shape, name) != getattr(usual, name))

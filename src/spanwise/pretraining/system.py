@@ -51,6 +51,11 @@ def check(recipe: PretrainingRecipe) -> None:
             f"format.max_length {recipe.format.max_length} is longer than encoder.max_positions "
             f"{recipe.encoder.max_positions}; lower the first or raise the second."
         )
+    if recipe.initial.positions == "sinusoidal" and not recipe.encoder.has_position_table:
+        raise ConfigError(
+            "initial.positions 'sinusoidal' starts the table of positions, and with encoder.rotary_base there is none; "
+            "set initial.positions=normal."
+        )
     if recipe.batch.max_tokens < recipe.format.max_length:
         raise ConfigError(
             f"batch.max_tokens {recipe.batch.max_tokens} holds no sequence of format.max_length "

@@ -12,7 +12,7 @@ from dataclasses import replace
 from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.recipes import sizes
-from spanwise.recipes.differences import ATTENTION_DROPOUT, SINUSOIDS, without
+from spanwise.recipes.differences import SINUSOIDS, without
 from spanwise.recipes.spanbert import spanbert_base, spanbert_mini, spanbert_small
 
 _MODERN = (
@@ -37,7 +37,7 @@ def spanbert_modern_mini() -> PretrainingRecipe:
 
 
 def _modern(recipe: PretrainingRecipe, name: str, shape: EncoderConfig) -> PretrainingRecipe:
-    differences = without(ATTENTION_DROPOUT, without(SINUSOIDS, recipe.differences))
+    differences = without(SINUSOIDS, recipe.differences)
     return replace(
         recipe,
         name=name,

@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 from tests.interop.oracle import load_theirs, open_ours, our_scores
-from tests.nn.toy import toy_config, toy_encoder
+from tests.nn.toy import MODERN, toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
@@ -19,11 +19,6 @@ from spanwise.nn.sequences import Sequences
 
 SIZES = dict(vocab_size=99, hidden_size=32, num_hidden_layers=4, num_attention_heads=4, intermediate_size=48)
 TOKENS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=None, sep_token_id=None)
-MODERN = dict(
-    num_token_types=0, norm_eps=1e-5, hidden_dropout=0.0, norm_place="pre", rotary_base=160_000.0, gated=True,
-    local_rotary_base=10_000.0, local_window=4, global_every=2,
-    attention_bias=False, feed_forward_bias=False, norm_bias=False, head_bias=False,
-)  # fmt: skip
 BIASES = {key: True for key in modernbert.BIASES.values()}
 VARIANTS = {
     "as published": {},

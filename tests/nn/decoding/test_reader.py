@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tests.nn.toy import toy_encoder
+from tests.nn.toy import MODERN, toy_encoder
 
 from spanwise.errors import ConfigError
 from spanwise.nn.decoding import reader as decoding
@@ -14,7 +14,7 @@ TEXTS = [np.arange(5, 5 + length) for length in (1, 7, 3, 12)]
 
 
 def causal_encoder(**changes):
-    return toy_encoder(causal=True, num_token_types=0, embedding_norm=False, **changes).eval()
+    return toy_encoder(**({"causal": True, "num_token_types": 0, "embedding_norm": False} | changes)).eval()
 
 
 def at_once(encoder, text):
@@ -23,7 +23,10 @@ def at_once(encoder, text):
         return encoder(ids, torch.zeros_like(ids), Sequences.from_lengths([len(text)]))[-1]
 
 
-@pytest.mark.parametrize("changes", [{}, {"sharing": "all"}, {"embedding_size": 16, "position_offset": 2}])
+CHANGES = [{}, {"sharing": "all"}, {"embedding_size": 16, "position_offset": 2}, MODERN | {"embedding_norm": True}]
+
+
+@pytest.mark.parametrize("changes", CHANGES)
 @torch.inference_mode()
 def test_rows_of_any_length_are_read_on_as_if_at_once(changes):
     encoder = causal_encoder(**changes)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from tests.nn.int8.byte_machine import CPU, refused_here
-from tests.nn.toy import toy_encoder
+from tests.nn.toy import MODERN, toy_encoder
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.encoder import Encoder
@@ -18,6 +18,9 @@ KINDS = {
     "all layers shared, factorised": {"sharing": "all", "embedding_size": 16},
     "attention shared": {"sharing": "attention"},
     "offset and one token type": {"position_offset": 2, "num_token_types": 1},
+    "modern": MODERN,
+    "modern, all layers shared, causal, SwiGLU": MODERN | {"sharing": "all", "causal": True, "activation": "silu"},
+    "SiLU without a gate": {"activation": "silu", "norm_bias": False},
 }
 
 
@@ -39,11 +42,12 @@ def test_hidden_states_are_near_those_in_float32(kind, precision):
     assert 0 < float((found - expected).norm() / expected.norm()) < TOLERANCE
 
 
+@pytest.mark.parametrize("kind", ["bert", "modern"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_sequence_has_the_same_bits_alone_and_in_a_pack(threads):
+def test_a_sequence_has_the_same_bits_alone_and_in_a_pack(threads, kind):
     if refused_here():
         return
-    encoder = Int8Encoder(toy_encoder())
+    encoder = Int8Encoder(toy_encoder(**KINDS[kind]))
     lengths = [30, 7, 38, 40, 21, 40, 40, 33, 25]  # more than one piece
     ids = torch.randint(0, 99, (sum(lengths),), generator=torch.Generator().manual_seed(6))
     before = torch.get_num_threads()
@@ -72,6 +76,18 @@ def test_a_sequence_that_is_too_long_is_refused():
         return
     with pytest.raises(DataError, match="41 tokens"):
         read(Int8Encoder(toy_encoder()), [41])
+
+
+@pytest.mark.parametrize("kind", ["bert", "modern"])
+def test_rows_that_are_wanted_have_the_bits_that_they_have_among_all(kind):
+    if refused_here():
+        return
+    encoder = Int8Encoder(toy_encoder(**KINDS[kind]))
+    ids, rows = torch.arange(40), torch.tensor([0, 7, 39])
+    for precision in ("fp32", "bf16"):
+        with torch.inference_mode(), autocast(precision, CPU):
+            whole, some = (encoder(ids, ids * 0, Sequences.from_lengths([30, 10]), wanted) for wanted in (None, rows))
+        assert torch.equal(whole[rows], some[rows]) and some[1].eq(0).all()
 
 
 def test_embeddings_and_pooler_stay_what_they_are():
