@@ -40,6 +40,8 @@ def test_a_field_that_no_family_declares_is_never_written_as_a_stock_class(famil
     fitting = {**vars(toy_config()), **family.constants}
     if family.model_type in ("roberta", "xlm-roberta"):
         fitting["position_offset"] = 2
+    if family.model_type == "modernbert":
+        fitting["rotary_base"] = 100.0
     if family.model_type == "openai-gpt":
         fitting |= {"intermediate_size": 4 * fitting["hidden_size"], "activation": "gelu_tanh"}
     assert family.refusal(made_up(**fitting), None) is None

@@ -57,6 +57,7 @@ def test_every_family_refuses_what_no_encoder_can_be(family):
         intermediate_size=128,
         position_offset=2 if family.model_type in ("roberta", "xlm-roberta") else 0,
         activation=next(iter(family.activations.values())),
+        rotary_base=160_000.0 if family.model_type == "modernbert" else None,
         **family.constants,
     )
     bare = next(name for name, architecture in family.architectures.items() if architecture.kind == "encoder")
@@ -69,7 +70,7 @@ def test_every_family_refuses_what_no_encoder_can_be(family):
         ({layers: None}, f"lacks '{layers}'"),
         ({vocabulary: "99"}, f"{vocabulary} = '99'"),
         ({vocabulary: -1}, "vocab_size must be at least 1"),
-        ({family.activation_key: "silu"}, f"{family.activation_key} 'silu'; supported"),
+        ({family.activation_key: "relu"}, f"{family.activation_key} 'relu'; supported"),
         ({family.settings["hidden_dropout"]: 1.5}, "hidden_dropout|only one rate"),
     ):
         with pytest.raises(CheckpointError, match=named):

@@ -10,7 +10,7 @@ def test_arms_have_as_many_weights_in_their_layers_and_differ_in_their_encoder_a
         sum(matrix.numel() for matrix in outline_model(recipe, 8_000).encoder.layers.parameters())
         for recipe in study.arms.values()
     ]
-    assert abs(sizes[0] - sizes[1]) < 0.01 * sizes[0]
+    assert abs(sizes[0] - sizes[1]) < 0.02 * sizes[0]
     assert study.seconds == 1_500 and next(iter(study.arms)) == "post-norm"
     changed = arm_difference(*study.arms.values())
     assert all(line[0].startswith(("encoder.", "initial.positions")) for line in changed)
