@@ -74,7 +74,7 @@ class Family:
     bare: tuple[str, ...]  # how names begin that have lost this prefix
     architectures: Mapping[str, Architecture]  # by class name, the most special first
     forms: Mapping[str, SequenceForm]  # of the heads that read whole sequences
-    form_settings: Mapping[SequenceForm, Mapping[str, Any]] = field(default_factory=dict)  # another form, and what
+    form_settings: Mapping[SequenceForm, Settings] = field(default_factory=dict)  # another form, and what
     # config.json says of it
     has_tensor: Callable[[EncoderConfig, str], bool] = lambda config, ours: True  # of encoder or head, by our name
     optional_prefixes: tuple[str, ...] = ("module.", "decoder.")  # that training code puts before everything
@@ -102,7 +102,7 @@ class Family:
             optional_prefixes=self.optional_prefixes,
         )
 
-    def stated_forms(self, settings: Mapping[str, Any]) -> dict[str, SequenceForm]:
+    def stated_forms(self, settings: Settings) -> dict[str, SequenceForm]:
         """Return the forms of heads that the content of config.json states, where they are not the usual ones."""
         for form, stated in self.form_settings.items():
             if all(settings.get(key) == value for key, value in stated.items()):

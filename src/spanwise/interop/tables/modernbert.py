@@ -11,11 +11,9 @@ Source: Hugging Face `ModernBertModel` and its heads; Warner et al. 2024 (Modern
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from spanwise.errors import ConfigError
 from spanwise.interop.family import EncoderLines, Family, usual_classes
+from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.key_map import LayerPart, Line, layer_lines, linear
 from spanwise.interop.tables import bert
 from spanwise.nn.config import EncoderConfig
@@ -40,8 +38,8 @@ TRANSFORM = (*linear("dense", "head.dense"), *linear("norm", "head.norm"))
 OF_TOKENS = (*linear("transform.dense", "head.dense"), *linear("transform.norm", "head.norm"))
 
 
-def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+def read_settings(settings: Settings) -> JsonObject:
+    values: JsonObject = {}
     for ours, theirs in BIASES.items():
         values[ours] = settings.get(theirs, False)
         if not isinstance(values[ours], bool):
@@ -61,12 +59,12 @@ def read_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _global_every(settings: Mapping[str, Any]) -> int:
+def _global_every(settings: Settings) -> int:
     """Of how many layers the first is global. Raises: ConfigError where that is not how they alternate."""
     every, kinds = settings.get("global_attn_every_n_layers", EVERY), settings.get("layer_types")
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ConfigError(f"global_attn_every_n_layers = {every!r}; a number of at least 1 was expected.")
-    if kinds is None:
+    if kinds is None or settings["num_hidden_layers"] < 1:  # which is refused for what it is
         return every
     for number in (every, *range(1, len(kinds) + 1)):
         if kinds == _layer_types(number, settings["num_hidden_layers"]):
@@ -78,7 +76,7 @@ def _layer_types(every: int, num_layers: int) -> list[str]:
     return [LOCAL if layer % every else GLOBAL for layer in range(num_layers)]
 
 
-def _base(settings: Mapping[str, Any], kind: str, key: str, default: float) -> float:
+def _base(settings: Settings, kind: str, key: str, default: float) -> float:
     """The base of the rotary positions of one kind of layers. Raises: ConfigError for another kind of positions."""
     stated = (settings.get("rope_parameters") or {}).get(kind) or {}
     if stated.get("rope_type", "default") != "default":
@@ -90,7 +88,7 @@ def _base(settings: Mapping[str, Any], kind: str, key: str, default: float) -> f
     return float(base)
 
 
-def write_settings(config: EncoderConfig, pad_id: int | None) -> dict[str, Any]:
+def write_settings(config: EncoderConfig, pad_id: int | None) -> JsonObject:
     every = config.global_every if config.local_window is not None else 1
     local_base = config.local_rotary_base or config.rotary_base
     bases = {GLOBAL: config.rotary_base, LOCAL: local_base}
@@ -115,7 +113,7 @@ def misfit(config: EncoderConfig, pad_id: int | None) -> str | None:
     return "positions in a table" if config.rotary_base is None else None
 
 
-def encoder(config: EncoderConfig, settings: Mapping[str, Any]) -> EncoderLines:
+def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
     layers, repeats = layer_lines(config, LAYER, lambda i: f"model.layers.{i}")
     return EncoderLines(
         lines=(
