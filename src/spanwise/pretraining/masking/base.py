@@ -18,6 +18,7 @@ from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.merge import spans_of
 from spanwise.pretraining.masking.word_list import word_starts
 from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.runtime.compiled import njit
 
 
 class MaskingScheme(Part, Protocol):
@@ -129,9 +130,16 @@ def budgets(ratio: float, num_maskable: np.ndarray) -> np.ndarray:
 
 def num_maskable(pack: Pack) -> np.ndarray:
     """Return how many tokens of each sequence may be hidden, int64 [S]."""
-    before_T = np.zeros(len(pack.maskable) + 1, dtype=np.int64)
-    np.cumsum(pack.maskable, out=before_T[1:])
-    return np.diff(before_T[pack.borders])
+    return _count(pack.maskable.view(np.uint8), pack.borders)
+
+
+@njit
+def _count(ones_T, borders):
+    counts_S = np.zeros(len(borders) - 1, dtype=np.int64)
+    for s in range(len(counts_S)):
+        for one in ones_T[borders[s] : borders[s + 1]]:  # bytes are added many at a time, truth values one by one
+            counts_S[s] += one
+    return counts_S
 
 
 def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:

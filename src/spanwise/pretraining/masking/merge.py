@@ -51,13 +51,10 @@ def spans_of(
 @njit
 def runs(marks_T, borders):
     """Return (sequence [M], start [M], end [M], mark [M]) of the runs of equal marks above zero, int64 each."""
-    num_spans = 0
-    for s in range(len(borders) - 1):
-        before = np.int64(0)
-        for mark in marks_T[borders[s] : borders[s + 1]]:
-            num_spans += (mark != 0) & (mark != before)
-            before = np.int64(mark)
-    sequence, start, end, marks = np.empty((4, num_spans), dtype=np.int64)
+    num_hidden = 0
+    for mark in marks_T:
+        num_hidden += mark != 0
+    sequence, start, end, marks = np.empty((4, num_hidden), dtype=np.int64)  # as many spans at most
     m = -1
     for s in range(len(borders) - 1):
         before = np.int64(0)
@@ -69,7 +66,7 @@ def runs(marks_T, borders):
                     sequence[m], start[m], marks[m] = s, t, mark
                 end[m] = t + 1
             before = mark
-    return sequence, start, end, marks
+    return sequence[: m + 1], start[: m + 1], end[: m + 1], marks[: m + 1]
 
 
 def gaps(spans: Spans) -> tuple[np.ndarray, np.ndarray]:

@@ -25,11 +25,11 @@ def no_marks(num_tokens):
 def word_starts(borders, maskable_T, starts_word_T):
     """Return where words begin, bool [T]: maskable tokens that start a word, follow a special or begin a sequence."""
     words_T = np.zeros(len(maskable_T), dtype=np.bool_)
-    for s in range(len(borders) - 1):
-        inside = False
-        for t in range(borders[s], borders[s + 1]):
-            words_T[t] = maskable_T[t] & (starts_word_T[t] | (not inside))
-            inside = maskable_T[t]
+    for t in range(1, len(maskable_T)):  # no branch: the compiler makes it many tokens at a time
+        words_T[t] = maskable_T[t] & (starts_word_T[t] | (not maskable_T[t - 1]))
+    for border in borders:
+        if border < len(maskable_T):
+            words_T[border] = maskable_T[border]
     return words_T
 
 
