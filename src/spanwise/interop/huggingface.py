@@ -54,11 +54,7 @@ def read_folder(source: str | Path) -> Checkpoint:
     family, config = find_family(settings, config_path), encoder_config(settings, config_path)
     record = read_record(folder)
     config = with_recorded(config, record, folder)
-    refused = family.refusal(config, None)
-    if refused is not None:
-        raise CheckpointError(
-            f"{folder / RECORD} says {refused}, which {family.label} has not; write the folder again."
-        )
+    _check_computed(config, family, folder / RECORD)
     source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
     stored = read_weights(folder)
@@ -189,6 +185,13 @@ def _notes(family: Family, config: EncoderConfig, settings: Settings, heads: Set
                 "up to 1e-3"
             )
     return tuple(notes)
+
+
+def _check_computed(config: EncoderConfig, family: Family, path: Path) -> None:
+    """Refuse a record that gives an encoder what its family does not compute. Raises: CheckpointError."""
+    refused = family.refusal(config, None)
+    if refused is not None:
+        raise CheckpointError(f"{path} says {refused}, which {family.label} has not; write the folder again.")
 
 
 def _bare_class(family: Family) -> str:
