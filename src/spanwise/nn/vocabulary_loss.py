@@ -8,7 +8,7 @@ time; a chunk's logits are gone when the next begins. Under autocast the three p
 softmax, the loss and the sums over chunks in float32.
 
 Padded rows of the table get a bias of minus infinity, so their probability and gradient are exactly zero.
-No id is special: token id 0 is a legal target (FAMILY trap 7B-23).
+No id is special: token id 0 is a legal target.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ALBERT (Lan et al. 2020): one layer's weights for all, small embeddings, n-grams, MaskedLM + SentenceOrder.
 
-Numbers: spec FAMILY section 6.3.
+Numbers: Lan et al. 2020, sections 3 and 4 and appendix A.4, and the released code.
 """
 
 from __future__ import annotations

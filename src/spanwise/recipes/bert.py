@@ -1,6 +1,6 @@
 """BERT (Devlin et al. 2019): random tokens of sentence pairs, MaskedLM + NextSentence.
 
-Numbers: spec FAMILY section 6.1; Google's released code where the paper is silent.
+Numbers: section 3 and appendix A.2; Google's released code where the paper is silent.
 """
 
 from __future__ import annotations

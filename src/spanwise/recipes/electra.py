@@ -1,6 +1,6 @@
 """ELECTRA (Clark et al. 2020): a small generator fills hidden places, the encoder finds what it replaced.
 
-Numbers: spec FAMILY section 6.4.
+Numbers: Clark et al. 2020, appendix A, and the released code.
 """
 
 from __future__ import annotations

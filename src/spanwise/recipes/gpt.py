@@ -1,6 +1,6 @@
 """GPT-1 (Radford et al. 2018): a causal encoder guesses the next token of contiguous text.
 
-Numbers: spec FAMILY section 6.5.
+Numbers: Radford et al. 2018, section 4.1.
 """
 
 from __future__ import annotations

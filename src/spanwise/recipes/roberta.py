@@ -1,6 +1,6 @@
 """RoBERTa (Liu et al. 2019): full sentences, new masks at every presentation, MaskedLM alone.
 
-Numbers: spec FAMILY section 6.2.
+Numbers: Liu et al. 2019, sections 3 to 5 and table 9.
 """
 
 from __future__ import annotations

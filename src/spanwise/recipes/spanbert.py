@@ -1,7 +1,7 @@
 """SpanBERT (Joshi et al. 2020): geometric spans of whole words, MaskedLM + SpanBoundary, single sequences.
 
 `spanbert_*` follow the paper's equation: words stay whole, and every hidden token has both losses. Their `_original`
-twins keep what the released code does instead. Numbers: spec FAMILY sections 0 to 3.
+twins keep what the released code does instead. Numbers: section 4 of the paper and its released code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SpanBERT, ablations (Joshi et al. 2020, section 5): what is hidden (table 6), how it is learned (table 7).
 
 All are the large model at 1.2 M steps. Table 6 has pairs of segments and NextSentence in every row; its last row is
-the first of table 7. Numbers: spec FAMILY sections 3.3 and 4.
+the first of table 7. Numbers: section 5 of the paper.
 """
 
 from __future__ import annotations

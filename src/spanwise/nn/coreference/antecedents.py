@@ -7,7 +7,7 @@ distance in segments). Their sum is the score of a pair; "no antecedent" has the
 All k rows are worked through in chunks, so no product over all pairs is ever held.
 
 Letters: k spans, c antecedents each, r rows of a chunk, G size of a span's vector, P size of a feature, F hidden layer.
-Source: Lee et al. 2018, sections 3 and 4; FAMILY section 5.5.
+Source: Lee et al. 2018, sections 3 and 4.
 """
 
 from __future__ import annotations
