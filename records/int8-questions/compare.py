@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from spanwise.tasks.text_files import read_json
 
 from spanwise.tasks.qa.reader import read_predictions, read_squad
 from spanwise.tasks.qa.score import raw_scores, score
-from spanwise.tasks.text_files import read_json
 from spanwise.training.statistics import paired_difference
 
 PRECISIONS, PARTS = ("fp32", "bf16", "int8"), 4

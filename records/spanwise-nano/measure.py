@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from scipy.stats import t as student
+from spanwise.studies.probes.chunks import Chunks
 
 from spanwise.data.token_store import TokenStore
 from spanwise.interop.huggingface import write_folder
@@ -33,7 +34,6 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes import find_probe
 from spanwise.studies.probes.base import Context, Material, find_files
-from spanwise.studies.probes.chunks import Chunks
 from spanwise.studies.probes.masked_tokens import MaskedTokens
 
 RECIPES = {"en": "spanbert-nano", "ko": "spanbert-nano-ko"}

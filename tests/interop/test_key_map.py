@@ -3,7 +3,7 @@ from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.interop.tables import bert
 
-KEY_MAP = bert.FAMILY.key_map(toy_config(num_layers=2), {})
+KEY_MAP = bert.BERT.key_map(toy_config(num_layers=2), {})
 
 
 def test_translation_there_and_back_is_the_identity():

@@ -12,14 +12,14 @@ PATH = Path("folder/config.json")
 
 
 def make_record(**changes):
-    record = config_record(toy_config(), bert.FAMILY, "BertForMaskedLM") | changes
+    record = config_record(toy_config(), bert.BERT, "BertForMaskedLM") | changes
     return {key: value for key, value in record.items() if value is not None}
 
 
 @pytest.mark.parametrize("changes", [{}, {"activation": "gelu_tanh", "norm_eps": 1e-5, "attention_dropout": 0.1}])
 def test_our_own_settings_come_back(changes):
     config = toy_config(**changes)
-    assert encoder_config(config_record(config, bert.FAMILY, "BertModel"), PATH) == config
+    assert encoder_config(config_record(config, bert.BERT, "BertModel"), PATH) == config
 
 
 def test_a_folder_without_model_type_but_with_berts_settings_is_bert():

@@ -51,6 +51,6 @@ def hugging_face_twin(encoder: Encoder) -> BertModel:
     )
     state = dict(encoder.named_parameters())
     state["embeddings.word.weight"] = state["embeddings.word.weight"][: config.vocab_size]
-    theirs = bert.FAMILY.key_map(config, {}).encoder_to_theirs(state)
+    theirs = bert.BERT.key_map(config, {}).encoder_to_theirs(state)
     twin.load_state_dict({name.removeprefix("bert."): tensor.detach() for name, tensor in theirs.items()})
     return twin.eval()

@@ -1,4 +1,4 @@
-"""The published numbers stand in the recipes (spec FAMILY section 6.1)."""
+"""The published numbers stand in the recipes."""
 
 import pytest
 from tests.recipes.counts import parameters_of, theirs

@@ -1,4 +1,4 @@
-"""The published numbers stand in the recipe (spec FAMILY section 6.5)."""
+"""The published numbers stand in the recipe."""
 
 import pytest
 from tests.recipes.counts import parameters_of, theirs

@@ -1,4 +1,4 @@
-"""The published numbers stand in the recipes (spec FAMILY sections 0 to 3)."""
+"""The published numbers stand in the recipes."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Each ablation changes what its row of table 6 or 7 says, and nothing else (spec FAMILY sections 3.3 and 4)."""
+"""Each ablation changes what its row of table 6 or 7 says, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No value of a recipe is dead: each one changes what is trained, or says why it must not (7B-11)."""
+"""No value of a recipe is dead: each one changes what is trained, or says why it must not."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Where each sequence of a packed batch begins and ends.
+"""The lengths and borders of the sequences of a packed batch.
 
 Letters: T tokens in the pack, S sequences.
 """

@@ -1,7 +1,4 @@
-"""Span masking on padded tensors: the laws, every kind of tokenizer, workers, and each mistake of known collators.
-
-The trap numbers are those of spec FAMILY, section 7A.
-"""
+"""Span masking on padded tensors: the laws, every kind of tokenizer, workers, and each mistake of known collators."""
 
 import copy
 import pickle
@@ -81,7 +78,7 @@ def test_masks_are_those_of_our_own_packs(collate, rows_of, masking, side):
 
 
 def test_padding_knows_the_tokenizer_and_labels_know_minus_hundred(tokenizer, tokenizers_of):
-    """7A-13: the pad id is the tokenizer's, 1 for RoBERTa; the label of no target does not depend on it."""
+    """The pad id is the tokenizer's, 1 for RoBERTa; the label of no target does not depend on it."""
     examples = [dict(tokenizer("a bridge")), dict(tokenizer("the old river ran past a stone bridge"))]
 
     batch = SpanMaskingCollator(tokenizer)(examples)
@@ -95,7 +92,7 @@ def test_padding_knows_the_tokenizer_and_labels_know_minus_hundred(tokenizer, to
 
 @pytest.mark.parametrize("shape", ["single", "pair", "left"])
 def test_invariants_hold_for_every_kind_of_tokenizer(tokenizer, shape):
-    """7A-3, 7A-8, 7A-12: whole words, never a special or padding, the whole budget, no span over a separator."""
+    """Whole words, never a special or padding, the whole budget, no span over a separator."""
     lines = ["The old river ran past a stone bridge.", "people sold bread 안녕하세요 中文字!", "quiet town"]
     examples = [dict(tokenizer(line, lines[0]) if shape == "pair" else tokenizer(line)) for line in lines] * 20
     collator = SpanMaskingCollator(tokenizer, padding_side="left" if shape == "left" else None, extra_keys="spans")
@@ -118,11 +115,10 @@ def test_invariants_hold_for_every_kind_of_tokenizer(tokenizer, shape):
             size, part = np.bincount(word), np.bincount(word, weights=hidden[row])
             assert ((part == 0) | (part == size))[1:].all()
             seen_first += hidden[row][maskable[row].argmax()]
-    assert seen_first  # 7A-12: with RoBERTa the first word carries no mark of a blank, and is still a word
+    assert seen_first  # with RoBERTa the first word carries no mark of a blank, and is still a word
 
 
 def test_words_that_the_example_brings_are_kept_whole(collate):
-    """7A-12."""
     word_ids = [None, *np.repeat(np.arange(25), 4).tolist(), None]
     examples = [{"input_ids": [2, *range(20, 120), 3], "word_ids": word_ids} for _ in range(50)]
 
@@ -132,7 +128,7 @@ def test_words_that_the_example_brings_are_kept_whole(collate):
 
 
 def test_lengths_are_counted_in_words_and_kept(collate, rows_of):
-    """7A-2, 7A-3: a budget of three tokens and spans of exactly three words; only the end of a row can cut them."""
+    """A budget of three tokens and spans of exactly three words; only the end of a row can cut them."""
     collator = collate(masking=GeometricSpans(min_words=3, max_words=3, end="budget"))
     rows = [np.concatenate([[2], 20 + np.arange(20), [3]])] * 400
 
@@ -144,7 +140,7 @@ def test_lengths_are_counted_in_words_and_kept(collate, rows_of):
 
 
 def test_pieces_of_short_and_long_words_are_hidden_alike(collate, rows_of):
-    """7A-4: some 15.2 % of the pieces of words of every size."""
+    """Some 15.2 % of the pieces of words of every size."""
     rows, collator = rows_of(500, 510), collate(return_tensors="np")
     ids = np.stack(rows)
     maskable = ids >= NUM_SPECIALS
@@ -160,7 +156,6 @@ def test_pieces_of_short_and_long_words_are_hidden_alike(collate, rows_of):
 
 @pytest.mark.parametrize("n", range(1, 7))
 def test_short_examples_have_a_target_too(collate, n):
-    """7A-5."""
     batch = collate()([[2, *range(20, 20 + n), 3]])
 
     assert hidden_of(batch).sum() == 1
@@ -177,7 +172,7 @@ def test_an_example_without_words_gives_no_target_and_no_error(collate):
 @pytest.mark.parametrize("ratio", [0.0, 0.15, 1.0])
 @pytest.mark.parametrize("end", ["words", "budget"])
 def test_a_hundred_thousand_odd_examples_end(collate, ratio, end):
-    """7A-6: only pieces, only punctuation, only specials, one word of forty pieces, nothing at all."""
+    """Only pieces, only punctuation, only specials, one word of forty pieces, nothing at all."""
     rng = np.random.default_rng(0)
     kinds = [lambda n: [300] * n, lambda n: [5] * n, lambda n: [2] * n, lambda n: [20, *[301] * 39], lambda n: []]
     kinds.append(lambda n: rng.integers(0, 500, n).tolist())
@@ -195,7 +190,7 @@ def test_a_hundred_thousand_odd_examples_end(collate, ratio, end):
 
 
 def test_a_strict_budget_is_the_ceiling_of_what_may_be_hidden(collate, rows_of):
-    """7A-8: nothing is spent on separators and padding."""
+    """Nothing is spent on separators and padding."""
     rows = [
         np.concatenate([a[:k], b[1:]]) for k, (a, b) in enumerate(zip(rows_of(60, 80), rows_of(60, 9), strict=True))
     ]
@@ -207,14 +202,13 @@ def test_a_strict_budget_is_the_ceiling_of_what_may_be_hidden(collate, rows_of):
 
 
 def test_one_span_of_eighty_tokens_is_one_span(collate):
-    """7A-9."""
     batch = collate(masking=GeometricSpans(ratio=1.0), extra_keys=("spans",))([[2, *range(20, 100), 3]])
 
     assert batch["spans"].tolist() == [[[1, 81]]]
 
 
 def test_spans_are_replaced_as_a_whole_and_in_the_papers_shares(collate, rows_of):
-    """7A-10: one kind for all tokens of a merged span, 80/10/10 within a hundredth."""
+    """One kind for all tokens of a merged span, 80/10/10 within a hundredth."""
     rows, collator = rows_of(640, 510), collate(extra_keys=("spans",), return_tensors="np")
     ids, kinds = np.stack(rows), []
 
@@ -235,7 +229,7 @@ def test_spans_are_replaced_as_a_whole_and_in_the_papers_shares(collate, rows_of
 
 
 def test_punctuation_and_unknown_words_are_words_like_any_other(collate):
-    """7A-11: an unknown word hides with its rate, and a piece after punctuation belongs to it."""
+    """An unknown word hides with its rate, and a piece after punctuation belongs to it."""
     rng, collator = np.random.default_rng(0), collate(return_tensors="np")
     kinds = [(1,), (6,), (30,), (7, 300), (40, 301)]
     order = [rng.integers(0, 5, 300) for _ in range(200)]
@@ -253,7 +247,6 @@ def test_punctuation_and_unknown_words_are_words_like_any_other(collate):
 
 @pytest.mark.parametrize("form", [list, np.array, torch.tensor])
 def test_inputs_stay_as_they_were(collate, form):
-    """7A-14."""
     examples = [{"input_ids": form([2, *range(20, 60), 3]), "attention_mask": form([1] * 42)} for _ in range(3)]
     before = pickle.dumps(examples)
 
@@ -272,7 +265,7 @@ def test_a_single_example_is_a_copy_too(collate):
 
 
 def test_no_token_is_ever_looked_up_in_the_tokenizer(collate, rows_of):
-    """7A-15: one table, made once."""
+    """One table, made once."""
     collator, rows = collate(epoch=0), rows_of(4, 50)
     before = collator(rows)
 
@@ -283,7 +276,6 @@ def test_no_token_is_ever_looked_up_in_the_tokenizer(collate, rows_of):
 
 @pytest.mark.parametrize("law", ["uniform", "unigram"])
 def test_a_special_is_never_put_there(tokenizer, law):
-    """7A-16."""
     replacement = Replacement(mask=0.0, random=1.0, keep=0.0, random_law=law)
     counts = np.arange(len(tokenizer)) + 1
     collator = SpanMaskingCollator(

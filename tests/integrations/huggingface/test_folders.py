@@ -62,7 +62,7 @@ def test_the_released_edges_come_back_too(trained, tmp_path, collate):
 
 
 def test_stock_classes_load_the_encoder_with_nothing_missing(trained, tmp_path):
-    """7A-24: and no tensor is written twice."""
+    """And no tensor is written twice."""
     from transformers import BertModel
 
     model = trained(bert_of())
@@ -113,7 +113,7 @@ def test_training_goes_on_from_a_run_of_ours(tmp_path, batch_of, caplog):
 
 
 def test_a_head_under_the_released_names_gives_the_papers_logits(tmp_path):
-    """7A-19: left, right, position, under the keys of the original code, LayerNorm as gamma and beta."""
+    """Left, right, position, under the keys of the original code, LayerNorm as gamma and beta."""
     from transformers import AutoModel
 
     bert = bert_of()

@@ -1,4 +1,4 @@
-"""Heads over another model's word table: the paper's shapes, targets alone, a tie that lasts (traps 7A-17 to 7A-25)."""
+"""Heads over another model's word table: the paper's shapes, targets alone, a tie that lasts."""
 
 import copy
 
@@ -41,7 +41,7 @@ def reference_logits(head, hidden, table):
 
 @pytest.mark.parametrize("combine", ["concat", "sum"])
 def test_logits_are_those_of_the_papers_formula(plain_encoder, hidden, combine):
-    """7A-19, 7A-18: the span at the end of the second row has no right boundary, so no row."""
+    """The span at the end of the second row has no right boundary, so no row."""
     head = SpanBoundaryHead(plain_encoder, combine=combine)
     torch.nn.init.normal_(head.bias)
 
@@ -69,7 +69,7 @@ def test_the_attention_mask_takes_boundaries_away(plain_encoder, hidden):
 
 
 def test_shapes_are_those_of_the_paper(plain_encoder):
-    """7A-23: 2D + 200 inputs, both layers with a bias, norms with 1e-12, no dropout, no second decoder."""
+    """2D + 200 inputs, both layers with a bias, norms with 1e-12, no dropout, no second decoder."""
     head = SpanBoundaryHead(plain_encoder, num_positions=15)
 
     shapes = {name: tuple(parameter.shape) for name, parameter in head.named_parameters()}
@@ -92,7 +92,7 @@ def test_shapes_are_those_of_the_paper(plain_encoder):
 
 @pytest.mark.parametrize("combine", ["concat", "sum"])
 def test_every_parameter_of_the_head_learns(plain_encoder, hidden, labels, combine):
-    """7A-20: nothing only decays."""
+    """Nothing only decays."""
     head = SpanBoundaryHead(plain_encoder, combine=combine, num_positions=3)
 
     head(hidden, MASK_LABELS, labels=labels).backward()
@@ -102,7 +102,6 @@ def test_every_parameter_of_the_head_learns(plain_encoder, hidden, labels, combi
 
 
 def test_only_targets_enter_the_decoder(plain_encoder, hidden, labels, monkeypatch):
-    """7A-21."""
     from spanwise.integrations.huggingface import heads
 
     seen = []
@@ -125,7 +124,6 @@ def num_nodes(loss) -> int:
 
 
 def test_the_graph_does_not_grow_with_the_number_of_spans(plain_encoder, hidden, labels):
-    """7A-22."""
     head = SpanBoundaryHead(plain_encoder)
     one = torch.zeros_like(MASK_LABELS)
     one[0, 1] = 1
@@ -134,7 +132,6 @@ def test_the_graph_does_not_grow_with_the_number_of_spans(plain_encoder, hidden,
 
 
 def test_no_hidden_token_gives_the_loss_zero_and_gradients_of_zeros(plain_encoder, hidden, labels):
-    """7A-5."""
     head = SpanBoundaryHead(plain_encoder)
 
     loss = head(hidden, torch.zeros_like(MASK_LABELS), labels=labels)
@@ -146,7 +143,7 @@ def test_no_hidden_token_gives_the_loss_zero_and_gradients_of_zeros(plain_encode
 
 
 def test_a_long_span_shares_the_last_row_or_is_left_out(plain_encoder):
-    """7A-9: eighty tokens in one span."""
+    """Eighty tokens in one span."""
     hidden, marks = torch.randn(1, 82, D), torch.ones(1, 82, dtype=torch.int64)
     marks[0, [0, 81]] = 0
 
@@ -156,7 +153,7 @@ def test_a_long_span_shares_the_last_row_or_is_left_out(plain_encoder):
 
 @pytest.mark.parametrize("head_class", [SpanBoundaryHead, TiedMaskedLMHead])
 def test_the_decoder_is_the_models_table_and_no_tensor_of_the_head(head_class):
-    """7A-24: after moves, copies and a new table, too; the file has no second copy."""
+    """After moves, copies and a new table, too; the file has no second copy."""
     from transformers import BertConfig, BertModel
 
     sizes = {"hidden_size": D, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
@@ -221,7 +218,7 @@ def test_heads_of_one_seed_are_alike_on_every_machine(plain_encoder):
     ],
 )
 def test_options_that_cannot_work_are_refused(plain_encoder, options, message):
-    """7A-25: no option is silently without effect."""
+    """No option is silently without effect."""
     with pytest.raises(ConfigError, match=message):
         SpanBoundaryHead(plain_encoder, **options)
 

@@ -67,7 +67,7 @@ def test_gradients_are_those_of_the_formula(bert, batch_of, max_targets):
 
 
 def test_every_parameter_learns_and_starts_near_the_logarithm_of_the_vocabulary(bert, collate, rows_of):
-    """7A-20, and FAMILY section 9: both losses begin at about ln V."""
+    """Both losses begin at about ln V."""
     model = SpanBoundaryPretraining(bert, num_positions=3)
 
     output = model(**collate()(rows_of(8, 60)))
@@ -81,7 +81,6 @@ def test_every_parameter_learns_and_starts_near_the_logarithm_of_the_vocabulary(
 
 
 def test_rows_of_the_decoder_are_the_targets(bert, batch_of, monkeypatch):
-    """7A-21."""
     seen, real, batch = [], heads.vocabulary_loss, batch_of()
     monkeypatch.setattr(heads, "vocabulary_loss", lambda rows, *rest: seen.append(len(rows)) or real(rows, *rest))
 
@@ -92,7 +91,7 @@ def test_rows_of_the_decoder_are_the_targets(bert, batch_of, monkeypatch):
 
 @pytest.mark.parametrize("counts", [(1, 7), (2, 3, 3), (8,)])
 def test_accumulated_micro_batches_are_one_big_batch(bert, batch_of, counts):
-    """7A-26: also where micro-batches have different numbers of targets; parameters after a step within 1e-6."""
+    """Also where micro-batches have different numbers of targets; parameters after a step within 1e-6."""
     batch = batch_of(8)
     total = (batch["labels"] != -100).sum()
     models = [SpanBoundaryPretraining(copy.deepcopy(bert)) for _ in range(2)]
@@ -111,7 +110,6 @@ def test_accumulated_micro_batches_are_one_big_batch(bert, batch_of, counts):
 @pytest.mark.parametrize("items", [None, 0, torch.tensor(0), torch.tensor([[0]])])
 @pytest.mark.parametrize("max_targets", [None, 4])
 def test_a_batch_without_targets_has_the_loss_zero_and_zero_gradients(bert, batch_of, items, max_targets):
-    """7A-5."""
     model, batch = SpanBoundaryPretraining(bert, max_targets=max_targets), batch_of()
     batch["labels"].fill_(-100)
 
@@ -140,7 +138,7 @@ class Waits(TorchDispatchMode):
 
 
 def test_nothing_is_waited_for_where_the_number_of_targets_is_given(plain_encoder):
-    """7A-17, as far as a machine without a GPU can see it: the forward pass holds no operation that reads a value."""
+    """As far as a machine without a GPU can see it, the forward pass holds no operation that reads a value."""
     ids = torch.randint(0, 50, (4, 30))
     labels = torch.where(torch.rand(4, 30) < 0.2, ids, -100)
 
@@ -289,7 +287,7 @@ def test_a_whole_model_in_bfloat16_works(batch_of):
 
 
 def test_ties_outlive_resizing_copies_and_files(batch_of):
-    """7A-24: one table in memory and in the state, whatever happened before."""
+    """One table in memory and in the state, whatever happened before."""
     model, batch = SpanBoundaryPretraining(bert_of()), batch_of()
     torch.nn.init.normal_(model.mlm_head.bias)
     before = model(**batch).loss
@@ -333,7 +331,6 @@ def test_a_model_with_a_head_is_refused_with_the_way_out():
     ],
 )
 def test_options_that_cannot_work_are_refused(plain_encoder, options, message):
-    """7A-25."""
     with pytest.raises(ConfigError, match=message):
         SpanBoundaryPretraining(plain_encoder, **options)
 

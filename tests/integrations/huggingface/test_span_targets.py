@@ -1,4 +1,4 @@
-"""Boundaries of spans by tensor operations: those of our packs, and never a token of another place (7A-18)."""
+"""Boundaries of spans by tensor operations: those of our packs, and never a token of another place."""
 
 import numpy as np
 import pytest

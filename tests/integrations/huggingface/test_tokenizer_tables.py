@@ -1,4 +1,4 @@
-"""One table of word starts and specials for every kind of fast tokenizer (traps 7A-11, 7A-12, 7A-16)."""
+"""One table of word starts and specials for every kind of fast tokenizer."""
 
 import numpy as np
 import pytest

@@ -22,7 +22,7 @@ def trainer_of(tmp_path):
 
 
 def test_accumulation_under_the_trainer_is_one_big_batch(trainer_of, collate, rows_of):
-    """7A-26: 2 x 4 examples of unlike lengths make the step of 1 x 8, within 1e-6."""
+    """2 x 4 examples of unlike lengths make the step of 1 x 8, within 1e-6."""
     collator = collate()
     data = collator.premask([row[: 12 + 6 * i] for i, row in enumerate(rows_of(8, 60))])
     models = [SpanBoundaryPretraining(bert_of()) for _ in range(2)]

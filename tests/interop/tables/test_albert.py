@@ -16,7 +16,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
 
 IDS = torch.tensor([3, 14, 15, 92, 65, 35, 89, 7])
-NAMES = [name for name in albert.FAMILY.architectures if name != "AlbertModel"]
+NAMES = [name for name in albert.ALBERT.architectures if name != "AlbertModel"]
 GROUP = "albert.encoder.albert_layer_groups"
 
 
@@ -28,7 +28,7 @@ def hidden_of(encoder):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
     config = toy_config(embedding_size=8, sharing="all", pooler=True)
-    ORACLES["albert"].assert_lines_are_the_parameters(albert.FAMILY, name, config)
+    ORACLES["albert"].assert_lines_are_the_parameters(albert.ALBERT, name, config)
 
 
 def test_gradients_of_shared_layers_equal_theirs(tmp_path):

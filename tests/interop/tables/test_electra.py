@@ -5,12 +5,12 @@ from tests.nn.toy import toy_config
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import electra
 
-NAMES = [name for name in electra.FAMILY.architectures if name != "ElectraModel"]
+NAMES = [name for name in electra.ELECTRA.architectures if name != "ElectraModel"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
-    ORACLES["electra"].assert_lines_are_the_parameters(electra.FAMILY, name, toy_config(embedding_size=8))
+    ORACLES["electra"].assert_lines_are_the_parameters(electra.ELECTRA, name, toy_config(embedding_size=8))
 
 
 @pytest.mark.parametrize("name", ["ElectraForPreTraining", "ElectraForMaskedLM"])

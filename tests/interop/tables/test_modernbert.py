@@ -28,7 +28,7 @@ VARIANTS = {
     "all layers global": {"global_attn_every_n_layers": 1},
 }
 LENGTHS = (2048, 3, 400, 65, 66, 129, 1)  # far beyond the window of 64 to each side, at its edges, and within
-CLASSES = [name for name in modernbert.FAMILY.architectures if name != "ModernBertModel"]
+CLASSES = [name for name in modernbert.MODERNBERT.architectures if name != "ModernBertModel"]
 
 
 def wide_model(name="ModernBertModel", **changes):
@@ -104,7 +104,7 @@ def test_gradients_of_every_parameter_equal(tmp_path):
     weights = torch.randn(300, 32, generator=torch.Generator().manual_seed(5))
     (encoder(row, torch.zeros_like(row), Sequences.from_lengths([300])) * weights).sum().backward()
     (theirs(row[None]).last_hidden_state[0] * weights).sum().backward()
-    lines = modernbert.FAMILY.key_map(checkpoint.config, {})
+    lines = modernbert.MODERNBERT.key_map(checkpoint.config, {})
     ours = {name: parameter.grad for name, parameter in encoder.named_parameters()}
     ours["embeddings.word.weight"] = ours["embeddings.word.weight"][:99]
     found = lines.without_root(lines.encoder_to_theirs(ours))
@@ -236,4 +236,4 @@ def test_an_encoder_that_modernbert_does_not_compute_is_written_under_our_own_na
 def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
     from tests.interop.oracle import ORACLES
 
-    ORACLES["modernbert"].assert_lines_are_the_parameters(modernbert.FAMILY, name, toy_config(**MODERN))
+    ORACLES["modernbert"].assert_lines_are_the_parameters(modernbert.MODERNBERT, name, toy_config(**MODERN))

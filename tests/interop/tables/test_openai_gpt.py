@@ -11,12 +11,12 @@ from spanwise.nn.sequences import Sequences
 
 SHAPE = {"causal": True, "embedding_norm": False, "num_token_types": 0, "activation": "gelu_tanh"}
 SHAPE |= {"intermediate_size": 128, "norm_eps": 1e-5}
-NAMES = [name for name in openai_gpt.FAMILY.architectures if name != "OpenAIGPTModel"]
+NAMES = [name for name in openai_gpt.OPENAI_GPT.architectures if name != "OpenAIGPTModel"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
-    ORACLES["openai_gpt"].assert_lines_are_the_parameters(openai_gpt.FAMILY, name, toy_config(**SHAPE))
+    ORACLES["openai_gpt"].assert_lines_are_the_parameters(openai_gpt.OPENAI_GPT, name, toy_config(**SHAPE))
 
 
 def test_matrices_are_transposed_on_the_way_in_and_out(tmp_path):

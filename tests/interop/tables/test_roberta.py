@@ -12,12 +12,12 @@ from spanwise.interop.model_config import encoder_config
 from spanwise.interop.tables import roberta
 
 SHAPE = {"position_offset": 2, "num_token_types": 1, "norm_eps": 1e-5}
-NAMES = [name for name in roberta.FAMILY.architectures if name != "RobertaModel"]
+NAMES = [name for name in roberta.ROBERTA.architectures if name != "RobertaModel"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
-    ORACLES["roberta"].assert_lines_are_the_parameters(roberta.FAMILY, name, toy_config(pooler=True, **SHAPE))
+    ORACLES["roberta"].assert_lines_are_the_parameters(roberta.ROBERTA, name, toy_config(pooler=True, **SHAPE))
 
 
 def test_514_rows_are_512_positions_and_text_of_512_tokens_is_read(tmp_path):
@@ -51,7 +51,7 @@ def test_our_folder_says_rows_and_the_padding_id_that_positions_are_counted_from
     ],
 )
 def test_settings_that_give_no_positions_are_refused(tmp_path, changes, named):
-    settings = roberta.FAMILY.write_settings(toy_config(**SHAPE), 1)
+    settings = roberta.ROBERTA.write_settings(toy_config(**SHAPE), 1)
     settings |= {"model_type": "roberta", "vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 3}
     settings |= {"num_attention_heads": 4, "intermediate_size": 64}
     with pytest.raises(CheckpointError, match=named):

@@ -11,18 +11,20 @@ from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
 from spanwise.interop.tables import roberta, xlm_roberta
 
-NAMES = [name for name in xlm_roberta.FAMILY.architectures if name != "XLMRobertaModel"]
+NAMES = [name for name in xlm_roberta.XLM_ROBERTA.architectures if name != "XLMRobertaModel"]
 SHAPE = {"position_offset": 2, "num_token_types": 1, "norm_eps": 1e-5}
 
 
 def test_each_class_of_roberta_has_its_like():
-    names = [f"XLM{name}" for name in roberta.FAMILY.architectures]
-    assert list(xlm_roberta.FAMILY.architectures) == names
+    names = [f"XLM{name}" for name in roberta.ROBERTA.architectures]
+    assert list(xlm_roberta.XLM_ROBERTA.architectures) == names
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_parameter_of_a_stock_class_has_exactly_one_line(name):
-    ORACLES["xlm_roberta"].assert_lines_are_the_parameters(xlm_roberta.FAMILY, name, toy_config(pooler=True, **SHAPE))
+    ORACLES["xlm_roberta"].assert_lines_are_the_parameters(
+        xlm_roberta.XLM_ROBERTA, name, toy_config(pooler=True, **SHAPE)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

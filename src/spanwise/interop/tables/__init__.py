@@ -5,7 +5,15 @@ from __future__ import annotations
 from spanwise.interop.family import Family
 from spanwise.interop.tables import albert, bert, electra, modernbert, openai_gpt, roberta, spanwise, xlm_roberta
 
-_TABLES = (bert, roberta, xlm_roberta, electra, albert, openai_gpt, modernbert, spanwise)
-FAMILIES: tuple[Family, ...] = tuple(table.FAMILY for table in _TABLES)
+FAMILIES: tuple[Family, ...] = (
+    bert.BERT,
+    roberta.ROBERTA,
+    xlm_roberta.XLM_ROBERTA,
+    electra.ELECTRA,
+    albert.ALBERT,
+    openai_gpt.OPENAI_GPT,
+    modernbert.MODERNBERT,
+    spanwise.SPANWISE,
+)
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}
 BY_CLASS = {name: family for family in FAMILIES for name in family.architectures}

@@ -67,7 +67,7 @@ def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
     return replace(found, fillers={**found.fillers, **identity})
 
 
-FAMILY = Family(
+ALBERT = Family(
     model_type="albert",
     label="ALBERT",
     settings=bert.SETTINGS | {"embedding_size": "embedding_size"},

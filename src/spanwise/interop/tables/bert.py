@@ -112,7 +112,7 @@ TASK_HEADS = {
     "tagging": linear("out", "classifier"),
     "multiple_choice": linear("out", "classifier"),
 }
-FAMILY = Family(
+BERT = Family(
     model_type="bert",
     label="BERT",
     settings=SETTINGS,

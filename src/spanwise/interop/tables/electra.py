@@ -16,7 +16,7 @@ from spanwise.interop.key_map import Line, linear
 from spanwise.interop.tables import bert
 
 _CLASSES = usual_classes("Electra", pooled=(), only_gelu=True)
-FAMILY = Family(
+ELECTRA = Family(
     model_type="electra",
     label="ELECTRA",
     settings=bert.SETTINGS | {"embedding_size": "embedding_size"},

@@ -60,7 +60,7 @@ def read_settings(settings: Settings) -> JsonObject:
 
 
 def _global_every(settings: Settings) -> int:
-    """Of how many layers the first is global. Raises: ConfigError where that is not how they alternate."""
+    """Return of how many layers the first one is global. Raises: ConfigError for another order."""
     every, kinds = settings.get("global_attn_every_n_layers", EVERY), settings.get("layer_types")
     if isinstance(every, bool) or not isinstance(every, int) or every < 1:
         raise ConfigError(f"global_attn_every_n_layers = {every!r}; a number of at least 1 was expected.")
@@ -127,7 +127,7 @@ def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
 
 
 def has_tensor(config: EncoderConfig, ours: str) -> bool:
-    """Whether products and norms have the bias `ours`; the first layer has no norm before its attention."""
+    """Return whether products and norms have the bias `ours`; the first layer has no norm before its attention."""
     if ours.startswith("layers.0.attention.residual."):
         return False
     if not ours.endswith(".bias") or ours in ("out.bias", "linear.bias"):
@@ -139,7 +139,7 @@ def has_tensor(config: EncoderConfig, ours: str) -> bool:
     return config.head_bias
 
 
-FAMILY = Family(
+MODERNBERT = Family(
     model_type="modernbert",
     label="ModernBERT",
     settings={ours: theirs for ours, theirs in bert.SETTINGS.items() if ours not in ("num_token_types", "norm_eps")}

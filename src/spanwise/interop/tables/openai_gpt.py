@@ -54,7 +54,7 @@ def misfit(config: EncoderConfig, pad_id: int | None) -> str | None:
     return None
 
 
-FAMILY = Family(
+OPENAI_GPT = Family(
     model_type="openai-gpt",
     label="GPT-1",
     settings={

@@ -44,7 +44,7 @@ def misfit(config: EncoderConfig, pad_id: int | None) -> str | None:
     return None
 
 
-FAMILY = Family(
+ROBERTA = Family(
     model_type="roberta",
     label="RoBERTa",
     settings={ours: theirs for ours, theirs in bert.SETTINGS.items() if ours != "max_positions"},

@@ -35,7 +35,7 @@ def encoder(config: EncoderConfig, settings: Settings) -> EncoderLines:
     return EncoderLines(lines=tuple(Line(name, f"encoder.{name}") for name in names if not name.startswith("pooler.")))
 
 
-FAMILY = Family(
+SPANWISE = Family(
     model_type="spanwise",
     label="spanwise",
     settings=NUMBERS,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from spanwise.interop.family import usual_classes
 from spanwise.interop.tables import roberta
 
-FAMILY = replace(
-    roberta.FAMILY,
+XLM_ROBERTA = replace(
+    roberta.ROBERTA,
     model_type="xlm-roberta",
     label="XLM-RoBERTa",
     architectures=usual_classes("XLMRoberta", pooled=("multiple_choice",), only_gelu=True),

@@ -12,7 +12,7 @@ Source: Lee et al. 2018, sections 3 and 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -102,25 +102,22 @@ class AntecedentScorer(nn.Module):
 
         Source: Lee et al. 2018, section 3 (higher order). The coarse scores are not computed again.
         """
-        index_kc, valid_kc, coarse_kc = self.coarse(spans, num_antecedents, dtype)
-        vectors_kG = spans.vectors_kG
+        coarse = self.coarse(spans, num_antecedents, dtype)
+        in_place = overwrite and not torch.is_grad_enabled()
         for turn in range(depth):
             refine = self.gate is not None and turn + 1 < depth
-            in_place = overwrite and not torch.is_grad_enabled()
-            pairs = index_kc, valid_kc, coarse_kc
-            scores_kc, vectors_kG = self._fine(spans, vectors_kG, *pairs, dtype, refine=refine, in_place=in_place)
-        return Antecedents(index_kc, valid_kc, scores_kc)
+            scores_kc, vectors_kG = self._fine(spans, coarse, dtype, refine=refine, in_place=in_place)
+            spans = replace(spans, vectors_kG=vectors_kG)
+        return replace(coarse, scores_kc=scores_kc)
 
-    def coarse(
-        self, spans: Spans, num_antecedents: int, dtype: torch.dtype | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The best earlier spans of each: index, whether there is one, coarse score. All [k, c], c = min(number, k)."""
+    def coarse(self, spans: Spans, num_antecedents: int, dtype: torch.dtype | None = None) -> Antecedents:
+        """Return the best earlier spans of each span with their coarse scores, c = min(num_antecedents, k)."""
         k = len(spans.mention_k)
         c = min(num_antecedents, k)
         device = spans.mention_k.device
         if not k:
             none = torch.zeros((0, 0), device=device)
-            return none.long(), none.bool(), none
+            return Antecedents(none.long(), none.bool(), none)
         target_kG = dropout(spans.vectors_kG, self.dropout, self.training)
         buckets = dropout(self.coarse_distance.weight, self.dropout, self.training)
         place_k = torch.arange(k, device=device)
@@ -145,28 +142,20 @@ class AntecedentScorer(nn.Module):
             chosen = scores.gather(1, index).masked_fill(~valid, -torch.inf)
             for rows, part in zip(all_rows, (index, valid, chosen), strict=True):
                 rows.add(part)
-        index_rows, valid_rows, score_rows = all_rows
-        return index_rows.joined(), valid_rows.joined(), score_rows.joined()
+        index_kc, valid_kc, scores_kc = (rows.joined() for rows in all_rows)
+        return Antecedents(index_kc, valid_kc, scores_kc)
 
     def _fine(
-        self,
-        spans: Spans,
-        vectors_kG: Tensor,
-        index_kc: Tensor,
-        valid_kc: Tensor,
-        coarse_kc: Tensor,
-        dtype: torch.dtype | None,
-        *,
-        refine: bool,
-        in_place: bool,
+        self, spans: Spans, coarse: Antecedents, dtype: torch.dtype | None, *, refine: bool, in_place: bool
     ) -> tuple[Tensor, Tensor]:
         """Scores of all pairs [k, c], and with `refine` the spans' next vectors [k, G].
 
         From the last span to the first: no span before it asks for its vector, so the next one can take its place.
         """
+        vectors_kG, index_kc = spans.vectors_kG, coarse.index_kc
         k, c = index_kc.shape
         if not c:
-            return coarse_kc, vectors_kG
+            return coarse.scores_kc, vectors_kG
         G = vectors_kG.shape[1]
         weight = self.pair.hidden.weight
         of_span, of_antecedent, of_product, of_features = (
@@ -205,8 +194,8 @@ class AntecedentScorer(nn.Module):
                 before_relu += rows_at(earlier_aF, place_rc)
                 before_relu += product(self._features(numbers, spans.genre), of_features, dtype)
                 fine_rc = self.pair.score(before_relu)
-            scores_rc = coarse_kc[rows, :num_columns] + fine_rc
-            scores_rc = scores_rc.masked_fill(~valid_kc[rows, :num_columns], -torch.inf)
+            scores_rc = coarse.scores_kc[rows, :num_columns] + fine_rc
+            scores_rc = scores_rc.masked_fill(~coarse.valid_kc[rows, :num_columns], -torch.inf)
             scores.add(F.pad(scores_rc, (0, c - num_columns), value=-torch.inf))
             if refine and in_place:
                 vectors_kG[rows] = self._moved(own_rG, other_rcG, scores_rc)

@@ -24,7 +24,7 @@ from spanwise.runtime.memory import return_freed_memory
 
 @dataclass(frozen=True, kw_only=True)
 class HeadSizes:
-    """What the head's tensors are sized by, beside the encoder."""
+    """The sizes of the head's tensors, beside those of the encoder."""
 
     ffn_size: int = 3000
     feature_size: int = 20

@@ -26,7 +26,7 @@ class Shared(NamedTuple):
 
 
 def one_pass(device: torch.device) -> bool:
-    """Whether `scores_of_sums` can be used now: it knows neither gradients nor other devices."""
+    """Return whether `scores_of_sums` can be used now: it knows neither gradients nor other devices."""
     return device.type == "cpu" and not torch.is_grad_enabled()
 
 

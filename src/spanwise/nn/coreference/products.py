@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def product_dtype(device: torch.device) -> torch.dtype | None:
-    """What autocast asks for here; None: products as their factors are."""
+    """Return the type that autocast asks for here; None: products as their factors are."""
     return torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
 
 

@@ -3,7 +3,7 @@
 Letters: T pieces of the document, N candidate spans, k spans kept.
 Source: Lee et al. 2017, section 5 (greedy pruning without crossing spans); Lee et al. 2018.
 Differs: candidates begin and end at the borders of words (the released code tries every piece, though no mention ends
-inside a word), and no special token is ever inside one (7D-3). Equal scores are decided by position.
+inside a word), and no special token is ever inside one. Equal scores are decided by position.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def keep_spans(
     """Indices of the at most `num_spans` candidates of highest score of which no two cross, int64 [k].
 
     Two spans cross where they share pieces and neither holds the other. The result is in order of position. Fewer
-    than `num_spans` come back where the others cross (7D-5).
+    than `num_spans` come back where the others cross.
     """
     order_N = np.argsort(-scores_N, kind="stable")
     kept = np.empty(min(num_spans, len(order_N)), dtype=np.int64)

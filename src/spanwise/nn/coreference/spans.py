@@ -45,7 +45,7 @@ class TwoLayers(nn.Module):
         return self.score(product(rows, self.hidden.weight, dtype, self.hidden.bias))
 
     def score(self, before_relu: Tensor) -> Tensor:
-        """What `forward` does behind its first layer. [..., F] -> [...]; what is given is used up."""
+        """Return what `forward` gives, from the values behind its first layer, used up: [..., F] -> [...]."""
         return self.out(dropout(before_relu.relu_(), self.dropout, self.training)).squeeze(-1)
 
 

@@ -140,7 +140,7 @@ class CausalModel:
         return hidden_BD
 
     def _window(self, text: Writing, left: int) -> np.ndarray:
-        """What of a text is read: all, or what leaves room for `left` tokens more, at most half of the positions."""
+        """Return the tokens of a text that are read: all, or those that leave room for `left` more, at most half."""
         length = len(text.prompt) + len(text.new)
         if length <= self.max_positions:
             return text.tail(length)

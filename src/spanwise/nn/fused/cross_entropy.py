@@ -16,7 +16,7 @@ from spanwise.runtime.row_threads import in_parts, num_parts
 
 
 def serves(logits_dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether `cross_entropy_rows` can be used."""
+    """Return whether `cross_entropy_rows` can be used."""
     return device.type == "cpu" and logits_dtype in (torch.float32, torch.bfloat16)
 
 

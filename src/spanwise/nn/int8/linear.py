@@ -27,7 +27,7 @@ class Codes(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What a product of codes gives, its scales and bias not yet applied: value = sum x scale of the row + bias."""
+    """The result of a product of codes, its scales and bias not yet applied: value = sum x scale of the row + bias."""
 
     sums: Tensor  # [n, N] float32, rows of filler behind the real ones
     scales: np.ndarray  # [n] float32

@@ -1,4 +1,4 @@
-"""What stands between two products of bytes, row by row: floats to codes and back, GELU, LayerNorm.
+"""The steps between two products of bytes, row by row: floats to codes and back, GELU, LayerNorm.
 
 A row has a scale of its own, and every loop reads one row at a time: nothing depends on what else is in a pack. Codes
 are unsigned, their zero in the middle, because unsigned times signed bytes is what every processor with such products
