@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.nn.coreference.small import LargestTensor, small_head
 
-from spanwise.nn.coreference.antecedents import Spans, distance_bucket
+from spanwise.nn.coreference.antecedents import Antecedents, Spans, distance_bucket
 
 
 def test_distances_fall_into_the_papers_buckets():
@@ -106,7 +106,7 @@ def test_memory_of_pairs_does_not_grow_with_the_document():
     for k in (40, 400):
         given, pairs = spans(k), pairs_of(k, 20)
         with torch.no_grad(), LargestTensor(columns=20) as seen:
-            scorer._fine(given, given.vectors_kG, *pairs, None, refine=False, in_place=False)
+            scorer._fine(given, pairs, None, refine=False, in_place=False)
         largest[k] = seen.num_elements
     assert largest[400] == largest[40] == 100 * 40
 
@@ -114,7 +114,7 @@ def test_memory_of_pairs_does_not_grow_with_the_document():
 def pairs_of(k, c):
     """The c spans before each of k."""
     index = torch.arange(k)[:, None] - torch.arange(c, 0, -1)
-    return index.clamp(min=0), index >= 0, torch.zeros(k, c).masked_fill(index < 0, -torch.inf)
+    return Antecedents(index.clamp(min=0), index >= 0, torch.zeros(k, c).masked_fill(index < 0, -torch.inf))
 
 
 @pytest.mark.parametrize(("k", "c", "rows"), [(1, 1, 100), (40, 40, 25), (300, 50, 20), (60, 50, 1), (33, 33, 500)])
