@@ -45,7 +45,7 @@ def random_documents(number: int) -> list[Any]:
 
 
 def _document(name: str, rng: np.random.Generator, num_words: int) -> Any:
-    from spanwise.tasks.coref.conll import CoreferenceDocument
+    from spanwise.tasks.coref.documents import CoreferenceDocument
 
     words = [f"w{k}" + ("x" if two else "") for k, two in zip(
         rng.integers(0, 500, num_words), rng.random(num_words) < 0.2, strict=True

@@ -28,9 +28,8 @@ from spanwise.pipelines.base import STREAM_BATCH, CallOptions, TaskPipeline
 from spanwise.pipelines.given import InputError, OptionError, checked_text
 from spanwise.pipelines.question_inputs import NAMES, as_data, given_inputs, numbered_documents, pair_of
 from spanwise.tasks.qa.features import QuestionWindows, make_windows
-from spanwise.tasks.qa.outputs import WindowScores
-from spanwise.tasks.qa.probabilities import scored_answers
-from spanwise.tasks.qa.ranking import Ranking, SpanAnswer, question_spans
+from spanwise.tasks.qa.loss import WindowScores
+from spanwise.tasks.qa.ranking import Ranking, SpanAnswer, question_spans, scored_answers
 from spanwise.tasks.qa.task import PAPER_MAX_LENGTH, QuestionAnswering
 
 Rules = Literal["classic", "task"]

@@ -24,7 +24,7 @@ from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenize
 from spanwise.tasks.heads import new_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.data import Question, SquadData
-from spanwise.tasks.qa.decode import Predictions, SpanAnswer
+from spanwise.tasks.qa.ranking import Predictions, SpanAnswer
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe

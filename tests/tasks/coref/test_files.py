@@ -6,7 +6,7 @@ import pytest
 from tests.tasks.coref.test_gap import HEAD, row
 
 from spanwise.errors import DataError
-from spanwise.tasks.coref.conll import write_conll
+from spanwise.tasks.coref.documents import write_conll
 from spanwise.tasks.coref.files import clusters_table, score_files
 from spanwise.tasks.coref.reader import read_coreference
 

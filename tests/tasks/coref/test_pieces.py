@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.tasks.coref.conll import CoreferenceDocument
-from spanwise.tasks.coref.documents import TextDocument
+from spanwise.tasks.coref.documents import CoreferenceDocument, TextDocument
 from spanwise.tasks.coref.pieces import cut_documents, segment_borders
 
 

@@ -8,8 +8,7 @@ from tests.tasks.coref.conftest import story
 from tests.tasks.coref.test_gap import HEAD, row
 
 from spanwise.errors import DataError
-from spanwise.tasks.coref.conll import CoreferenceDocument, write_conll
-from spanwise.tasks.coref.documents import TextDocument
+from spanwise.tasks.coref.documents import CoreferenceDocument, TextDocument, write_conll
 from spanwise.tasks.coref.reader import read_coreference, write_json_line
 
 

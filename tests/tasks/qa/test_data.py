@@ -1,6 +1,9 @@
 """Questions in memory."""
 
-from spanwise.tasks.qa.data import Answer, Question, SquadData
+import pytest
+
+from spanwise.errors import DataError
+from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, id_field, text_field
 
 
 def test_an_answer_ends_where_its_text_does_and_a_question_finds_its_passage():
@@ -15,3 +18,34 @@ def test_an_answer_ends_where_its_text_does_and_a_question_finds_its_passage():
     )
     answer = question.answers[0]
     assert data.context_of(question)[answer.start : answer.end] == answer.text
+
+
+def gathering(errors="strict"):
+    return Gathering("own.json", "1.1", "train", errors)
+
+
+def test_a_passage_that_comes_again_is_held_once():
+    found = gathering()
+    assert [found.find_context(text, "") for text in ("a", "b", "a")] == [0, 1, 0]
+    found.add_question("q", "Why?", (), "here", 0)
+    assert found.finish().contexts == ("a", "b")
+
+
+def test_an_answer_is_placed_where_it_stands_nearest():
+    found = gathering("repair")
+    assert found.place_answer("Han", 9, "Han Han Han", "here").start == 8
+    assert found.place_answer("Nam", 0, "Han Han Han", "here") is None
+    assert (found.num_moved, found.num_dropped) == (1, 1)
+    with pytest.raises(DataError, match="here: answer 'Han' has answer_start 1, where the context reads 'an '"):
+        gathering().place_answer("Han", 1, "Han Han", "here")
+
+
+def test_ids_go_by_any_of_their_names():
+    assert [id_field({name: 7}, "here", 1) for name in ("id", "qid", "guid")] == ["7", "7", "7"]
+    with pytest.raises(DataError, match="here, question 3: the key 'id' is missing"):
+        id_field({}, "here", 3)
+
+
+def test_texts_that_say_nothing_are_refused():
+    with pytest.raises(DataError, match="here: 'question' is empty"):
+        text_field({"question": " \r\n"}, "question", "here")

@@ -8,7 +8,7 @@ import pytest
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.tasks.qa.data import Answer, Question
-from spanwise.tasks.qa.decode import Predictions, SpanAnswer
+from spanwise.tasks.qa.ranking import Predictions, SpanAnswer
 from spanwise.tasks.qa.task import QuestionAnswering
 
 CONFIG = EncoderConfig(vocab_size=500, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8, max_positions=96)

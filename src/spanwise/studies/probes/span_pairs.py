@@ -31,8 +31,7 @@ from spanwise.runtime.device import choose_device
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
 from spanwise.studies.probes.coreference import Corpus, coreference_files
 from spanwise.tasks.checkpoint import open_tokenizer
-from spanwise.tasks.coref.encode import document_states
-from spanwise.tasks.coref.features import CoreferenceFeatures, cut_segments
+from spanwise.tasks.coref.features import CoreferenceFeatures, cut_segments, document_states
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
 from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.frames import frames_of

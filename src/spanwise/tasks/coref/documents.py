@@ -1,11 +1,181 @@
-"""Coreference data in memory: documents of words or of plain text, whatever file they came from."""
+"""Documents with coreference in memory, of words or of plain text, and as columns of CoNLL-2011 and CoNLL-2012.
+
+Such a file has one word a line, an empty line after a sentence, `#begin document (NAME); part NUMBER` and
+`#end document` around a document. The last column has `(5` where a mention of cluster 5 begins, `5)` where it ends and
+`(5)` where it is one word, several with `|` between them, and `-`, `_` or nothing where there is none. Columns are
+divided by tabs where a line has one, else by blanks. Source: the CoNLL-2012 shared task.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from spanwise.tasks.coref.conll import CoreferenceDocument
+from spanwise.errors import DataError
 from spanwise.tasks.coref.gap import GapExample
+from spanwise.tasks.coref.score import Mention
+from spanwise.text.readers import Line, read_lines
+
+WORD_COLUMN, SPEAKER_COLUMN = 3, 9  # counted from 0
+NO_VALUE = frozenset({"", "-", "_"})
+_BEGIN = re.compile(r"#\s*begin document\s*(.*)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreferenceDocument:
+    """Words of one document and the clusters among them; a mention is a half-open range of words."""
+
+    name: str  # as the file has it, part included: key and response are matched by it
+    words: tuple[str, ...]
+    sentence_borders: tuple[int, ...]  # words before each sentence, and all words
+    speakers: tuple[str, ...]  # one per word, "" where the file has none
+    clusters: tuple[tuple[Mention, ...], ...]  # in the order in which they begin
+    source: str = ""
+    line: int = 0  # where the document begins
+
+    @property
+    def num_mentions(self) -> int:
+        return sum(map(len, self.clusters))
+
+
+def read_conll(path: str | Path) -> list[CoreferenceDocument]:
+    """Read all documents of a file, packed or not.
+
+    Raises: DataError naming the file and the line for text that is no such file: brackets that are not closed or
+    not opened, a word outside a document, a name that comes twice, no document.
+    """
+    path = Path(path)
+    documents: dict[str, CoreferenceDocument] = {}
+    for document in _documents(path):
+        if document.name in documents:
+            raise DataError(
+                f"{path}, line {document.line}: document {document.name!r} came before, at line "
+                f"{documents[document.name].line}; each document of a file needs a name and part of its own."
+            )
+        documents[document.name] = document
+    if not documents:
+        raise DataError(
+            f"{path} has no line '#begin document (NAME); part 000'; a CoNLL coreference file was expected."
+        )
+    return list(documents.values())
+
+
+def _documents(path: Path) -> Iterator[CoreferenceDocument]:
+    now: _Unfinished | None = None
+    for line in read_lines(path):
+        text = line.text.strip()
+        begin = _BEGIN.match(text)
+        if begin:
+            if now is not None:  # some files leave '#end document' out
+                yield now.finished()
+            now = _Unfinished(begin[1].strip(), path, line.number)
+        elif text.startswith("#end document") or text.startswith("# end document"):
+            if now is not None:
+                yield now.finished()
+            now = None
+        elif not text:
+            if now is not None:
+                now.end_sentence()
+        elif now is not None:
+            now.add(line)
+        elif not text.startswith("#"):
+            raise DataError(f"{path}, line {line.number} stands outside a document; '#begin document' was expected.")
+    if now is not None:
+        yield now.finished()
+
+
+@dataclass
+class _Unfinished:
+    """One document while its lines are read."""
+
+    name: str
+    path: Path
+    line: int
+    words: list[str] = field(default_factory=list)
+    speakers: list[str] = field(default_factory=list)
+    borders: list[int] = field(default_factory=lambda: [0])
+    clusters: dict[str, list[Mention]] = field(default_factory=dict)
+    open: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # cluster -> (first word, line) not yet closed
+
+    def add(self, line: Line) -> None:
+        columns = line.text.rstrip("\r\n").split("\t") if "\t" in line.text else line.text.split()
+        if len(columns) < 2:
+            raise DataError(
+                f"{self.path}, line {line.number} has one column; a word and its coreference were expected."
+            )
+        here = len(self.words)
+        self.words.append(columns[min(WORD_COLUMN, len(columns) - 2)])
+        speaker = columns[SPEAKER_COLUMN].strip() if len(columns) > SPEAKER_COLUMN + 1 else ""
+        self.speakers.append("" if speaker in NO_VALUE else speaker)
+        mark = columns[-1].strip()
+        for part in [] if mark in NO_VALUE else mark.split("|"):
+            self._mark(part.strip(), here, line.number)
+
+    def _mark(self, part: str, here: int, number: int) -> None:
+        opens, closes, cluster = part.startswith("("), part.endswith(")"), part.strip("()")
+        if not cluster or not (opens or closes) or part not in (f"({cluster})", f"({cluster}", f"{cluster})"):
+            raise DataError(
+                f"{self.path}, line {number}: coreference {part!r} can't be read; write '(5', '5)', '(5)' or '-'."
+            )
+        if opens:
+            self.clusters.setdefault(cluster, [])
+            self.open.setdefault(cluster, []).append((here, number))
+        if closes:
+            if not self.open.get(cluster):
+                raise DataError(f"{self.path}, line {number}: cluster {cluster} is closed and was not opened before.")
+            first, _ = self.open[cluster].pop()  # of several that are open, the one opened last
+            self.clusters[cluster].append((first, here + 1))
+
+    def end_sentence(self) -> None:
+        if len(self.words) > self.borders[-1]:
+            self.borders.append(len(self.words))
+
+    def finished(self) -> CoreferenceDocument:
+        for cluster, begun in self.open.items():
+            if begun:
+                raise DataError(
+                    f"{self.path}, line {begun[-1][1]}: cluster {cluster} is opened and not closed before the end of "
+                    f"document {self.name!r}."
+                )
+        self.end_sentence()
+        return CoreferenceDocument(
+            name=self.name,
+            words=tuple(self.words),
+            sentence_borders=tuple(self.borders),
+            speakers=tuple(self.speakers),
+            clusters=tuple(tuple(sorted(mentions)) for mentions in self.clusters.values()),
+            source=str(self.path),
+            line=self.line,
+        )
+
+
+def write_conll(documents: list[CoreferenceDocument]) -> str:
+    """Return documents in the columns of CoNLL-2012, so that any scorer reads them; what is not known is `-`."""
+    lines: list[str] = []
+    for document in documents:
+        marks: list[list[str]] = [[] for _ in document.words]
+        for number, cluster in enumerate(document.clusters):
+            for first, last in sorted(cluster, key=lambda mention: (mention[0], -mention[1])):
+                if last == first + 1:
+                    marks[first].append(f"({number})")
+                else:
+                    marks[first].append(f"({number}")
+                    marks[last - 1].insert(0, f"{number})")
+        lines.append(f"#begin document {document.name}")
+        short = document.name.partition(";")[0].strip("() ") or "-"
+        part = document.name.rpartition("part ")[2] if "part " in document.name else "0"
+        for begin, end in zip(document.sentence_borders, document.sentence_borders[1:], strict=False):
+            for place in range(begin, end):
+                speaker = document.speakers[place] or "-"
+                mark = "|".join(marks[place]) or "-"
+                columns = [short, str(int(part)) if part.isdigit() else part, str(place - begin), document.words[place]]
+                lines.append("\t".join([*columns, "-", "-", "-", "-", "-", speaker, "*", mark]))
+            lines.append("")
+        lines.append("#end document")
+    return "\n".join(lines) + "\n"
+
 
 NO_GENRE = "none"
 

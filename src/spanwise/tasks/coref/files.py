@@ -8,9 +8,8 @@ from pathlib import Path
 
 from spanwise.errors import DataError
 from spanwise.tasks.base import FileScores, Scores, ScoreTable, group_in, missing_note, shown
-from spanwise.tasks.coref.conll import CoreferenceDocument, write_conll
 from spanwise.tasks.coref.decode import FoundClusters, Predictions
-from spanwise.tasks.coref.documents import CoreferenceData
+from spanwise.tasks.coref.documents import CoreferenceData, CoreferenceDocument, write_conll
 from spanwise.tasks.coref.gap import answer, read_gap_answers, score_gap, write_gap_answers
 from spanwise.tasks.coref.reader import read_coreference, write_json_line
 from spanwise.tasks.coref.score import CoreferenceScorer, Mention

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spanwise.tasks.coref.conll import CoreferenceDocument
-from spanwise.tasks.coref.documents import Document, TextDocument, genre_of
+from spanwise.tasks.coref.documents import CoreferenceDocument, Document, TextDocument, genre_of
 from spanwise.text.sentences import sentence_ranges
 from spanwise.text.tokenizers import Encoding, Tokenizer
 

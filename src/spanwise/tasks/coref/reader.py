@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.coref.conll import CoreferenceDocument, read_conll
-from spanwise.tasks.coref.documents import CoreferenceData, Document, TextDocument
+from spanwise.tasks.coref.documents import CoreferenceData, CoreferenceDocument, Document, TextDocument, read_conll
 from spanwise.tasks.coref.gap import is_gap, read_gap
 from spanwise.tasks.coref.score import Mention
 from spanwise.tasks.files.text import OnError, Purpose

@@ -39,13 +39,14 @@ from spanwise.tasks.base import (
 )
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
 from spanwise.tasks.coref.documents import NO_GENRE, CoreferenceData, genre_of
-from spanwise.tasks.coref.encode import MAX_PACK_TOKENS, document_states
 from spanwise.tasks.coref.features import (
+    MAX_PACK_TOKENS,
     MENTIONS,
     TARGET,
     CoreferenceFeatures,
     CoreferenceTargets,
     cut_segments,
+    document_states,
 )
 from spanwise.tasks.coref.files import clusters_table, prediction_texts, score_files, score_predictions
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents

@@ -1,8 +1,14 @@
-"""Questions on passages in memory, whatever file they came from."""
+"""Questions on passages in memory, whatever file they came from, and what all readers of such files share: checked
+fields, answers put in their place, ids that stand once.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.files.text import OnError, Purpose
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +51,120 @@ class SquadData:
 
     def context_of(self, question: Question) -> str:
         return self.contexts[question.paragraph]
+
+
+T = TypeVar("T")
+
+
+class Gathering:
+    """Collects contexts and questions; every complaint names the place in the file that `where` says."""
+
+    def __init__(self, source: str, version: str, purpose: Purpose, errors: OnError) -> None:
+        if errors not in ("strict", "repair"):
+            raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
+        self.source, self.version, self.purpose, self.errors = source, version, purpose, errors
+        self.contexts: list[str] = []
+        self.titles: list[str] = []
+        self.questions: list[Question] = []
+        self.num_moved = self.num_dropped = 0
+        self._seen: set[str] = set()
+        self._places: dict[str, int] = {}
+
+    def add_context(self, context: str, title: str) -> None:
+        """The passage of the questions that follow."""
+        self.contexts.append(context)
+        self.titles.append(title)
+
+    def find_context(self, context: str, title: str) -> int:
+        """The number of a passage that may have come before: files of one question per line repeat it."""
+        place = self._places.setdefault(context, len(self.contexts))
+        if place == len(self.contexts):
+            self.add_context(context, title)
+        return place
+
+    def add_question(
+        self, id: str, text: str, answers: tuple[Answer, ...], where: str, paragraph: int | None = None
+    ) -> None:
+        """A question on the last passage, or on `paragraph`."""
+        if id in self._seen:
+            raise DataError(f"{where}: this id stands twice in the file; every question needs its own id.")
+        self._seen.add(id)
+        self.questions.append(Question(id, text, len(self.contexts) - 1 if paragraph is None else paragraph, answers))
+
+    def finish(self) -> SquadData:
+        """Raises: DataError where there is no question."""
+        if not self.questions:
+            raise DataError(f"{self.source}: no questions in it.")
+        return SquadData(
+            source=self.source,
+            version=self.version,
+            contexts=tuple(self.contexts),
+            titles=tuple(self.titles),
+            questions=tuple(self.questions),
+            has_unanswerable=self.purpose != "predict" and any(not question.answers for question in self.questions),
+            num_moved_answers=self.num_moved,
+            num_dropped_answers=self.num_dropped,
+        )
+
+    def place_answer(self, text: str, start: int, context: str, where: str) -> Answer | None:
+        """The answer where it is said to stand, or under "repair" at the nearest place where it does; None: nowhere.
+
+        Raises: DataError where the text does not stand at `start` and errors are "strict".
+        """
+        if start >= 0 and context.startswith(text, start):
+            return Answer(text, start)
+        if self.errors == "repair":
+            return self._nearest(text, start, context)
+        if not 0 <= start <= len(context) - len(text):
+            found = f"outside the context of {len(context)} characters"
+        else:
+            found = f"where the context reads {context[start : start + len(text)]!r}"
+        raise DataError(
+            f"{where}: answer {text!r} has answer_start {start}, {found}. Offsets count characters from 0; "
+            "correct the file, or read it with --errors repair."
+        )
+
+    def _nearest(self, text: str, start: int, context: str) -> Answer | None:
+        places = []
+        place = context.find(text)
+        while place >= 0:
+            places.append(place)
+            place = context.find(text, place + 1)
+        if not places:
+            self.num_dropped += 1
+            return None
+        self.num_moved += 1
+        return Answer(text, min(places, key=lambda place: abs(place - start)))
+
+
+def field(record: object, key: str, kind: type[T], where: str, default: T | None = None) -> T:
+    """Return a value of an object. Raises: DataError where it is missing, or of another type."""
+    if not isinstance(record, dict):
+        raise DataError(f"{where}: expected an object, got {type(record).__name__}.")
+    value = record.get(key, default)
+    if value is None:
+        raise DataError(f"{where}: the key {key!r} is missing.")
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise DataError(f"{where}: {key!r} has the wrong type {type(value).__name__}.")
+    return value
+
+
+def text_field(record: object, key: str, where: str) -> str:
+    """Return a text that is not empty. Raises: DataError where it is missing, or holds half a surrogate pair."""
+    value = field(record, key, str, where)
+    if not value.strip():
+        raise DataError(f"{where}: {key!r} is empty.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(f"{where}: {key!r} holds half a surrogate pair at character {error.start}.") from error
+    return value
+
+
+def id_field(record: object, where: str, number: int) -> str:
+    """Return the name of a question: `id`, MRQA's `qid` or KLUE's `guid`."""
+    names = ("id", "qid", "guid")
+    given = record if isinstance(record, dict) else {}
+    name = next((name for name in names if given.get(name) is not None), "id")
+    place = f"{where}, question {number}"
+    return str(field(record, name, int if isinstance(given.get(name), int) else str, place))

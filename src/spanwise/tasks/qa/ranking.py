@@ -3,19 +3,29 @@
 Passages compete by the scores of their spans, as windows of one passage do, and equal texts are one answer: the one of
 the highest score. What is kept does not grow with the number of passages.
 
-Letters: K candidates.
-Source: Clark and Gardner 2018, section 3 (one softmax over all passages of a question).
+`scored_answers` gives the probabilities of the question-answering pipeline of transformers until version 5.2: a span's
+score is the product of its start and end probability, each a softmax over the passage and [CLS] of one window. Spans
+that read alike (whatever their case) count as one answer and their scores are added, over windows too.
+
+Letters: n tokens of the passage in a window, K candidates, A longest answer in tokens.
+Source: Clark and Gardner 2018, section 3 (one softmax over all passages of a question); Devlin et al. 2018 (BERT), the
+SQuAD 2.0 code.
+Differs: only passage tokens in their window of most context compete for the top places (the original takes the top 20
+of all positions first and filters afterwards), so there is always a span where the passage has a token; texts are cut
+from the passage by character offsets instead of being aligned with detokenised pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.features import QuestionWindows
-from spanwise.tasks.qa.outputs import WindowOutput, WindowScores
+from spanwise.tasks.qa.loss import WindowOutput, WindowScores
+from spanwise.tasks.qa.reach import Reach
 from spanwise.tasks.windows import max_context_window
 from spanwise.text.tokenizers import Encoding
 
@@ -169,3 +179,130 @@ def _candidates(scores_n2: np.ndarray, may_start_n: np.ndarray, max_answer_token
     else:  # no top end lies behind a top start: give each start the best end within its reach
         ends = np.array([s + int(scores_n2[s : s + max_answer_tokens, 1].argmax()) for s in starts])
     return np.stack([starts, ends, scores_n2[starts, 0] + scores_n2[ends, 1]], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsRead:
+    """How much of one question was read."""
+
+    num_windows: int
+    num_dropped_tokens: int  # of the question; the passage is always read whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictions:
+    """Best span, n-best spans and null odds of every question; thresholds are applied afterwards.
+
+    Null odds are the null score minus the best span's score, or a classifier's log-odds: above the threshold they mean
+    "no answer". `windows` is how many windows of each question were read, and how many of its tokens were not.
+    """
+
+    nbest: dict[str, tuple[SpanAnswer, ...]]
+    null_odds: dict[str, float]
+    windows: dict[str, WindowsRead] = field(default_factory=dict)
+    reach: Reach | None = None  # what the vocabulary can point at, where the data has answers
+
+    def best(self) -> dict[str, str]:
+        """The best non-null text of each question; empty only where the passage has no token."""
+        return {id: answers[0].text if answers else "" for id, answers in self.nbest.items()}
+
+    def answers(self, null_threshold: float | None) -> dict[str, str]:
+        """The texts to report: empty where the null odds are above the threshold; None never abstains."""
+        best = self.best()
+        if null_threshold is None:
+            return best
+        return {id: "" if self.null_odds[id] > null_threshold else text for id, text in best.items()}
+
+
+def decode(
+    data: SquadData,
+    windows: QuestionWindows,
+    scores: Sequence[WindowOutput],
+    *,
+    max_answer_tokens: int = 30,
+    num_best: int = 20,
+) -> Predictions:
+    """Join the windows of each question. `scores` has one entry per window, in window order: an array [length, 2] of
+    start and end logits, or what a head of another form says."""
+    nbest: dict[str, tuple[SpanAnswer, ...]] = {}
+    null_odds: dict[str, float] = {}
+    read: dict[str, WindowsRead] = {}
+    borders = np.searchsorted(windows.question_W, np.arange(len(data.questions) + 1))
+    for number, question in enumerate(data.questions):
+        rows = range(borders[number], borders[number + 1])
+        if not rows:
+            continue
+        ranking = Ranking(num_best)
+        spans = question_spans(windows, rows, scores, max_answer_tokens)
+        ranking.add(spans, windows.passage(rows[0]), data.context_of(question))
+        nbest[question.id], null_odds[question.id] = ranking.answers(), ranking.null_odds
+        read[question.id] = WindowsRead(len(rows), int(windows.num_dropped_Q[number]))
+    return Predictions(nbest=nbest, null_odds=null_odds, windows=read, reach=windows.reach)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredAnswer:
+    """`context[start:end] == text`; an empty text at 0, 0 says that there is no answer."""
+
+    score: float
+    start: int
+    end: int
+    text: str
+
+
+def scored_answers(
+    windows: QuestionWindows,
+    rows: range,
+    logits: Iterable[np.ndarray],
+    context: str,
+    *,
+    top_k: int,
+    max_answer_tokens: int,
+    align_to_words: bool,
+    with_null: bool,
+) -> list[ScoredAnswer]:
+    """The `top_k` best answers of one question from its windows `rows`, each with logits [length, 2] (start, end).
+
+    Without `with_null` there is always one answer at least: an empty one of score 0 where the passage has no token.
+    """
+    passage = windows.passage(rows[0])
+    found: dict[str, ScoredAnswer] = {}
+    null_score = np.inf
+    num_candidates = top_k * 2 + 10 if align_to_words else top_k  # aligned spans may fall together
+    for row, logits_L2 in zip(rows, logits, strict=True):
+        first, last, place = int(windows.first_W[row]), int(windows.last_W[row]), windows.passage_start(row)
+        scores = np.asarray(logits_L2, dtype=np.float64)
+        visible = np.concatenate([scores[:1], scores[place : place + last - first]])  # [CLS], then the passage
+        chances = np.exp(visible - visible.max(axis=0))
+        chances /= chances.sum(axis=0)
+        null_score = min(null_score, float(chances[0].prod()))
+        for start, end, score in _best_spans(chances[1:], num_candidates, max_answer_tokens):
+            begin, stop = characters_of(passage, first + start, first + end, align_to_words)
+            text = context[begin:stop]
+            known = found.get(text.lower())
+            if known is None:
+                found[text.lower()] = ScoredAnswer(score, begin, stop, text)
+            else:
+                found[text.lower()] = ScoredAnswer(known.score + score, known.start, known.end, known.text)
+    answers = list(found.values())
+    if with_null or not answers:
+        answers.append(ScoredAnswer(float(null_score) if with_null else 0.0, 0, 0, ""))
+    return sorted(answers, key=lambda answer: -answer.score)[:top_k]
+
+
+def _best_spans(chances_n2: np.ndarray, num_spans: int, max_tokens: int) -> list[tuple[int, int, float]]:
+    """First token, last token and score of the best spans of at most `max_tokens` tokens, best first."""
+    num_tokens = len(chances_n2)
+    reach = min(max_tokens, num_tokens)
+    if not num_tokens:
+        return []
+    ends = np.concatenate([chances_n2[:, 1], np.zeros(reach - 1)])
+    band_nA = chances_n2[:, :1] * np.lib.stride_tricks.sliding_window_view(ends, reach)
+    inside_nA = np.arange(num_tokens)[:, None] + np.arange(reach) < num_tokens
+    flat = np.where(inside_nA, band_nA, -1.0).ravel()
+    num_spans = min(num_spans, int((flat >= 0).sum()))
+    least = np.partition(flat, len(flat) - num_spans)[len(flat) - num_spans]
+    chosen = np.flatnonzero(flat >= least)
+    chosen = chosen[np.argsort(-flat[chosen], kind="stable")][:num_spans]
+    starts, extra = np.divmod(chosen, reach)
+    return list(zip(starts.tolist(), (starts + extra).tolist(), flat[chosen].tolist(), strict=True))

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 
 from spanwise.tasks.recipe import FinetuningRecipe
-from spanwise.tasks.relation.markers import Markers
+from spanwise.tasks.relation.features import Markers
 from spanwise.tasks.relation.task import RelationExtraction
 from spanwise.training.plan import TrainingOptions
 

@@ -39,8 +39,7 @@ from spanwise.tasks.classification.predictions import ClassPredictions, decide, 
 from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.free_pieces import free_pieces
-from spanwise.tasks.relation.features import encode_pairs
-from spanwise.tasks.relation.markers import Markers, marker_names
+from spanwise.tasks.relation.features import Markers, encode_pairs, marker_names
 from spanwise.tasks.relation.pairs import RelationData
 from spanwise.tasks.relation.reader import read_key, read_relations
 from spanwise.tasks.relation.score import NEGATIVE, OTHER, micro_scores, semeval_scores
@@ -54,7 +53,7 @@ Metric = Literal["tacred", "semeval", "labels"]
 class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredictions]):
     """Tell the relation between two mentions, or that there is none."""
 
-    markers: Markers = "ner"  # how the mentions are shown; relation/markers.py draws each way
+    markers: Markers = "ner"  # how the mentions are shown; relation/features.py draws each way
     metric: Metric | None = (
         None  # None: SemEval's for its files, TACRED's where a negative label is, else micro and macro F1
     )
