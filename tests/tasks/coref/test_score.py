@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.tasks.coref.score import CoreferenceScorer, score_documents
+from spanwise.tasks.coref.score import CoreferenceScorer
+
+
+def score_documents(pairs):
+    scorer = CoreferenceScorer()
+    for key, response in pairs:
+        scorer.add(key, response)
+    return scorer.scores()
 
 
 def clusters(text: str) -> list[list[tuple[int, int]]]:
