@@ -17,8 +17,8 @@ from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.nn.heads.lm import TiedDecoder
+from spanwise.pretraining.corruption.base import Symbols
 from spanwise.pretraining.corruption.generator import TokenGenerator
-from spanwise.pretraining.corruption.symbols import Symbols
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.model import PretrainingModel

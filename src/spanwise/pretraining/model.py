@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
-from spanwise.pretraining.corruption.symbols import Unchanged
+from spanwise.pretraining.corruption.base import Unchanged
 from spanwise.pretraining.objectives.base import rows_read
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spanwise.errors import ConfigError
-from spanwise.pretraining.corruption.base import Corruption
-from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.corruption.base import Corruption, Symbols
 from spanwise.pretraining.formats.base import InputFormat
 from spanwise.pretraining.formats.side_arrays import WordUnit, side_arrays_of
 from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme

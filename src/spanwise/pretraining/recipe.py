@@ -14,8 +14,7 @@ from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sinusoids import set_sinusoidal_positions
-from spanwise.pretraining.corruption.base import Corruption
-from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.corruption.base import Corruption, Symbols
 from spanwise.pretraining.formats.base import InputFormat
 from spanwise.pretraining.formats.side_arrays import WordUnit
 from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme

@@ -11,7 +11,7 @@ from pathlib import Path
 from spanwise.config import to_record
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
-from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.corruption.base import Symbols
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check_inputs
 from spanwise.runtime.device import choose_device

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_blocks import documents_of, visits_of
+from toy_blocks import documents_of, equal_tables, sequences_of, visits_of
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.pretraining.formats import BlockTable, SentencePair
+from spanwise.pretraining.formats import BlockTable, SegmentPair, SentencePair
 
 
 def own_text(table: BlockTable) -> BlockTable:
@@ -152,3 +152,28 @@ def test_short_sequences_shorten_some_documents_blocks(many_documents):
 def test_a_single_document_has_no_random_partner(write_store):
     with pytest.raises(DataError, match="one document"):
         SentencePair(max_length=64).blocks(write_store([[[5] * 5, [6] * 5]]), 0, 0)
+
+
+def test_the_pairs_are_berts_with_two_separators_and_one_token_type(store):
+    part = SegmentPair(max_length=40)
+    plain = SentencePair(max_length=39)  # the same room for text
+    table = part.blocks(store, 0, 0)
+
+    pack = part.assemble(store, table, np.arange(table.num_blocks))
+
+    assert np.array_equal(table.starts, plain.blocks(store, 0, 0).starts)
+    assert not pack.token_type_ids.any()
+    sep_id = store.vocabulary.sep_id
+    for sequence, length in zip(sequences_of(part, store, table), table.lengths, strict=True):
+        assert [place for place, token in enumerate(sequence) if token == sep_id] == [
+            length + 1,
+            length + 2,
+            len(sequence) - 1,
+        ]
+
+
+def test_single_sentences_are_its_sentence_pair_input(store):
+    part = SegmentPair(max_length=100, sentences="one")
+
+    assert not equal_tables(part.blocks(store, 0, 0), SegmentPair(max_length=100).blocks(store, 0, 0))
+    assert set(part.blocks(store, 0, 0).lengths) <= set(store.sentence_lengths.tolist())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_blocks import cut
+from toy_blocks import cut, sequences_of
 
+from spanwise.config import from_record, to_record
 from spanwise.errors import ConfigError
-from spanwise.pretraining.formats import SingleSegment
+from spanwise.pretraining.formats import DocSentences, SingleSegment
 
 
 def plain_blocks(documents, room: int, starts_word) -> list[list[int]]:
@@ -89,3 +90,14 @@ def test_unknown_words_are_words_and_foreign_specials_are_not(write_store, token
 def test_no_room_for_text_is_refused():
     with pytest.raises(ConfigError, match="at least 3"):
         SingleSegment(max_length=2)
+
+
+def test_doc_sentences_are_the_blocks_of_single_segments(store):
+    assert sequences_of(DocSentences(max_length=32), store) == sequences_of(SingleSegment(max_length=32), store)
+
+
+def test_a_record_keeps_the_name_of_the_paper():
+    record = to_record(DocSentences(max_length=32))
+
+    assert record == {"part": "doc_sentences", "max_length": 32}
+    assert from_record(record, [DocSentences]) == DocSentences(max_length=32)

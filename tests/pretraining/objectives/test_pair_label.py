@@ -12,6 +12,9 @@ from toy_packs import packs_of
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
+from spanwise.pretraining.formats import OrderedPair, SentencePair, SingleSegment, SplitSegments
+from spanwise.pretraining.needs import check_needs
+from spanwise.pretraining.objectives import NextSentence, SentenceOrder
 from spanwise.pretraining.objectives.pair_label import PairScorer, pair_targets
 
 SHAPE = dict(vocab_size=200, max_positions=64, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64)
@@ -81,3 +84,53 @@ def test_a_pack_without_labels_has_loss_0_and_reaches_every_parameter(encoder):
 def test_an_encoder_without_a_pooler_is_refused():
     with pytest.raises(ConfigError, match=r"'nsp'.*encoder\.pooler=true"):
         PairScorer(Encoder(EncoderConfig(**SHAPE)), "nsp")
+
+
+def test_every_sequence_is_a_target_with_its_label(store):
+    part = SentencePair(max_length=40)
+    table = part.blocks(store, 0, 0)
+    pack = part.assemble(store, table, np.arange(10))
+
+    targets = NextSentence().targets(pack)
+
+    assert targets.labels.tolist() == table.pair_labels[:10].tolist()
+    assert targets.positions.tolist() == pack.borders[:-1].tolist()
+    assert NextSentence().targets_per_token(40) == 1 / 40
+
+
+def test_single_segments_and_swapped_pairs_are_refused():
+    check_needs(SentencePair(), {"nsp": NextSentence()})
+    for other in (SingleSegment(), OrderedPair()):
+        with pytest.raises(ConfigError, match=f"'nsp'.*{type(other).__name__}.*Try SentencePair or SegmentPair"):
+            check_needs(other, {"nsp": NextSentence()})
+
+
+def test_a_negative_weight_is_refused():
+    with pytest.raises(ConfigError, match=r"objectives\.nsp\.weight"):
+        NextSentence(weight=-1.0)
+
+
+def test_pairs_are_targets_and_single_sentences_are_not(store):
+    part = OrderedPair(max_length=40)
+    table = part.blocks(store, 0, 0)
+    pack = part.assemble(store, table, np.arange(table.num_blocks))
+
+    targets = SentenceOrder().targets(pack)
+
+    labels = table.pair_labels
+    assert 0 < targets.count < len(labels)
+    assert targets.labels.tolist() == labels[labels >= 0].tolist()
+    assert targets.positions.tolist() == pack.borders[:-1][labels >= 0].tolist()
+    assert SentenceOrder().targets_per_token(40) == 1 / 40
+
+
+def test_formats_that_swap_nothing_are_refused():
+    check_needs(OrderedPair(), {"sop": SentenceOrder()})
+    for other in (SplitSegments(), SentencePair()):
+        with pytest.raises(ConfigError, match=f"'sop'.*{type(other).__name__}.*Try OrderedPair"):
+            check_needs(other, {"sop": SentenceOrder()})
+
+
+def test_a_negative_weight_of_sentence_order_is_refused():
+    with pytest.raises(ConfigError, match=r"objectives\.sop\.weight"):
+        SentenceOrder(weight=-1.0)

@@ -1,7 +1,4 @@
 """Corruptions, which stand between a batch and the encoder: none, or a generator that writes into the hidden places."""
 
-from spanwise.pretraining.corruption.base import Corruption
+from spanwise.pretraining.corruption.base import Corruption, Symbols
 from spanwise.pretraining.corruption.generator import Generator
-from spanwise.pretraining.corruption.symbols import Symbols
-
-__all__ = ["Corruption", "Generator", "Symbols"]

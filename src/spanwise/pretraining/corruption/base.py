@@ -12,10 +12,11 @@ from typing import ClassVar, Protocol
 import numpy as np
 from torch import Tensor, nn
 
-from spanwise.config import Part
+from spanwise.config import Part, part
+from spanwise.data.batch import Batch
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
-from spanwise.pretraining.objectives.base import Objective
+from spanwise.pretraining.objectives.base import Corrupted, Objective
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import uniform
 
@@ -58,3 +59,28 @@ def draws_for(borders, position_N, sequence_N, keys_S):
         s = sequence_N[i]
         uniform_N[i] = uniform(keys_S[s], position_N[i] - borders[s])
     return uniform_N
+
+
+class Unchanged(nn.Module):
+    """Hands the batch on as it is."""
+
+    def forward(self, batch: Batch) -> Corrupted:
+        return Corrupted(input_ids=batch.input_ids)
+
+
+@part("symbols")
+class Symbols:
+    """The symbols of the replacement are all there is (every system but ELECTRA)."""
+
+    gives: ClassVar[frozenset[str]] = frozenset()
+    samples: ClassVar[bool] = False
+
+    @property
+    def objectives(self) -> Mapping[str, Objective]:
+        return {}
+
+    def check(self, encoder: EncoderConfig) -> None:
+        """Every encoder will do."""
+
+    def build(self, encoder: Encoder) -> Unchanged:
+        return Unchanged()

@@ -163,3 +163,14 @@ def _pairs(
             u = end
             n += 1
     return columns[:, :n].copy(), num_dropped, num_repeated
+
+
+@part("segment_pair")
+class SegmentPair(SentencePair):
+    """`SentencePair` with two separators between the segments and one token type.
+
+    With `sentences="one"` it is the paper's SENTENCE-PAIR + NSP.
+    """
+
+    num_separators: Literal[1, 2] = 2
+    num_token_types: Literal[1, 2] = 1

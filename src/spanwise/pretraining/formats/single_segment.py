@@ -47,3 +47,12 @@ class SingleSegment:
         rows_S = np.ascontiguousarray(rows, dtype=np.int64)
         pieces = one_piece_each(table.starts[rows_S], table.lengths[rows_S])
         return assemble(store, pieces, rows_S, Frame(), None)
+
+
+@part("doc_sentences")
+class DocSentences(SingleSegment):
+    """`SingleSegment` under the name that RoBERTa's comparison of formats gives it.
+
+    Blocks at the end of a document are short. The paper enlarges the batch there to keep its number of tokens; here
+    packs are filled by tokens, so that comes by itself.
+    """

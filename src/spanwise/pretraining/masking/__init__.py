@@ -8,22 +8,5 @@ from spanwise.pretraining.masking.nothing import NoMasking, NoReplacement
 from spanwise.pretraining.masking.questions import QuestionTokens
 from spanwise.pretraining.masking.recurring_spans import RecurringGroups, RecurringSpans
 from spanwise.pretraining.masking.replacement import Replacement
-from spanwise.pretraining.masking.subword_tokens import SubwordTokens
+from spanwise.pretraining.masking.rounds import SubwordTokens, WholeWords
 from spanwise.pretraining.masking.tagged_phrases import TaggedPhrases
-from spanwise.pretraining.masking.whole_words import WholeWords
-
-__all__ = [
-    "FunctionMasking",
-    "GeometricSpans",
-    "MaskingMixture",
-    "NGrams",
-    "NoMasking",
-    "NoReplacement",
-    "QuestionTokens",
-    "RecurringGroups",
-    "RecurringSpans",
-    "Replacement",
-    "SubwordTokens",
-    "TaggedPhrases",
-    "WholeWords",
-]

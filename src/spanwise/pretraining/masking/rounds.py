@@ -14,11 +14,13 @@ Source: the released code of SpanBERT.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from spanwise.config import part
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.base import mask_by
+from spanwise.pretraining.masking.base import checked_ratio, mask_by
 from spanwise.pretraining.masking.word_list import LONE, hide, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -105,3 +107,37 @@ def _counted_anchor(key, counter, first, last, anchors_T, marks_T):
                 return t
             skip -= 1
     return np.int64(-1)  # not reached while a token is visible
+
+
+@part("subword_tokens")
+class SubwordTokens:
+    """Hide exactly ceil(ratio * n) of a sequence's n maskable tokens, drawn without replacement."""
+
+    ratio: float = 0.15
+
+    def __post_init__(self) -> None:
+        checked_ratio(self.ratio)
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the hidden tokens as spans; neighbours are one span. See `MaskingScheme.select`."""
+        # budgets are met exactly, so nothing is ever cut
+        return Rounds(ratio=self.ratio, anchors="tokens", unit="tokens").select(pack, keys, capacity)
+
+
+@part("whole_words")
+class WholeWords:
+    """Hide words, every word alike and none twice, until ceil(ratio * n) of a sequence's n tokens are hidden.
+
+    Differs: Google's code skips a word that does not fit the rest of the budget, which hides long words less often;
+    here the last word is finished (`end="words"`) or cut (`end="budget"`).
+    """
+
+    ratio: float = 0.15
+    end: Literal["words", "budget"] = "words"
+
+    def __post_init__(self) -> None:
+        checked_ratio(self.ratio)
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the hidden words as spans; neighbours are one span. See `MaskingScheme.select`."""
+        return Rounds(ratio=self.ratio, end=self.end).select(pack, keys, capacity)

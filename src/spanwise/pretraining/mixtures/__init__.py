@@ -2,5 +2,3 @@
 
 from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Data, Mixture, MixturePart, mixture_of, open_mixture, read_data
-
-__all__ = ["Data", "MixedSource", "Mixture", "MixturePart", "mixture_of", "open_mixture", "read_data"]

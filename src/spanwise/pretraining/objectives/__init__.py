@@ -2,22 +2,6 @@
 
 from spanwise.pretraining.objectives.causal_lm import CausalLM, CausalLMTargets
 from spanwise.pretraining.objectives.masked_lm import MaskedLM, MaskedLMTargets
-from spanwise.pretraining.objectives.next_sentence import NextSentence
-from spanwise.pretraining.objectives.pair_label import PairTargets
+from spanwise.pretraining.objectives.pair_label import NextSentence, PairTargets, SentenceOrder
 from spanwise.pretraining.objectives.replaced_token import ReplacedToken, ReplacedTokenTargets
-from spanwise.pretraining.objectives.sentence_order import SentenceOrder
 from spanwise.pretraining.objectives.span_boundary import SpanBoundary, SpanBoundaryTargets
-
-__all__ = [
-    "CausalLM",
-    "CausalLMTargets",
-    "MaskedLM",
-    "MaskedLMTargets",
-    "NextSentence",
-    "PairTargets",
-    "ReplacedToken",
-    "ReplacedTokenTargets",
-    "SentenceOrder",
-    "SpanBoundary",
-    "SpanBoundaryTargets",
-]

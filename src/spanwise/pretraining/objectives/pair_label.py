@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.pair import PairHead
@@ -89,3 +90,25 @@ class PairObjective:
     def build(self, encoder: Encoder) -> PairScorer:
         """Return the classifier over the encoder's pooler. Raises: ConfigError where it has none."""
         return PairScorer(encoder, self.name)
+
+
+@part("next_sentence")
+class NextSentence(PairObjective):
+    """Cross-entropy of a sequence's label, read at its pooled [CLS]. Label 0: B is next; 1: B is random (as in
+    `BertForPreTraining`)."""
+
+    name: ClassVar[str] = "nsp"
+    needs: ClassVar[frozenset[str]] = frozenset({"random_next", "bidirectional", "pooler"})
+
+    weight: float = 1.0
+
+
+@part("sentence_order")
+class SentenceOrder(PairObjective):
+    """Cross-entropy of a sequence's label, read at its pooled [CLS]. Label 0: the order of the text; 1: swapped (as in
+    `AlbertForPreTraining`). A sequence without a second segment has no label and is no target."""
+
+    name: ClassVar[str] = "sop"
+    needs: ClassVar[frozenset[str]] = frozenset({"swapped_order", "bidirectional", "pooler"})
+
+    weight: float = 1.0

@@ -24,7 +24,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.baselines import NeighbourBaseline
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.comparison import baseline_scores
-from spanwise.pretraining.corruption.symbols import Symbols
+from spanwise.pretraining.corruption.base import Symbols
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.hidden_tokens import DEEPEST, HiddenTokens
 from spanwise.pretraining.masking import GeometricSpans, SubwordTokens
