@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from spanwise.tasks.text_files import read_json
 
+from spanwise.tasks.files.text import read_json
 from spanwise.tasks.qa.reader import read_predictions, read_squad
 from spanwise.tasks.qa.score import raw_scores, score
 from spanwise.training.statistics import paired_difference

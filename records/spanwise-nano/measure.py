@@ -35,6 +35,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes import find_probe
 from spanwise.studies.probes.base import Context, Material, find_files
 from spanwise.studies.probes.masked_tokens import MaskedTokens
+from spanwise.studies.probes.tagged import Chunks
 
 RECIPES = {"en": "spanbert-nano", "ko": "spanbert-nano-ko"}
 SEEDS, COLUMNS = range(5), ("nano", "counted", "random")
