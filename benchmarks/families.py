@@ -79,8 +79,7 @@ class Batches:
 
     def __init__(self, recipe, paragraphs: list[np.ndarray], pairs: bool) -> None:
         from spanwise.data.vocabulary import Vocabulary
-        from spanwise.pretraining.collate import Collator
-        from spanwise.pretraining.parts import PackParts
+        from spanwise.pretraining.collate import Collator, PackParts
 
         ids = np.arange(VOCAB_SIZE)
         vocabulary = Vocabulary(

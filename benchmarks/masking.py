@@ -26,11 +26,10 @@ from interleaved import show_rows
 from tokenizers import Tokenizer, models
 
 from spanwise.data.vocabulary import Vocabulary
-from spanwise.pretraining.collate import Collator
+from spanwise.pretraining.collate import Collator, PackParts
 from spanwise.pretraining.formats import BlockTable, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
-from spanwise.pretraining.parts import PackParts
 
 NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 30.0
 HAS_PEER = importlib.util.find_spec("transformers") is not None

@@ -117,12 +117,11 @@ class Ours:
             training_flops_per_token,
         )
         from spanwise.nn.init import initialize
-        from spanwise.pretraining.collate import Collator
+        from spanwise.pretraining.collate import Collator, PackParts
         from spanwise.pretraining.formats import BlockTable, SingleSegment
         from spanwise.pretraining.masking import GeometricSpans, Replacement
         from spanwise.pretraining.model import PretrainingModel
         from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
-        from spanwise.pretraining.parts import PackParts
         from spanwise.runtime.device import resolve_precision
         from spanwise.training.optim import build_optimizer
         from spanwise.training.plan import TrainingOptions

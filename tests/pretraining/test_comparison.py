@@ -6,9 +6,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from spanwise.pretraining.baselines import NeighbourBaseline
+from spanwise.pretraining.baselines import HIDDEN, HiddenTokens, NeighbourBaseline
 from spanwise.pretraining.comparison import baseline_scores, compare
-from spanwise.pretraining.hidden_tokens import HIDDEN, HiddenTokens
 from spanwise.pretraining.measure import TokenScores
 
 N = 240

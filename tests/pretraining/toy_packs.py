@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from spanwise.pretraining.collate import PackParts
 from spanwise.pretraining.packs import Pack, Spans
-from spanwise.pretraining.parts import PackParts
 
 Made = TypeVar("Made")
 

@@ -6,6 +6,7 @@ is in its pack. Letters: T tokens in the pack, S sequences.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,19 +14,81 @@ import torch
 
 from spanwise.data.batch import Batch
 from spanwise.data.token_store import TokenStore
+from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
-from spanwise.pretraining.corruption.base import DRAWS, Draws, draws_for
-from spanwise.pretraining.formats.base import BlockTable
-from spanwise.pretraining.formats.side_arrays import check_side_arrays, with_side_arrays
+from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, Symbols, draws_for
+from spanwise.pretraining.formats.base import BlockTable, InputFormat
+from spanwise.pretraining.formats.side_arrays import WordUnit, check_side_arrays, side_arrays_of, with_side_arrays
 from spanwise.pretraining.masking.alias import AliasTable
-from spanwise.pretraining.masking.base import ShorteningReplacement, bound
+from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme, ShorteningReplacement, bound
 from spanwise.pretraining.masking.merge import hidden_tokens
-from spanwise.pretraining.masking.shortening import shorten
-from spanwise.pretraining.objectives.base import Targets
+from spanwise.pretraining.masking.questions import shorten
+from spanwise.pretraining.needs import check_needs
+from spanwise.pretraining.objectives.base import Objective, Targets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
-from spanwise.pretraining.parts import PackParts
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
+
+_NOTHING = Symbols()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackParts:
+    """How text becomes packs, and what a pack may hold.
+
+    A pack closes at the first of its capacities: `max_tokens` (specials included, before a replacement shortens
+    anything), `max_sequences`, `max_targets` (hidden tokens). `num_maskings` = k repeats the sequences and masks of the
+    first k epochs (static masking; 1 for validation), None draws new ones at every epoch. `word_unit` says what counts
+    as a word.
+
+    Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, and for
+    capacities that no sequence fits.
+    """
+
+    format: InputFormat
+    masking: MaskingScheme
+    replacement: ReplacementScheme
+    objectives: Mapping[str, Objective]
+    corruption: Corruption = _NOTHING
+    word_unit: WordUnit = "word"
+    num_maskings: int | None = None
+    max_tokens: int | None = None  # None: as many as one sequence
+    max_sequences: int | None = None
+    max_targets: int | None = None
+
+    def __post_init__(self) -> None:
+        check_needs(self.format, self.trained_objectives, self.masking, self.corruption, self.replacement)
+        if self.num_maskings is not None and self.num_maskings < 1:
+            raise ConfigError(
+                f"num_maskings must be at least 1, or None for new maskings always; got {self.num_maskings}."
+            )
+        if self.tokens_of_pack < self.format.max_length:
+            raise ConfigError(
+                f"max_tokens={self.max_tokens} holds no sequence of format.max_length={self.format.max_length}; "
+                "raise max_tokens or lower max_length."
+            )
+
+    @property
+    def tokens_of_pack(self) -> int:
+        """The most tokens of a pack."""
+        return self.format.max_length if self.max_tokens is None else self.max_tokens
+
+    @property
+    def trained_objectives(self) -> dict[str, Objective]:
+        """All that has targets, by name: the objectives, and those that the corruption learns itself."""
+        return {**self.corruption.objectives, **self.objectives}
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that the vocabulary must have a piece for, beside those of every encoder."""
+        parts = (self.masking, self.replacement, *self.trained_objectives.values())
+        return tuple(dict.fromkeys(role for part in parts for role in getattr(part, "roles", ())))
+
+    @property
+    def side_arrays(self) -> tuple[str, ...]:
+        """The side arrays that a store must have."""
+        return side_arrays_of(self.masking, self.word_unit)
+
 
 ROW_MULTIPLE = 64
 """Tokens of a batch are a multiple of this. oneDNN compiles a matrix product for every number of rows that it is asked

@@ -12,8 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from spanwise.pretraining.baselines import NeighbourBaseline
-from spanwise.pretraining.hidden_tokens import DEEPEST, HiddenTokens
+from spanwise.pretraining.baselines import DEEPEST, HiddenTokens, NeighbourBaseline
 from spanwise.pretraining.measure import TokenScores
 from spanwise.training.statistics import clustered_mean, paired_difference
 

@@ -13,16 +13,14 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
-from spanwise.nn.sequences import Sequences
-from spanwise.nn.vocabulary_loss import vocabulary_logits
-from spanwise.pretraining.masking.merge import hidden_tokens, spans_of
-from spanwise.pretraining.masking.word_list import LONE, no_marks
+from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.masking.merge import LONE, hidden_tokens, no_marks, spans_of
+from spanwise.pretraining.measure import TokenHead, evaluating, guess, head_rows
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.text.kinds.wordpiece import wordpiece_backend
 from spanwise.text.specials import SPECIAL_PIECES
@@ -100,7 +98,7 @@ def spans_of_words(text: SingleText, words: Sequence[tuple[int, int]]) -> Spans:
     return spans_of(marks_n, text.pack.borders, num_drawn=len(words))
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def explain_spans(
     encoder: Encoder,
     masked_lm: MaskedLMHead,
@@ -116,60 +114,40 @@ def explain_spans(
     Without a boundary head (a plain BERT) the SBO columns are None. Tokens that lie deeper in their span than the
     position table reaches share its last row or have no SBO loss, as `SpanBoundary.beyond` says. Dropout is off here.
     """
-    pack = text.pack
-    hidden = hidden_tokens(pack, spans)
-    position_N, start_N, end_N = hidden.position, spans.start[hidden.span], spans.end[hidden.span]
-    row_N = position_N - start_N
+    pack, hidden = text.pack, hidden_tokens(text.pack, spans)
     input_ids = pack.input_ids.copy()
-    input_ids[position_N] = tokenizer.mask_id
-
-    was_training = encoder.training
-    encoder.eval()
-    try:
-        device = encoder.word_embedding.device
-        sequences = Sequences.from_lengths(np.diff(pack.borders)).to(device)
-        types = torch.from_numpy(pack.token_type_ids).to(device)
-        hidden_nD = encoder(torch.from_numpy(input_ids).to(device), types, sequences).float()
-    finally:
-        encoder.train(was_training)
-
-    original_N = torch.from_numpy(hidden.original_ids).to(device)
-    mlm = _losses(masked_lm, masked_lm.transform(hidden_nD[position_N]), original_N, tokenizer)
-    sbo: list[tuple[float, str] | None] = [None] * len(position_N)
-    if span_boundary is not None:
-        num_rows = span_boundary.num_positions
-        kept = np.flatnonzero((row_N < num_rows) | (beyond == "last"))
-        row_N = np.minimum(row_N, num_rows - 1)
-        rows = span_boundary.transform(
-            hidden_nD[start_N[kept] - 1], hidden_nD[end_N[kept]], torch.from_numpy(row_N[kept]).to(device)
+    input_ids[hidden.position] = tokenizer.mask_id
+    masked = Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids)
+    heads: dict[str, TokenHead] = {"mlm": masked_lm, **({} if span_boundary is None else {"sbo": span_boundary})}
+    found: dict[str, list[tuple[float, str] | tuple[None, None]]] = {}
+    with evaluating(encoder):
+        for _, name, rows_ND, asked_N in head_rows(encoder, [masked], heads, beyond):
+            losses_N, ids_N = guess(heads[name], rows_ND, hidden.original_ids, asked_N, tokenizer.vocab_size)
+            guesses = tokenizer.tokens(np.maximum(ids_N, 0))
+            rows = zip(losses_N.tolist(), guesses, asked_N.tolist(), strict=True)
+            found[name] = [(loss, token) if asked else (None, None) for loss, token, asked in rows]
+    tokens, rows_N = tokenizer.tokens(pack.input_ids), hidden.position - spans.start[hidden.span]
+    explained = []
+    for index, (position, span) in enumerate(zip(hidden.position.tolist(), hidden.span.tolist(), strict=True)):
+        mlm, mlm_guess = found["mlm"][index]
+        assert mlm is not None and mlm_guess is not None  # it is asked for every token
+        sbo, sbo_guess = found["sbo"][index] if "sbo" in found else (None, None)
+        last_row = rows_N[index] if span_boundary is None else span_boundary.num_positions - 1
+        explained.append(
+            HiddenToken(
+                token=tokens[position],
+                position=position,
+                left=tokens[spans.start[span] - 1],
+                right=tokens[spans.end[span]],
+                position_row=int(min(rows_N[index], last_row)),
+                mlm=mlm,
+                sbo=sbo,
+                total=None if sbo is None else mlm + sbo,
+                mlm_guess=mlm_guess,
+                sbo_guess=sbo_guess,
+            )
         )
-        for index, found in zip(kept, _losses(span_boundary, rows, original_N[kept], tokenizer), strict=True):
-            sbo[index] = found
-    tokens = tokenizer.tokens(pack.input_ids)
-    return [
-        HiddenToken(
-            token=tokens[position],
-            position=int(position),
-            left=tokens[start_N[index] - 1],
-            right=tokens[end_N[index]],
-            position_row=int(row_N[index]),
-            mlm=mlm[index][0],
-            sbo=boundary[0] if boundary else None,
-            total=mlm[index][0] + boundary[0] if boundary else None,
-            mlm_guess=mlm[index][1],
-            sbo_guess=boundary[1] if boundary else None,
-        )
-        for index, (position, boundary) in enumerate(zip(position_N.tolist(), sbo, strict=True))
-    ]
-
-
-def _losses(
-    head: MaskedLMHead | SpanBoundaryHead, rows_ND: Tensor, target_N: Tensor, tokenizer: Tokenizer
-) -> list[tuple[float, str]]:
-    """Return (-log P of the target, likeliest token) of each row."""
-    logits_NV = vocabulary_logits(rows_ND, head.weight, head.bias, tokenizer.vocab_size)
-    loss_N = torch.nn.functional.cross_entropy(logits_NV.double(), target_N, reduction="none")
-    return list(zip(loss_N.tolist(), tokenizer.tokens(logits_NV.argmax(dim=1).cpu().numpy()), strict=True))
+    return explained
 
 
 def words_as_tokens(text: str) -> Tokenizer:

@@ -9,18 +9,21 @@ Letters: T tokens in the pack, S sequences, N hidden tokens, D hidden size, V vo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
+from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import vocabulary_logits
+from spanwise.pretraining.baselines import HiddenTokens, describe_hidden
 from spanwise.pretraining.collate import Masked, sequences_of
-from spanwise.pretraining.hidden_tokens import HiddenTokens, describe_hidden
 from spanwise.pretraining.masking.merge import gaps
 from spanwise.pretraining.model import PretrainingModel
 
@@ -54,58 +57,56 @@ def facts_of(masked: Sequence[Masked]) -> HiddenTokens:
 
 def find_heads(model: PretrainingModel) -> dict[str, TokenHead]:
     """The heads that guess tokens: "mlm" and "sbo", as far as the model has them."""
-    kinds: dict[str, type[TokenHead]] = {"mlm": MaskedLMHead, "sbo": SpanBoundaryHead}
     found: dict[str, TokenHead] = {}
-    for name, kind in kinds.items():
-        for module in model.heads.modules():
-            if isinstance(module, kind):
-                found[name] = module
-                break
-    return found
+    for module in model.heads.modules():
+        if isinstance(module, MaskedLMHead | SpanBoundaryHead):
+            found.setdefault("mlm" if isinstance(module, MaskedLMHead) else "sbo", module)
+    return dict(sorted(found.items()))
 
 
 @torch.inference_mode()
 def score_hidden(model: PretrainingModel, masked: Sequence[Masked]) -> dict[str, TokenScores]:
     """Ask every head of a model for every hidden token; float32, dropout off. Returns scores by head name."""
-    heads = find_heads(model)
-    columns: dict[str, dict[str, list[np.ndarray]]] = {
-        name: {"losses": [], "correct": [], "asked": []} for name in heads
-    }
+    heads, vocab_size = find_heads(model), model.encoder.config.vocab_size
+    columns: dict[str, list[tuple[np.ndarray, ...]]] = {name: [] for name in heads}
     with evaluating(model):
-        for one, name, rows_ND, asked_N in head_rows(model, masked, heads):
-            losses = np.full(len(asked_N), np.nan)
-            correct = np.zeros(len(asked_N), dtype=bool)
-            target = one.hidden.original_ids[asked_N]
-            losses[asked_N], correct[asked_N] = guess(model, heads[name], rows_ND, target)
-            for key, value in (("losses", losses), ("correct", correct), ("asked", asked_N)):
-                columns[name][key].append(value)
+        for one, name, rows_ND, asked_N in head_rows(model.encoder, masked, heads):
+            target_N = one.hidden.original_ids
+            losses_N, found_N = guess(heads[name], rows_ND, target_N, asked_N, vocab_size)
+            columns[name].append((losses_N, found_N == target_N, asked_N))
+    joined = {name: map(np.concatenate, zip(*parts, strict=True)) for name, parts in columns.items() if parts}
     return {
-        name: TokenScores(**{key: np.concatenate(parts) for key, parts in column.items()})
-        for name, column in columns.items()
-        if column["losses"]
+        name: TokenScores(losses=losses_N, correct=correct_N, asked=asked_N)
+        for name, (losses_N, correct_N, asked_N) in joined.items()
     }
 
 
-class evaluating:
-    """Dropout off inside the block, the former mode after it."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self.model, self.was_training = model, model.training
-
-    def __enter__(self) -> None:
-        self.model.eval()
-
-    def __exit__(self, *_: object) -> None:
-        self.model.train(self.was_training)
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Switch dropout off inside the block, and the former mode on after it."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 def head_rows(
-    model: PretrainingModel, masked: Sequence[Masked], heads: Mapping[str, TokenHead]
+    encoder: Encoder,
+    masked: Sequence[Masked],
+    heads: Mapping[str, TokenHead],
+    beyond: Literal["last", "skip"] = "skip",
 ) -> Iterator[tuple[Masked, str, Tensor, np.ndarray]]:
-    """Encode each pack once and give (pack, head name, transformed rows of the asked tokens, asked [N])."""
-    device = next(model.parameters()).device
+    """Encode each pack once and give (pack, head name, transformed rows of the asked tokens, asked [N]).
+
+    Tokens that lie deeper in their span than the position table reaches are not asked for, or share its last row
+    (`beyond="last"`).
+    """
+    device = encoder.word_embedding.device
     for one in masked:
-        hidden_TD = model.hidden(to_batch(one).to(device))
+        batch = to_batch(one).to(device)
+        hidden_TD = encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
         position = torch.from_numpy(one.hidden.position).to(device)
         for name, head in heads.items():
             if isinstance(head, MaskedLMHead):
@@ -113,7 +114,8 @@ def head_rows(
                 continue
             start_N, end_N = (edge_M[one.hidden.span] for edge_M in gaps(one.spans))
             index_N = one.hidden.position - start_N
-            asked_N = index_N < head.num_positions
+            asked_N = (index_N < head.num_positions) | (beyond == "last")
+            index_N = np.minimum(index_N, head.num_positions - 1)
             left, right, index = (
                 torch.from_numpy(values[asked_N]).to(device) for values in (start_N - 1, end_N, index_N)
             )
@@ -121,23 +123,26 @@ def head_rows(
 
 
 def guess(
-    model: PretrainingModel, head: TokenHead, rows_ND: Tensor, target: np.ndarray
+    head: TokenHead, rows_ND: Tensor, target_N: np.ndarray, asked_N: np.ndarray, vocab_size: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Losses in nats and hits of transformed rows [N, D] against target ids [N]."""
-    losses = np.empty(len(target), dtype=np.float64)
-    correct = np.empty(len(target), dtype=bool)
-    for first in range(0, len(target), CHUNK_ROWS):
-        part = slice(first, first + CHUNK_ROWS)
-        scores_NV = log_chances(model, head, rows_ND[part])
-        wanted = torch.from_numpy(target[part]).to(scores_NV.device)
-        losses[part] = -scores_NV.gather(1, wanted[:, None])[:, 0].cpu().double().numpy()
-        correct[part] = (scores_NV.argmax(1) == wanted).cpu().numpy()
-    return losses, correct
+    """Return losses in nats against the target ids [N] and the likeliest ids [N]; NaN and -1 where none is asked for.
+
+    `rows_ND` are the transformed rows of the asked tokens alone.
+    """
+    losses_N, found_N = np.full(len(target_N), np.nan), np.full(len(target_N), -1)
+    asked = np.flatnonzero(asked_N)
+    for first in range(0, len(asked), CHUNK_ROWS):
+        part = asked[first : first + CHUNK_ROWS]
+        chances_NV = log_chances(head, rows_ND[first : first + CHUNK_ROWS], vocab_size)
+        wanted = torch.from_numpy(target_N[part]).to(chances_NV.device)
+        losses_N[part] = -chances_NV.gather(1, wanted[:, None])[:, 0].cpu().double().numpy()
+        found_N[part] = chances_NV.argmax(1).cpu().numpy()
+    return losses_N, found_N
 
 
-def log_chances(model: PretrainingModel, head: TokenHead, rows_ND: Tensor) -> Tensor:
-    """Log P of all V tokens for transformed rows [N, D]; returns [N, V]."""
-    return vocabulary_logits(rows_ND, head.weight, head.bias, model.encoder.config.vocab_size).log_softmax(-1)
+def log_chances(head: TokenHead, rows_ND: Tensor, vocab_size: int) -> Tensor:
+    """Return log P of all V tokens for transformed rows [N, D], as [N, V]."""
+    return vocabulary_logits(rows_ND, head.weight, head.bias, vocab_size).log_softmax(-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +160,16 @@ def fill_sequence(model: PretrainingModel, one: Masked, sequence: int, *, top: i
 
     "both" multiplies the chances of MLM and SBO (and scales them to one), as their losses are added in training.
     """
-    heads = find_heads(model)
+    heads, vocab_size = find_heads(model), model.encoder.config.vocab_size
     inside_N = one.spans.sequence[one.hidden.span] == sequence
     guesses: dict[str, list[list[tuple[int, float]]]] = {}
     total: Tensor | None = None
     with evaluating(model):
-        for _, name, rows_ND, asked_N in head_rows(model, [one], heads):
+        for _, name, rows_ND, asked_N in head_rows(model.encoder, [one], heads):
             chosen = torch.from_numpy(inside_N[asked_N])
-            scores = torch.zeros(int(inside_N.sum()), model.encoder.config.vocab_size)
+            scores = torch.zeros(int(inside_N.sum()), vocab_size)
             place = torch.from_numpy(asked_N[inside_N])
-            scores[place] = log_chances(model, heads[name], rows_ND[chosen.to(rows_ND.device)]).cpu()
+            scores[place] = log_chances(heads[name], rows_ND[chosen.to(rows_ND.device)], vocab_size).cpu()
             guesses[name] = [likeliest(row, top) if ok else [] for row, ok in zip(scores, place.tolist(), strict=True)]
             total = scores if total is None else total + scores
     if total is not None and len(guesses) > 1:

@@ -25,6 +25,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_loss
+from spanwise.pretraining.measure import evaluating
 from spanwise.text.readers import read_lines
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.statistics import Estimate, clustered_mean
@@ -69,9 +70,7 @@ def pseudo_log_likelihoods(
     both sentences of a pair is then cut alike.
     """
     scores = np.zeros(len(sentences))
-    was_training = encoder.training
-    encoder.eval(), head.eval()
-    with torch.inference_mode():
+    with torch.inference_mode(), evaluating(encoder):
         for rows, ids, lengths, positions, targets in _packs(sentences, encoder, tokenizer, max_tokens):
             sequences = Sequences.from_lengths(lengths)
             hidden_TD = encoder(torch.from_numpy(ids), torch.zeros(len(ids), dtype=torch.int64), sequences)
@@ -81,7 +80,6 @@ def pseudo_log_likelihoods(
             )
             losses_C = cast(Tensor, loss.losses)  # asked for with per_row
             np.add.at(scores, rows, -losses_C.double().numpy())
-    encoder.train(was_training), head.train(was_training)
     return scores
 
 

@@ -15,12 +15,10 @@ import numpy as np
 from spanwise.data.batch import Batch
 from spanwise.data.packing import pack_boundaries
 from spanwise.data.token_store import TokenStore
-from spanwise.pretraining.collate import Collator, Masked
+from spanwise.pretraining.collate import Collator, Masked, PackParts
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.base import budgets
-from spanwise.pretraining.mixtures.block_stream import BlockStream, LaidEpoch, Order
-from spanwise.pretraining.mixtures.steps import PackedSteps, Position
-from spanwise.pretraining.parts import PackParts
+from spanwise.pretraining.mixtures.steps import BlockStream, LaidEpoch, Order, PackedSteps, Position
 
 _KEPT_EPOCHS = 2  # a step may lie across the border of two
 

@@ -13,6 +13,7 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
+from spanwise.pretraining.collate import PackParts
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of
@@ -25,7 +26,6 @@ from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
-from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.outline import outline

@@ -22,6 +22,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_loss
+from spanwise.pretraining.collate import PackParts
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import FORMATS, ContiguousText, SingleSegment
 from spanwise.pretraining.masking import (
@@ -35,7 +36,6 @@ from spanwise.pretraining.masking import (
     WholeWords,
 )
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, SpanBoundary
-from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.runtime.device import autocast
 from spanwise.text.corpus import Document

@@ -10,8 +10,8 @@ from toy_packs import hidden_of, pack_of, packs_of
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import TaggedPhrases, WholeWords
+from spanwise.pretraining.masking.merge import word_starts
 from spanwise.pretraining.masking.tagged_phrases import list_phrases
-from spanwise.pretraining.masking.word_list import word_starts
 from spanwise.runtime.seed import keys_for
 
 

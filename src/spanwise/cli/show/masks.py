@@ -117,7 +117,7 @@ def _draw(
     from spanwise.data.token_store import vocabulary_of
     from spanwise.interop.sources import find_folder
     from spanwise.pretraining.explain import read_single_text, words_as_tokens
-    from spanwise.pretraining.masking.shortening import shortened_ranges
+    from spanwise.pretraining.masking.questions import shortened_ranges
     from spanwise.pretraining.system import pack_parts
     from spanwise.recipes import find
     from spanwise.reporting.spans import make_pieces

@@ -1,5 +1,6 @@
-"""The seam between batch and encoder: what the encoder reads instead of the batch's own ids.
+"""The seam between batch and encoder: what the encoder reads instead of the batch's own ids, or that it reads these.
 
+Source: Devlin et al. 2019 (BERT), section 3.1 (symbols alone).
 Letters: T tokens in the pack, S sequences, N hidden tokens.
 """
 

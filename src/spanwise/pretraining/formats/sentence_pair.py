@@ -1,6 +1,7 @@
 """BERT's pairs: a segment and the one that follows it, or one of another document.
 
-Source: Devlin et al. 2019 (BERT), section 3.1 and appendix A.2; Google's released code.
+Source: Devlin et al. 2019 (BERT), section 3.1 and appendix A.2; Google's released code. Liu et al. 2019 (RoBERTa),
+section 4.2 and Table 2 (SEGMENT-PAIR).
 Letters: n blocks, u units, d documents.
 """
 

@@ -1,6 +1,7 @@
 """One run of whole sentences of one document: [CLS] text [SEP].
 
-Source: SpanBERT, section 3.3 (single-sequence training); the rule of blocks is that of the released code.
+Source: SpanBERT, section 3.3 (single-sequence training); the rule of blocks is that of the released code. Liu et al.
+2019 (RoBERTa), section 4.2 and Table 2 (DOC-SENTENCES).
 Letters: n blocks, S sequences of a pack.
 """
 

@@ -1,21 +1,93 @@
-"""Fresh weights from counts of the training text, put into them before the first step."""
+"""Fresh weights from counts of the training text, put into them in seconds, before the first step.
+
+How often two tokens stand beside each other says which tokens are used alike. The shifted logarithm of those counts,
+cut to D dimensions by its largest eigenvalues, is what word2vec converges to; masked language modelling spends its
+first millions of tokens on finding the same. A table that begins there leaves only the use of the vectors to be
+learned.
+
+Source: Levy and Goldberg 2014 (word2vec factorises shifted PMI); Levy et al. 2015, section 3 (positive PMI, context
+counts to the power of 0.75, eigenvalues to the power of 1/2).
+Letters: V vocabulary, D dimensions, T tokens counted.
+"""
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from spanwise.errors import DataError
 from spanwise.interop.tensor_files import read_safetensors, write_safetensors
 from spanwise.nn.heads.lm import TiedDecoder
-from spanwise.pretraining.initial.word_vectors import neighbour_vectors
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.runtime.progress import RunLog
+
+MOST_TOKENS = 30_000_000  # more change the vectors little
+CHUNK = 4_000_000  # tokens whose pairs are held at once
+WINDOW = 2  # neighbours on each side; the nearer one counts double
+SMOOTHING = 0.75  # power of context counts: rare contexts say less than their PMI
+FEWEST = 5  # times a token must be seen to have a vector of its own
+
+
+def neighbour_vectors(mixture: Mixture, num_dimensions: int) -> np.ndarray:
+    """Vectors of all ids, float32 [V, D], each column of mean 0 over the rows that have one, all of standard deviation
+    1; rows of ids that are seen less than five times are NaN. A text of few ids has as many columns as they allow.
+
+    At most 30 million tokens are counted, the first of each store; a store weighs as much as its share. Borders of
+    sentences and documents are not looked at: at two neighbours a side they are a few pairs in a hundred.
+    Raises: DataError where the text has not even three ids that are seen so often.
+    """
+    from scipy.sparse import csr_matrix, diags  # heavy, and asked for here alone
+    from scipy.sparse.linalg import eigsh
+
+    num_ids = mixture.vocabulary.size
+    counts_VV = csr_matrix((num_ids, num_ids), dtype=np.float64)
+    seen_V = np.zeros(num_ids, dtype=np.int64)
+    for ids, weight in _chunks(mixture):
+        seen_V += np.bincount(ids, minlength=num_ids)
+        for distance in range(1, WINDOW + 1):
+            pairs = np.full(max(0, len(ids) - distance), weight / distance)
+            counts_VV += csr_matrix((pairs, (ids[: len(pairs)], ids[distance:])), shape=counts_VV.shape)
+    known = np.flatnonzero(seen_V >= FEWEST)
+    if len(known) < 3:
+        raise DataError(
+            f"only {len(known)} ids stand {FEWEST} times or more in the text, too few to count neighbours; take more "
+            "text, or initial.words='normal'."
+        )
+    num_columns = min(num_dimensions, len(known) - 1)
+    counts = (counts_VV + counts_VV.T).tocsr()[known][:, known].tocoo()
+    of_word = np.asarray(counts.sum(axis=1)).ravel()
+    of_context = of_word**SMOOTHING
+    of_context /= of_context.sum()
+    pmi = np.log(counts.data / np.maximum(of_word[counts.row] * of_context[counts.col], 1e-300))
+    positive = pmi > 0
+    matrix = csr_matrix((pmi[positive], (counts.row[positive], counts.col[positive])), shape=counts.shape)
+    matrix = (matrix + matrix.T) / 2
+    # a start of its own would be drawn anew at every call
+    values, vectors = eigsh(matrix, k=num_columns, which="LM", v0=np.ones(len(known)))
+    largest_first = np.argsort(-np.abs(values), kind="stable")
+    vectors = vectors[:, largest_first] @ diags(np.sqrt(np.abs(values[largest_first])))
+    vectors -= vectors.mean(axis=0)
+    found = np.full((num_ids, num_columns), math.nan, dtype=np.float32)
+    found[known] = vectors / vectors.std()
+    return found
+
+
+def _chunks(mixture: Mixture) -> Iterator[tuple[np.ndarray, float]]:
+    """The tokens of all stores, int64, some millions at a time, and what one of them counts."""
+    taken = [min(part.store.num_tokens, int(MOST_TOKENS * part.share)) for part in mixture.parts]
+    for part, last in zip(mixture.parts, taken, strict=True):
+        for first in range(0, last, CHUNK):
+            ids = part.store.gather(np.array([first]), np.array([min(CHUNK, last - first)])).astype(np.int64)
+            yield ids, part.share * sum(taken) / last
+
 
 KEY = "words"
 

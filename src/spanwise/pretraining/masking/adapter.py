@@ -25,8 +25,7 @@ import pydantic
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, num_maskable
-from spanwise.pretraining.masking.merge import spans_of
-from spanwise.pretraining.masking.word_list import LONE, no_marks
+from spanwise.pretraining.masking.merge import LONE, no_marks, spans_of
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import below, uniform
 

@@ -15,8 +15,7 @@ from spanwise.config import Part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable
-from spanwise.pretraining.masking.merge import spans_of
-from spanwise.pretraining.masking.word_list import word_starts
+from spanwise.pretraining.masking.merge import spans_of, word_starts
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 

@@ -15,7 +15,7 @@ from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable, draw
 from spanwise.pretraining.masking.base import checked_ratio, mask_by
-from spanwise.pretraining.masking.word_list import LONE, hide, list_words, longest_sequence, no_marks
+from spanwise.pretraining.masking.merge import LONE, hide, list_words, longest_sequence, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, mix

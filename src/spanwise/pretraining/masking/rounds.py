@@ -8,7 +8,8 @@ of drawing until a round is not void, so nothing changes but the number of round
 Round r of a sequence owns the counters r (one draw a round) or 2r and 2r + 1 (length and place), void or not.
 Letters: T tokens in the pack, S sequences, K columns of a law.
 
-Source: the released code of SpanBERT.
+Source: the released code of SpanBERT; Devlin et al. 2019 (BERT), section 3.1, and Google's release of 2019 for the
+schemes of single pieces and whole words.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from spanwise.config import part
 from spanwise.pretraining.masking.alias import AliasTable, draw
 from spanwise.pretraining.masking.base import checked_ratio, mask_by
-from spanwise.pretraining.masking.word_list import LONE, hide, no_marks
+from spanwise.pretraining.masking.merge import LONE, hide, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, mix

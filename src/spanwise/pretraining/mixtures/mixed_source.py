@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from spanwise.data.packing import pack_boundaries
-from spanwise.pretraining.collate import Collator, Masked
+from spanwise.pretraining.collate import Collator, Masked, PackParts
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.base import budgets
-from spanwise.pretraining.mixtures.block_stream import BlockStream
-from spanwise.pretraining.mixtures.join import join_masked
+from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.mixtures.mixture import Mixture
-from spanwise.pretraining.mixtures.steps import PackedSteps, Position
-from spanwise.pretraining.parts import PackParts
+from spanwise.pretraining.mixtures.steps import BlockStream, PackedSteps, Position
+from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import derive_key
 
@@ -221,3 +221,73 @@ def _take_turns(shares_c, tokens_c, ahead, ends_c, stores_m, columns, num_taken)
         tokens_c[store] += ahead[0, place]
         num_taken += 1
     return num_taken
+
+
+def join_masked(parts: Sequence[Masked]) -> Masked:
+    """Return the packs of `parts` end to end, with their spans and hidden tokens. Their formats are alike."""
+    if len(parts) == 1:
+        return parts[0]
+    packs, texts = [part.pack for part in parts], [part.text for part in parts if part.text is not None]
+    hidden, first_spans = [part.hidden for part in parts], _firsts([len(part.spans.start) for part in parts])
+    return Masked(
+        pack=_join_packs(packs),
+        spans=_end_to_end([part.spans for part in parts], packs),
+        hidden=Hidden(
+            position=_column(hidden, "position", _firsts([len(pack.input_ids) for pack in packs])),
+            span=_column(hidden, "span", first_spans),
+            sequence=_column(hidden, "sequence", _firsts([len(pack.block_ids) for pack in packs])),
+            original_ids=_column(hidden, "original_ids"),
+        ),
+        input_ids=_column(parts, "input_ids"),
+        draws=_column_if_any(parts, "draws"),
+        text=_join_packs(texts) if texts else None,
+        chosen=_end_to_end([part.chosen for part in parts if part.chosen is not None], texts) if texts else None,
+    )
+
+
+def _join_packs(packs: Sequence[Pack]) -> Pack:
+    first_tokens = _firsts([len(pack.input_ids) for pack in packs])
+    questions = [pack.questions for pack in packs if pack.questions is not None]
+    return Pack(
+        input_ids=_column(packs, "input_ids"),
+        token_type_ids=_column(packs, "token_type_ids"),
+        borders=np.concatenate([[0], *(p.borders[1:] + first for p, first in zip(packs, first_tokens, strict=True))]),
+        maskable=_column(packs, "maskable"),
+        starts_word=_column(packs, "starts_word"),
+        block_ids=_column(packs, "block_ids"),
+        pair_labels=_column_if_any(packs, "pair_labels"),
+        side={name: np.concatenate([pack.side[name] for pack in packs]) for name in packs[0].side},
+        positions=_column_if_any(packs, "positions"),
+        questions=_end_to_end(questions, packs) if questions else None,
+    )
+
+
+def _end_to_end(spans: Sequence[Spans], packs: Sequence[Pack]) -> Spans:
+    """Return the spans of packs that lie end to end."""
+    first_tokens = _firsts([len(pack.input_ids) for pack in packs])
+    first_sequences = _firsts([len(pack.block_ids) for pack in packs])
+    counts = [len(pack.block_ids) for pack in packs]
+    return join_spans(
+        [
+            move(one, np.arange(count) + sequence, np.full(count, token))
+            for one, count, sequence, token in zip(spans, counts, first_sequences, first_tokens, strict=True)
+        ]
+    )
+
+
+def _firsts(counts: list[int]) -> list[int]:
+    return np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int64).tolist()
+
+
+def _column(parts: Sequence[object], name: str, firsts: Sequence[int] | None = None) -> np.ndarray:
+    """One column of all parts; places are counted from the begin of the joined pack where `firsts` say how."""
+    columns = [getattr(part, name) for part in parts]
+    if firsts is not None:
+        columns = [column + first for column, first in zip(columns, firsts, strict=True)]
+    return np.concatenate(columns)
+
+
+def _column_if_any(parts: Sequence[object], name: str) -> np.ndarray | None:
+    """One column of all parts that have it; None where none has."""
+    columns = [column for part in parts if (column := getattr(part, name)) is not None]
+    return np.concatenate(columns) if columns else None

@@ -1,12 +1,22 @@
-"""Steps out of packs: step k owns the packs k * S to (k + 1) * S. Letters: S packs of a step."""
+"""Steps out of packs: step k owns the packs k * S to (k + 1) * S; and the endless stream of blocks packs are cut from.
+
+Letters: S packs of a step, n blocks of an epoch.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 
 from spanwise.data.batch import Batch
-from spanwise.errors import ConfigError
+from spanwise.data.order import permutation
+from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.collate import Collator, Masked
+from spanwise.pretraining.formats.base import BlockTable
 
 Position = dict[str, float | int | dict[str, float]]
 """Epochs and tokens of text that were passed, and the epochs of each of several stores."""
@@ -36,3 +46,78 @@ class PackedSteps(ABC):
     @abstractmethod
     def masked(self, pack: int) -> Masked:
         """Return the pack of a number, 0 or more."""
+
+
+Order = Literal["shuffled", "stored"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaidEpoch:
+    """The blocks of one epoch and the order in which they are visited."""
+
+    table: BlockTable
+    order: np.ndarray  # [n] int64, block ids
+
+
+class BlockStream:
+    """Place p is the p-th block that is visited. A pure function of (store, format, seed).
+
+    `order` "stored" visits the blocks of every epoch as they are stored. The orders of the last `num_kept` epochs are
+    kept: of a small store, several epochs lie in one pack. Raises: DataError for a store without text.
+    """
+
+    def __init__(self, collator: Collator, *, order: Order = "shuffled", num_kept: int = 8) -> None:
+        self.collator = collator
+        self._order = order
+        self._num_kept = num_kept
+        self._kept: dict[int, LaidEpoch] = {}
+        self._first_places = [0]  # of epoch e; epochs differ in length where the format draws anew
+        self.epoch(0)
+
+    def epoch(self, epoch: int) -> LaidEpoch:
+        """Return the blocks of an epoch, laid out again where they are not kept any more."""
+        laid = self._kept.get(epoch)
+        if laid is None:
+            laid = self._lay_out(epoch)
+            while len(self._kept) >= self._num_kept:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[epoch] = laid
+        while len(self._first_places) <= epoch + 1:
+            known = len(self._first_places) - 1
+            size = laid.table.num_blocks if known == epoch else self.epoch(known).table.num_blocks
+            self._first_places.append(self._first_places[known] + size)
+        return laid
+
+    def locate(self, place: int) -> tuple[int, int]:
+        """Return (epoch, place in that epoch) of a place of the stream."""
+        while self._first_places[-1] <= place:
+            self.epoch(len(self._first_places) - 1)
+        epoch = bisect_right(self._first_places, place) - 1
+        return epoch, place - self._first_places[epoch]
+
+    def passed(self, place: int) -> float:
+        """Return the epochs that lie before a place, as a fraction."""
+        epoch, inside = self.locate(place)
+        return epoch + inside / self.epoch(epoch).table.num_blocks
+
+    def rows(self, first: int, last: int) -> list[tuple[int, np.ndarray]]:
+        """Return the blocks at the places `first` to `last` as (epoch, block ids), one entry an epoch."""
+        found = []
+        while first < last:
+            epoch, inside = self.locate(first)
+            order = self.epoch(epoch).order[inside : inside + last - first]
+            found.append((epoch, order))
+            first += len(order)
+        return found
+
+    def _lay_out(self, epoch: int) -> LaidEpoch:
+        collator = self.collator
+        if not collator.format.changes_with_epoch and self._kept:
+            table = next(iter(self._kept.values())).table
+        else:
+            table = collator.format.blocks(collator.store, collator.seed, collator.repeated(epoch))
+        if table.num_blocks == 0:
+            raise DataError("the token store holds no text; prepare a corpus that does.")
+        num_blocks = table.num_blocks
+        order = np.arange(num_blocks) if self._order == "stored" else permutation(collator.seed, epoch, num_blocks)
+        return LaidEpoch(table=table, order=order)

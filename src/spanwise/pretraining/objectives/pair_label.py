@@ -1,7 +1,6 @@
-"""The common part of objectives about two segments: one label a sequence, read from the pooled vector of its first
-token.
+"""Objectives about two segments: one label a sequence, read from the pooled vector of its first token.
 
-Source: Devlin et al. 2019 (BERT), section 3.1, task 2.
+Source: Devlin et al. 2019 (BERT), section 3.1, task 2 (next sentence); Lan et al. 2020 (ALBERT), section 3.1 (order).
 Letters: S sequences of a pack, N of them with a label, D hidden size.
 """
 

@@ -21,17 +21,15 @@ from pydantic import Field
 from spanwise.config import part
 from spanwise.data.token_store import TokenStore
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.baselines import NeighbourBaseline
-from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.baselines import DEEPEST, HiddenTokens, NeighbourBaseline
+from spanwise.pretraining.collate import Masked, PackParts
 from spanwise.pretraining.comparison import baseline_scores
 from spanwise.pretraining.corruption.base import Symbols
 from spanwise.pretraining.formats import SingleSegment
-from spanwise.pretraining.hidden_tokens import DEEPEST, HiddenTokens
 from spanwise.pretraining.masking import GeometricSpans, SubwordTokens
 from spanwise.pretraining.masking.replacement import ALL_MASKED
 from spanwise.pretraining.measure import TokenScores, facts_of, score_hidden
 from spanwise.pretraining.objectives import MaskedLM
-from spanwise.pretraining.parts import PackParts
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.system import continue_model, shaped_like
 from spanwise.runtime.device import choose_device
