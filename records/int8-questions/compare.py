@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from spanwise.tasks.text_files import read_json
 
 from spanwise.tasks.files.text import read_json
 from spanwise.tasks.qa.reader import read_predictions, read_squad

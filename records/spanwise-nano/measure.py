@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from scipy.stats import t as student
-from spanwise.studies.probes.chunks import Chunks
 
 from spanwise.data.token_store import TokenStore
 from spanwise.interop.huggingface import write_folder
