@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.base import Task, targets_of
+from spanwise.tasks.base import Task
 from spanwise.tasks.files.tables import read_table, text_of, value_of
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
@@ -86,7 +86,7 @@ class NameCount(Task[Counted, CountedRows, float, dict[str, float]]):
         return CountHead(config.hidden_size)
 
     def loss(self, head, hidden_TD, batch):
-        expected, counts = head(hidden_TD, batch.sequences), targets_of(batch, "names", CountTargets).counts
+        expected, counts = head(hidden_TD, batch.sequences), batch.target("names", CountTargets).counts
         loss = nn.functional.poisson_nll_loss(expected, counts, log_input=False, reduction="sum")
         return {"names": LossSum(loss, (expected.round() == counts).sum())}
 

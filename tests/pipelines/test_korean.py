@@ -17,7 +17,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.init import initialize
-from spanwise.tasks.run import evaluate
+from spanwise.tasks.evaluate import evaluate
 from spanwise.text.corpus import CorpusOptions, Document
 from spanwise.text.learn import learn_tokenizer
 

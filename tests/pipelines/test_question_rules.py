@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import spanwise
 from spanwise.errors import ConfigError, DataError
 from spanwise.pipelines.question_answering import STREAM_BATCH
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.evaluate import evaluate, predict
+from spanwise.tasks.run import finetune
 
 FAST = [
     "training.num_epochs=40",

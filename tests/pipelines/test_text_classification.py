@@ -7,7 +7,8 @@ import pytest
 import spanwise
 from spanwise.errors import DataError
 from spanwise.pipelines.given import InputError
-from spanwise.tasks.run import finetune, predict
+from spanwise.tasks.evaluate import predict
+from spanwise.tasks.run import finetune
 
 FAST = ["training.max_steps=3", "training.precision=fp32", "task.max_length=16"]
 LONG = "wide water " * 40

@@ -10,7 +10,8 @@ from spanwise.cli.main import main
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.huggingface import read_folder
 from spanwise.tasks.batches import EpochBatches
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.evaluate import evaluate, predict
+from spanwise.tasks.run import finetune
 
 CHANGES = ["training.max_steps=2", "training.precision=fp32", "training.learning_rate=1e-2", "training.threads=1"]
 

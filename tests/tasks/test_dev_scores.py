@@ -11,8 +11,9 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.tasks.dev_scores import DevScorer, check_dev_options
+from spanwise.tasks.evaluate import evaluate
 from spanwise.tasks.registry import task_recipe
-from spanwise.tasks.run import evaluate, finetune
+from spanwise.tasks.run import finetune
 from spanwise.training.plan import read_plan
 
 ROWS = "text\tlabel\nThe Han\ta\nkm km\tb\nIn Seoul\ta\nand and\tb\n"

@@ -6,10 +6,10 @@ import shutil
 import pytest
 
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.tasks.evaluate import write_predictions
+from spanwise.tasks.evaluate import evaluate, evaluate_each, predict, write_predictions
 from spanwise.tasks.qa.reader import read_squad
 from spanwise.tasks.qa.score import score
-from spanwise.tasks.run import evaluate, evaluate_each, finetune, predict
+from spanwise.tasks.run import finetune
 
 
 def test_evaluation_of_the_folder_gives_the_scores_of_the_run(finetuned, squad_files, tmp_path):

@@ -11,7 +11,8 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.tasks.checkpoint import load_task_model
-from spanwise.tasks.run import evaluate, finetune
+from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.run import finetune
 
 SHAPE = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 48}
 FAMILIES = {

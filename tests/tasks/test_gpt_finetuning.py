@@ -12,8 +12,9 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.progress import read_metrics
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model
+from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.input_layout import EXTRACT_PIECES
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import finetune
 
 FAST = [
     "training.max_steps=40", "training.learning_rate=3e-3", "training.head_learning_rate=2e-2",

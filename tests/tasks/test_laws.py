@@ -19,8 +19,9 @@ from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import numbers_of
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model
+from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.registry import task_names, task_recipe
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import finetune
 from spanwise.tasks.seeds import finetune_seeds
 
 STEPS = [

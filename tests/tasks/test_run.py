@@ -14,8 +14,9 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.tasks.checkpoint import load_task_model
+from spanwise.tasks.evaluate import evaluate
 from spanwise.tasks.qa.reader import read_squad
-from spanwise.tasks.run import evaluate, finetune
+from spanwise.tasks.run import finetune
 
 
 def test_fine_tuning_learns_its_questions_and_keeps_its_threshold(finetuned, squad_files):

@@ -26,13 +26,13 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.batches import Features, prediction_packs
 from spanwise.tasks.files.text import OnError, Purpose, read_json
+from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces
 from spanwise.text.tokenizers import Tokenizer
 
 AtLeastOne = Annotated[int, Field(ge=1)]
 AboveZero = Annotated[float, Field(gt=0)]
 Score = float | Mapping[str, float | str | None] | str | None
 Scores = Mapping[str, Score]  # numbers from 0 to 100 by name; one level of names below a name is allowed
-T = TypeVar("T")
 D = TypeVar("D")  # what a task reads from a file
 F = TypeVar("F", bound=Features)
 O = TypeVar("O")  # what a head says about one example
@@ -70,6 +70,8 @@ class Task(ABC, Generic[D, F, O, P]):
     target_name: ClassVar[str]
     score_options: ClassVar[tuple[str, ...]] = ()  # options of the command `score` that `score_files` takes
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
+    labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
+    layout: Layout = "template"  # the special tokens of a sequence
     lm_weight: float = 0.0  # of guessing the next token beside the task; features then hold `silent_ids`
 
     @property
@@ -78,13 +80,8 @@ class Task(ABC, Generic[D, F, O, P]):
 
     @property
     def head_size(self) -> tuple[int, ...]:
-        """Return how many scores a usual head gives; () means one per sequence."""
-        return ()
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        """Return the names of the scores; a stored head with other names belongs to another task."""
-        return ()
+        """Return how many scores a usual head gives, one per label; () means one per sequence."""
+        return (len(self.labels),) if self.labels else ()
 
     @property
     def problem_type(self) -> str | None:
@@ -94,7 +91,7 @@ class Task(ABC, Generic[D, F, O, P]):
     @property
     def pieces(self) -> tuple[str, ...]:
         """Return special pieces that the task gives a meaning of its own; a vocabulary that lacks some gets them."""
-        return ()
+        return layout_pieces(self.layout)
 
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """Return the task for a folder that has no record of it, from the labels in its config.json."""
@@ -102,7 +99,7 @@ class Task(ABC, Generic[D, F, O, P]):
 
     def check_encoder(self, config: EncoderConfig) -> None:
         """Raises: ConfigError saying why this encoder can't do the task as it is set."""
-        return
+        check_layout(self.layout, self.lm_weight, config)
 
     def build_head(self, config: EncoderConfig) -> nn.Module | None:
         """Return a head of the task's own, its weights yet to be set.
@@ -260,11 +257,6 @@ def check_known(predicted: Collection[str], known: Collection[str], predictions:
             f"{predictions}: {len(foreign):,} predictions are for examples that {data} does not have, such as "
             f"{foreign[0]!r}."
         )
-
-
-def targets_of(batch: Batch, name: str, kind: type[T]) -> T:
-    """Return the targets of a batch as the dataclass that the features put there."""
-    return batch.target(name, kind)
 
 
 def per_sequence(rows: Tensor, batch: Batch) -> list[np.ndarray]:

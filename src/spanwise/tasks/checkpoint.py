@@ -164,7 +164,7 @@ def save_task_model(
         main_head=task.head_name,
         model_type=model_type,
         extra={"task": to_record(task), **(extra or {})},
-        labels=task.label_names,
+        labels=task.labels,
         problem_type=task.problem_type,
         facts=task.facts(model.encoder.config),
         pipeline=task.pipeline_name,

@@ -69,7 +69,7 @@ def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
         shapes = {name: parameter.shape for name, parameter in head.named_parameters()}
     if {name: tensor.shape for name, tensor in stored.items()} != shapes:
         return "the one that the model has is of another shape"
-    names = task.label_names
+    names = task.labels
     if names and checkpoint.labels != names:
         return f"the one that the model has tells other labels ({_some(checkpoint.labels)})"
     return None

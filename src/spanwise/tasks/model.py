@@ -16,7 +16,7 @@ from spanwise.nn.int8.encoder import check_prepared
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.runtime.device import Precision, autocast, resolve_precision
-from spanwise.tasks.base import D, F, O, P, Task, targets_of
+from spanwise.tasks.base import D, F, O, P, Task
 from spanwise.tasks.language_loss import LANGUAGE, LanguageTargets, language_loss
 
 PACK_TOKENS = 4096  # of one forward in prediction
@@ -36,7 +36,7 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
         hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
         losses: dict[str, LossSum | VocabularyLoss] = {**self.task.loss(self.head, hidden_TD, batch)}
         if LANGUAGE in batch.targets:
-            losses[LANGUAGE] = language_loss(self.encoder, hidden_TD, targets_of(batch, LANGUAGE, LanguageTargets))
+            losses[LANGUAGE] = language_loss(self.encoder, hidden_TD, batch.target(LANGUAGE, LanguageTargets))
         return losses
 
     @torch.inference_mode()

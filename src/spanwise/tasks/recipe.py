@@ -39,7 +39,23 @@ class FinetuningRecipe:
     second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros
 
 
-def usual_recipe(task: Task) -> FinetuningRecipe:
-    """Return the values that most tasks are fine-tuned with (Devlin et al. 2019, section A.3)."""
-    training = TrainingOptions(learning_rate=2e-5, warmup_steps=0.1, schedule="linear", weight_decay=0.01, num_epochs=4)
-    return FinetuningRecipe(task=task, training=training)
+def usual_recipe(
+    task: Task,
+    learning_rate: float = 2e-5,
+    *,
+    num_epochs: float = 4,
+    batch_size: int = 32,
+    warmup_steps: float = 0.1,
+    weight_decay: float = 0.01,
+    layer_decay: float = 1.0,
+) -> FinetuningRecipe:
+    """Return the values that most tasks are fine-tuned with (Devlin et al. 2019, section A.3), but those given."""
+    training = TrainingOptions(
+        learning_rate=learning_rate,
+        warmup_steps=warmup_steps,
+        schedule="linear",
+        weight_decay=weight_decay,
+        num_epochs=num_epochs,
+        layer_decay=layer_decay,
+    )
+    return FinetuningRecipe(task=task, training=training, batch_size=batch_size)

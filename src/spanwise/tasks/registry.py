@@ -24,9 +24,9 @@ from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
 TASKS = {
     "qa": "spanwise.tasks.qa.recipe:RECIPES",
     "classification": "spanwise.tasks.classification.recipe:RECIPES",
-    "multiple-choice": "spanwise.tasks.multiple_choice.recipe:RECIPES",
+    "multiple-choice": "spanwise.tasks.multiple_choice.task:RECIPES",
     "relation": "spanwise.tasks.relation.recipe:RECIPES",
-    "tagging": "spanwise.tasks.tagging.recipe:RECIPES",
+    "tagging": "spanwise.tasks.tagging.task:RECIPES",
     "coref": "spanwise.tasks.coref.recipe:RECIPES",
 }
 

@@ -16,7 +16,6 @@ import numpy as np
 from torch import Tensor
 
 from spanwise.config import override, to_record
-from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.nn.flops import training_flops_per_token
@@ -24,10 +23,10 @@ from spanwise.runtime.files import atomic_folder, refuse_edited, write_text_atom
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
-from spanwise.tasks.build import Heads, build_model, take_weights
+from spanwise.tasks.build import build_model, take_weights
 from spanwise.tasks.checkpoint import open_tokenizer, save_task_model
 from spanwise.tasks.dev_scores import BEST, DevScorer, check_best, check_dev_options, put_best_in_place
-from spanwise.tasks.evaluate import EvaluationResult, evaluate, evaluate_each, predict, write_predictions
+from spanwise.tasks.evaluate import write_predictions
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError
 from spanwise.tasks.free_pieces import with_pieces
@@ -40,8 +39,6 @@ from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training
 from spanwise.training.plan import with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
-
-__all__ = ["EvaluationResult", "FinetuningResult", "evaluate", "evaluate_each", "finetune", "predict"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,23 +67,6 @@ class _Asked:
         """Return what recipe.json and spanwise.json say of it."""
         dev = None if self.dev is None else str(self.dev)
         return {"task": self.task, "model": str(self.model), "train": str(self.train), "dev": dev}
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Run:
-    """A fine-tuning run that is ready to train."""
-
-    asked: _Asked
-    recipe: FinetuningRecipe
-    folder: RunFolder
-    log: RunLog
-    checkpoint: Checkpoint
-    tokenizer: Tokenizer
-    model: TaskModel
-    features: Features
-    dev: DevScorer | None
-    kept_heads: Heads
-    identity: dict[str, object]  # what a run that goes on must share with the one that was begun
 
 
 def finetune(
@@ -134,134 +114,119 @@ def finetune(
         was_finished = folder.state == "finished"
         if resume and plan.select == "best":
             check_best(folder.path)
-        run = _prepare(asked, plan, folder, log, tokenizer)
-        training = _train(run, resume=resume, device=device, resume_command=resume_command)
-        return _finish(run, training, was_finished=was_finished)
+        run = _Run(asked, plan, folder, log, tokenizer)
+        training = run.train(resume=resume, device=device, resume_command=resume_command)
+        return run.finish(training, was_finished=was_finished)
 
 
-def _prepare(
-    asked: _Asked,
-    recipe: FinetuningRecipe,
-    folder: RunFolder,
-    log: RunLog,
-    tokenizer: str | Path | Tokenizer | None,
-) -> _Run:
-    """Read the files, build the model, and say what a person should know before training."""
-    checkpoint = read_folder(asked.model)
-    refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
-    words = open_tokenizer(checkpoint, tokenizer)
-    train_data = read_data(asked.task, recipe.task, asked.train, purpose="train", errors=asked.errors)
-    task = recipe.task.taught_by(train_data)
-    dev_data = None
-    if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, no entity)
-        dev_data = read_data(asked.task, task, asked.dev, purpose="score", errors=asked.errors)
-        task.check_pair(train_data, dev_data)
-    task.check_encoder(checkpoint.config)
-    checkpoint, words, added = with_pieces(checkpoint, words, task.pieces, recipe.training.seed)
-    if added:
-        names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
-        log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
-    model, kept_heads = build_model(checkpoint, recipe, task, asked.reset_weights, log)
-    features = task.featurize(train_data, words, model.encoder.config, training=True)
-    for line in task.describe(train_data, features):
-        log.say(line)
-    scorer = None
-    if dev_data is not None:
-        scorer = DevScorer(model, dev_data, words, recipe.training.precision, recipe)
-        for line in task.describe_dev(dev_data, scorer.features):
+class _Run:
+    """A fine-tuning run: made ready to train, trained, finished."""
+
+    def __init__(
+        self,
+        asked: _Asked,
+        recipe: FinetuningRecipe,
+        folder: RunFolder,
+        log: RunLog,
+        tokenizer: str | Path | Tokenizer | None,
+    ) -> None:
+        """Read the files, build the model, and say what a person should know before training."""
+        self.asked, self.recipe, self.folder, self.log = asked, recipe, folder, log
+        checkpoint = read_folder(asked.model)
+        refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
+        words = open_tokenizer(checkpoint, tokenizer)
+        train_data = read_data(asked.task, recipe.task, asked.train, purpose="train", errors=asked.errors)
+        task = recipe.task.taught_by(train_data)
+        dev_data = None
+        if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
+            dev_data = read_data(asked.task, task, asked.dev, purpose="score", errors=asked.errors)
+            task.check_pair(train_data, dev_data)
+        task.check_encoder(checkpoint.config)
+        self.checkpoint, self.tokenizer, added = with_pieces(checkpoint, words, task.pieces, recipe.training.seed)
+        if added:
+            names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
+            log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
+        self.model, self.kept_heads = build_model(self.checkpoint, recipe, task, asked.reset_weights, log)
+        self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
+        for line in task.describe(train_data, self.features):
             log.say(line)
-    identity = {
-        "recipe": to_record(recipe),
-        "model": _hash_tensors(checkpoint.tensors),
-        "tokenizer": words.sha256,
-        "train": _hash_file(asked.train),
-        "dev": None if asked.dev is None else _hash_file(asked.dev),
-        "reset_weights": asked.reset_weights,
-    }
-    return _Run(
-        asked=asked,
-        recipe=recipe,
-        folder=folder,
-        log=log,
-        checkpoint=checkpoint,
-        tokenizer=words,
-        model=model,
-        features=features,
-        dev=scorer,
-        kept_heads=kept_heads,
-        identity=identity,
-    )
+        self.dev: DevScorer | None = None
+        if dev_data is not None:
+            self.dev = DevScorer(self.model, dev_data, self.tokenizer, recipe.training.precision, recipe)
+            for line in task.describe_dev(dev_data, self.dev.features):
+                log.say(line)
+        self.identity = {  # what a run that goes on must share with the one that was begun
+            "recipe": to_record(recipe),
+            "model": _hash_tensors(self.checkpoint.tensors),
+            "tokenizer": self.tokenizer.sha256,
+            "train": _hash_file(asked.train),
+            "dev": None if asked.dev is None else _hash_file(asked.dev),
+            "reset_weights": asked.reset_weights,
+        }
 
+    def train(self, *, resume: bool, device: str | None, resume_command: str) -> TrainingResult:
+        """Run the one training loop on the task's examples."""
+        training, scorer, folder = self.recipe.training, self.dev, self.folder
 
-def _train(run: _Run, *, resume: bool, device: str | None, resume_command: str) -> TrainingResult:
-    """Run the one training loop on the task's examples."""
-    recipe, scorer = run.recipe, run.dev
+        def save_best() -> None:
+            with atomic_folder(folder.path / BEST, existing="replace") as temporary:
+                self.save(temporary)
 
-    def save_model(target: Path) -> None:
-        _save(run, target)
+        if scorer is not None:
+            scorer.save_best = save_best
+        if not folder.plan.exists():  # a refused resume must leave the first record
+            write_text_atomic(folder.path / "recipe.json", as_json({**self.asked.record(), **self.identity}))
+        size, pack_tokens = self.recipe.batch_size, self.recipe.pack_tokens
+        return run_training(
+            self.model,
+            EpochBatches(self.features, batch_size=size, pack_tokens=pack_tokens, seed=training.seed),
+            training,
+            folder.path,
+            save_model=self.save,
+            evaluate=scorer,
+            resume=resume,
+            log=self.log,
+            identity=self.identity,
+            device=device,
+            flops_per_token=_flops_per_token(self.model, self.features),
+            resume_command=resume_command,
+            stop_early=None if scorer is None else scorer.stop_early,
+        )
 
-    def save_best() -> None:
-        with atomic_folder(run.folder.path / BEST, existing="replace") as temporary:
-            _save(run, temporary)
+    def save(self, target: Path) -> None:
+        """Write the model folder as the run has it now; spanwise.json says where the model comes from."""
+        if self.dev is not None:
+            self.dev.ensure()
+        save_task_model(
+            target,
+            self.model,
+            self.tokenizer,
+            other_heads=self.kept_heads,
+            model_type=self.checkpoint.model_type,
+            extra={
+                **descriptions_of_heads(self.checkpoint.record),
+                "finetuned": {name: value for name, value in self.asked.record().items() if value is not None},
+                "dev_scores": {} if self.dev is None else self.dev.scores,
+            },
+        )
 
-    if scorer is not None:
-        scorer.save_best = save_best
-    if not run.folder.plan.exists():  # a refused resume must leave the first record
-        write_text_atomic(run.folder.path / "recipe.json", as_json({**run.asked.record(), **run.identity}))
-    return run_training(
-        run.model,
-        EpochBatches(
-            run.features, batch_size=recipe.batch_size, pack_tokens=recipe.pack_tokens, seed=recipe.training.seed
-        ),
-        recipe.training,
-        run.folder.path,
-        save_model=save_model,
-        evaluate=scorer,
-        resume=resume,
-        log=run.log,
-        identity=run.identity,
-        device=device,
-        flops_per_token=_flops_per_token(run.model, run.features),
-        resume_command=resume_command,
-        stop_early=None if scorer is None else scorer.stop_early,
-    )
-
-
-def _save(run: _Run, target: Path) -> None:
-    """Write the model folder as the run has it now; spanwise.json says where the model comes from."""
-    if run.dev is not None:
-        run.dev.ensure()
-    save_task_model(
-        target,
-        run.model,
-        run.tokenizer,
-        other_heads=run.kept_heads,
-        model_type=run.checkpoint.model_type,
-        extra={
-            **descriptions_of_heads(run.checkpoint.record),
-            "finetuned": {name: value for name, value in run.asked.record().items() if value is not None},
-            "dev_scores": {} if run.dev is None else run.dev.scores,
-        },
-    )
-
-
-def _finish(run: _Run, training: TrainingResult, *, was_finished: bool) -> FinetuningResult:
-    """Put the best weights in place where they are asked for, and write the scores and answers on dev data."""
-    scorer, folder = run.dev, run.folder.path
-    if scorer is not None and run.recipe.select == "best":
-        moved = put_best_in_place(folder, training.final, was_finished=was_finished)
-        if moved:
-            run.log.say("The best weights on dev data are kept, not the last.")
-        if moved or training.resumed_from is not None:
-            take_weights(run.model, training.final)
-            scorer.predictions = None
-    scores: Scores = {}
-    if scorer is not None:
-        scorer.ensure()
-        scores = scorer.scores
-        write_text_atomic(folder / "dev_scores.json", as_json(scores))
-        write_predictions(folder / "dev_predictions.json", run.model.task, scorer.predictions)
-    return FinetuningResult(scores=scores, final=training.final, task=run.model.task, training=training)
+    def finish(self, training: TrainingResult, *, was_finished: bool) -> FinetuningResult:
+        """Put the best weights in place where they are asked for, and write the scores and answers on dev data."""
+        scorer, folder = self.dev, self.folder.path
+        if scorer is not None and self.recipe.select == "best":
+            moved = put_best_in_place(folder, training.final, was_finished=was_finished)
+            if moved:
+                self.log.say("The best weights on dev data are kept, not the last.")
+            if moved or training.resumed_from is not None:
+                take_weights(self.model, training.final)
+                scorer.predictions = None
+        scores: Scores = {}
+        if scorer is not None:
+            scorer.ensure()
+            scores = scorer.scores
+            write_text_atomic(folder / "dev_scores.json", as_json(scores))
+            write_predictions(folder / "dev_predictions.json", self.model.task, scorer.predictions)
+        return FinetuningResult(scores=scores, final=training.final, task=self.model.task, training=training)
 
 
 def _flops_per_token(model: TaskModel, features: Features) -> float:

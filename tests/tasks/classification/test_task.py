@@ -13,8 +13,9 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.classification.task import Classification
+from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.registry import task_recipe
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import finetune
 
 FAST = ["training.max_steps=40", "training.learning_rate=3e-3", "training.precision=fp32", "training.threads=1"]
 ROWS = [("The Han is long", "1"), ("km km km", "0"), ("A bridge is in Seoul", "1"), ("in and in and", "0")]

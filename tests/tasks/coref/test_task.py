@@ -16,8 +16,9 @@ from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.features import MENTIONS, TARGET
 from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.coref.task import Coreference, gold_clusters
+from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.model import TaskModel
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import finetune
 
 SHORT = [
     "training.learning_rate=4e-3", "training.head_learning_rate=4e-3", "training.precision=fp32", "training.threads=1",

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.batches import EpochBatches, filled
-from spanwise.tasks.multiple_choice.features import encode_choices
+from spanwise.tasks.multiple_choice.features import ChoiceTargets, choice_loss, encode_choices
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
+from spanwise.tasks.sequence_rows import ExampleBorders
 
 
 def data_of(*questions):
@@ -67,3 +70,16 @@ def test_packs_never_part_the_choices_of_a_question(tokenizer, counts, pack_toke
             assert len(pack.sequences.lengths) == sum(counts[row] for row in pack.ids)
             seen += pack.ids
     assert sorted(seen) == list(range(len(counts)))
+
+
+def test_the_loss_is_the_cross_entropy_of_each_question_whatever_its_number_of_choices():
+    scores = torch.tensor([0.3, 80.0, -1.0, 2.0, 1.0, 99.0], requires_grad=True)  # the last one is filler
+    targets = ChoiceTargets(ExampleBorders.of(np.array([0, 3, 5])), torch.tensor([1, 4]))
+    found = choice_loss(scores, targets)
+    expected = F.cross_entropy(scores[None, :3], torch.tensor([1])) + F.cross_entropy(
+        scores[None, 3:5], torch.tensor([1])
+    )
+    torch.testing.assert_close(found.sum, expected)
+    assert found.num_correct == 1
+    found.sum.backward()
+    assert scores.grad[5] == 0 and scores.grad[3] > 0 > scores.grad[4]

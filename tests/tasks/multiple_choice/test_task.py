@@ -8,8 +8,9 @@ import torch
 
 from spanwise.errors import DataError
 from spanwise.tasks.checkpoint import load_task_model
-from spanwise.tasks.multiple_choice.task import MultipleChoice
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.evaluate import evaluate, predict
+from spanwise.tasks.multiple_choice.task import RECIPES, MultipleChoice
+from spanwise.tasks.run import finetune
 
 FAST = [
     "training.max_steps=60", "training.learning_rate=3e-3", "training.head_learning_rate=1e-2",
@@ -104,3 +105,16 @@ def test_the_parts_of_race_are_scored_apart_too(tmp_path):
     told.write_text(json.dumps({"middle-0": 0, "middle-1": 1, "high-0": 0, "high-1": 0}))
     scores = MultipleChoice().score_files(tmp_path, told, {}).scores
     assert scores == {"accuracy": 75.0, "accuracy_middle": 100.0, "accuracy_high": 50.0, "chance": 50.0}
+
+
+def test_short_contexts_have_berts_values_and_passages_robertas():
+    swag, race = (RECIPES[name]() for name in ("swag", "race"))
+    assert (swag.training.learning_rate, swag.training.num_epochs, swag.batch_size) == (2e-5, 3, 16)
+    assert (race.training.learning_rate, race.training.num_epochs, race.training.weight_decay) == (1e-5, 4, 0.1)
+    assert (swag.task.max_length, race.task.max_length, race.task.max_question_tokens) == (128, 512, 128)
+
+
+def test_gpt_1_has_its_own_values():
+    recipe = RECIPES["gpt-1"]()
+    assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.batch_size) == (6.25e-5, 3, 32)
+    assert (recipe.task.layout, recipe.task.lm_weight, recipe.task.max_length) == ("extract", 0.5, 512)

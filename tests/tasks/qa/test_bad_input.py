@@ -8,10 +8,11 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
+from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.qa.data import Answer, Question, SquadData
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.task import QuestionAnswering
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import finetune
 
 CONFIG = EncoderConfig(vocab_size=500, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8, max_positions=64)
 SHORT = ["training.max_steps=4", "training.learning_rate=3e-3", "training.precision=fp32", "training.threads=1"]

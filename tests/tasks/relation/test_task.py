@@ -7,8 +7,9 @@ import torch
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.tasks.checkpoint import load_task_model
+from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.relation.task import RelationExtraction
-from spanwise.tasks.run import evaluate, finetune, predict
+from spanwise.tasks.run import finetune
 
 FAST = [
     "training.max_steps=60",

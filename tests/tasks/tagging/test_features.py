@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import tokenizers
+import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, pre_tokenizers
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.tasks.tagging.features import encode_sentences
+from spanwise.tasks.tagging.features import TagTargets, encode_sentences, tag_loss
 from spanwise.tasks.tagging.reader import Sentence, TaggedData
 from spanwise.tasks.tagging.spans import tag_names
 from spanwise.text.tokenizers import Tokenizer
@@ -113,3 +115,21 @@ def test_any_text_gives_units_inside_it(tokenizer, text):
     spans = rows.unit_spans[0]
     assert ((spans[:, 0] >= 0) & (spans[:, 1] <= len(text)) & (spans[:, 0] <= spans[:, 1])).all()
     assert len(read_at(rows, tokenizer)) == len(spans)
+
+
+def test_tokens_that_are_no_unit_add_nothing():
+    scores = torch.randn(6, 3, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    rows, gold = torch.tensor([4, 1]), torch.tensor([2, 0])
+    found = tag_loss(scores, TagTargets(rows, (1, 1), gold))
+    torch.testing.assert_close(found.sum, F.cross_entropy(scores[rows], gold, reduction="sum"))
+    found.sum.backward()
+    assert scores.grad[[0, 2, 3, 5]].abs().sum() == 0 and scores.grad[rows].abs().sum() > 0
+    assert found.num_correct == (scores[rows].argmax(1) == gold).sum()
+
+
+def test_no_unit_is_no_loss():
+    scores = torch.randn(2, 3, requires_grad=True)
+    empty = torch.zeros(0, dtype=torch.int64)
+    found = tag_loss(scores, TagTargets(empty, (0,), empty))
+    found.sum.backward()
+    assert found.sum == 0 and scores.grad is not None

@@ -9,8 +9,9 @@ import torch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.tasks.checkpoint import load_task_model
-from spanwise.tasks.run import evaluate, finetune, predict
-from spanwise.tasks.tagging.task import Tagging
+from spanwise.tasks.evaluate import evaluate, predict
+from spanwise.tasks.run import finetune
+from spanwise.tasks.tagging.task import RECIPES, Tagging
 
 FAST = ["training.max_steps=60", "training.learning_rate=3e-3", "training.precision=fp32", "training.threads=1"]
 CONLL = """The DT O
@@ -138,3 +139,9 @@ def test_types_that_the_model_does_not_know_are_counted(finetuned, tmp_path):
     scores = evaluate("tagging", model=finetuned.final, data=path, precision="fp32").scores
     assert scores["num_unknown_labels"] == 1 and scores["LOC"]["recall"] == 100.0 and scores["TOWN"]["recall"] == 0.0
     assert any("does not know" in note for note in finetuned.task.score_table(scores).notes)
+
+
+def test_the_recipe_has_values_of_the_papers_grid():
+    recipe = RECIPES["tags"]()
+    assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.batch_size) == (3e-5, 3, 32)
+    assert recipe.task.head_name == "tagging" and recipe.task.main_score == "f1"

@@ -15,7 +15,8 @@ from spanwise.runtime.files import remove_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes.base import Context
 from spanwise.tasks.base import numbers_of
-from spanwise.tasks.run import evaluate, finetune
+from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.run import finetune
 
 SCORES_NAME = "scores.json"
 STANDARD_WIDTH, STANDARD_RATE, POWER = 128, 1e-3, 1.5

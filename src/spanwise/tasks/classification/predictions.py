@@ -15,7 +15,7 @@ import numpy as np
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
-from spanwise.tasks.files.answers import read_answers
+from spanwise.tasks.files.tables import read_answers
 from spanwise.tasks.files.text import parse_json
 
 

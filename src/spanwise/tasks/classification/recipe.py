@@ -14,25 +14,12 @@ from collections.abc import Callable
 
 from spanwise.tasks.classification.layouts import DATA_SETS
 from spanwise.tasks.classification.task import Classification
-from spanwise.tasks.recipe import GPT1_TRAINING, FinetuningRecipe
-from spanwise.training.plan import TrainingOptions
-
-FEWER_EPOCHS = {"cola": 4.0}
+from spanwise.tasks.recipe import GPT1_TRAINING, FinetuningRecipe, usual_recipe
 
 
 def classification(dataset: str | None = None) -> FinetuningRecipe:
     """Any file of labelled texts, or the files of a data set by name."""
-    return FinetuningRecipe(
-        task=Classification(dataset=dataset),
-        training=TrainingOptions(
-            learning_rate=2e-5,
-            warmup_steps=0.1,
-            schedule="linear",
-            weight_decay=0.01,
-            num_epochs=FEWER_EPOCHS.get(dataset or "", 10.0),
-        ),
-        batch_size=32,
-    )
+    return usual_recipe(Classification(dataset=dataset), num_epochs=4 if dataset == "cola" else 10)
 
 
 def gpt1() -> FinetuningRecipe:

@@ -30,18 +30,25 @@ from spanwise.tasks.base import (
     counted_lines,
     missing_note,
     plain_table,
-    targets_of,
     taught_labels,
 )
-from spanwise.tasks.classification.features import TARGET, Fit, LabelledRows, Overflow, encode_texts
+from spanwise.tasks.classification.features import (
+    TARGET,
+    ClassTargets,
+    Fit,
+    LabelledRows,
+    Overflow,
+    class_loss,
+    encode_texts,
+    window_scores,
+)
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
-from spanwise.tasks.classification.loss import ClassTargets, class_loss, window_scores
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.reader import Label, TextData, label_order, read_texts
 from spanwise.tasks.classification.score import NOTHING, label_scores, number_scores, set_scores
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.input_layout import Layout as InputLayout
-from spanwise.tasks.input_layout import check_layout, layout_pieces, layout_words
+from spanwise.tasks.input_layout import layout_words
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -93,17 +100,6 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
     @property
     def head_size(self) -> tuple[int, ...]:
         return (1,) if self.kind == "regression" else (len(self.labels),)
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.labels
-
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        return layout_pieces(self.layout)
-
-    def check_encoder(self, config: EncoderConfig) -> None:
-        check_layout(self.layout, self.lm_weight, config)
 
     @property
     def problem_type(self) -> str | None:
@@ -230,12 +226,12 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         assert self.kind is not None  # said by the training file
-        targets = targets_of(batch, TARGET, ClassTargets)
+        targets = batch.target(TARGET, ClassTargets)
         return {TARGET: class_loss(window_scores(head, hidden_TD, batch.sequences, targets), targets, self.kind)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [K] of each example, fp32: the mean over its windows."""
-        targets = targets_of(batch, TARGET, ClassTargets)
+        targets = batch.target(TARGET, ClassTargets)
         scores_WK = targets.examples.mean(window_scores(head, hidden_TD, batch.sequences, targets).float())
         return list(scores_WK.cpu().numpy())
 

@@ -34,7 +34,6 @@ from spanwise.tasks.base import (
     ScoreTable,
     Task,
     counted_lines,
-    targets_of,
     window_length,
 )
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
@@ -192,7 +191,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         """The antecedent loss, and with a weight the mention loss, summed over the spans that are kept."""
         assert isinstance(head, CoreferenceHead)
         head.set_dropout(self.dropout)
-        targets = targets_of(batch, TARGET, CoreferenceTargets)
+        targets = batch.target(TARGET, CoreferenceTargets)
         found: list[tuple[LossSum, LossSum]] = []
         for rows, document, gold_M3 in zip(targets.rows, targets.documents, targets.gold, strict=True):
             linked = head(hidden_TD[rows], document, num_antecedents=self.num_antecedents, depth=self.depth)
@@ -206,7 +205,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[Links]:
         """The links of whole documents in one pack."""
         assert isinstance(head, CoreferenceHead)
-        targets = targets_of(batch, TARGET, CoreferenceTargets)
+        targets = batch.target(TARGET, CoreferenceTargets)
         return [
             self._links(head, hidden_TD[rows].float(), document)
             for rows, document in zip(targets.rows, targets.documents, strict=True)

@@ -15,16 +15,32 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
+from spanwise.nn.losses.loss_sum import LossSum
+from spanwise.nn.losses.pointer import pointer_loss
 from spanwise.tasks.input_layout import Layout, layout_frame
-from spanwise.tasks.multiple_choice.loss import ChoiceTargets
 from spanwise.tasks.multiple_choice.reader import ChoiceData
 from spanwise.tasks.sequence_rows import ExampleBorders, RowWriter, SequenceRows
 from spanwise.text.tokenizers import Tokenizer
 
 TARGET = "choice"  # the name of the one target of this task
+
+
+@dataclass(frozen=True)
+class ChoiceTargets:
+    """Which sequences are one question, and the sequence of each right answer, int64 [W]; None unlabelled."""
+
+    questions: ExampleBorders
+    gold: Tensor | None
+
+
+def choice_loss(scores: Tensor, targets: ChoiceTargets) -> LossSum:
+    """Return the cross-entropy over each question's own choices, whose number may differ; `scores` [S]."""
+    assert targets.gold is not None  # training reads labelled files alone
+    return pointer_loss(scores[: targets.questions.num_sequences], targets.questions.borders, targets.gold)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.errors import DataError
-from spanwise.tasks.files.answers import read_answers
+from spanwise.tasks.files.tables import read_answers
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
 
 

@@ -29,7 +29,6 @@ from spanwise.tasks.base import (
     ScoreTable,
     Task,
     counted_lines,
-    targets_of,
     window_length,
 )
 from spanwise.tasks.files.text import OnError, Purpose
@@ -149,13 +148,13 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         assert isinstance(head, QuestionAnsweringHead)
-        targets = targets_of(batch, TARGET, SpanTargets)
+        targets = batch.target(TARGET, SpanTargets)
         return {TARGET: head_loss(head, hidden_TD, targets, batch.sequences, self.answerable_weight)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[WindowOutput]:
         """Return start and end logits of each window, fp32 [tokens of the window, 2], or all that the head says."""
         assert isinstance(head, QuestionAnsweringHead)
-        return window_scores(head, hidden_TD, batch, targets_of(batch, TARGET, SpanTargets), self.beam_size)
+        return window_scores(head, hidden_TD, batch, batch.target(TARGET, SpanTargets), self.beam_size)
 
     def decode(self, data: SquadData, features: QuestionWindows, outputs: Sequence[WindowOutput]) -> Predictions:
         return decode(data, features, outputs, max_answer_tokens=self.max_answer_tokens, num_best=self.num_best)

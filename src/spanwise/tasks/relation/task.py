@@ -30,11 +30,9 @@ from spanwise.tasks.base import (
     counted_lines,
     missing_note,
     plain_table,
-    targets_of,
     taught_labels,
 )
-from spanwise.tasks.classification.features import TARGET, LabelledRows
-from spanwise.tasks.classification.loss import ClassTargets, class_loss
+from spanwise.tasks.classification.features import TARGET, ClassTargets, LabelledRows, class_loss
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.files.text import OnError, Purpose
@@ -73,16 +71,8 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         return {"semeval": "macro_f1", "labels": "micro_f1"}.get(self.metric or "", "f1")
 
     @property
-    def head_size(self) -> tuple[int, ...]:
-        return (len(self.labels),)
-
-    @property
     def pieces(self) -> tuple[str, ...]:
         return free_pieces(len(self.marker_names))
-
-    @property
-    def label_names(self) -> tuple[str, ...]:
-        return self.labels
 
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """Raises: CheckpointError: a folder without a record says nothing of its markers."""
@@ -163,12 +153,12 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         ]
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
-        targets = targets_of(batch, TARGET, ClassTargets)
+        targets = batch.target(TARGET, ClassTargets)
         return {TARGET: class_loss(head(hidden_TD, batch.sequences), targets, "single_label")}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
         """The scores [K] of each example, fp32."""
-        scores_WK = targets_of(batch, TARGET, ClassTargets).examples.mean(head(hidden_TD, batch.sequences).float())
+        scores_WK = batch.target(TARGET, ClassTargets).examples.mean(head(hidden_TD, batch.sequences).float())
         return list(scores_WK.cpu().numpy())
 
     def decode(self, data: RelationData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:

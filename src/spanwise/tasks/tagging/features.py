@@ -14,18 +14,38 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
+from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.sequence_rows import RowWriter, SequenceRows
-from spanwise.tasks.tagging.loss import TagTargets
 from spanwise.tasks.tagging.reader import Sentence, TaggedData
 from spanwise.tasks.tagging.spans import Scheme, Span, spans_of, tags_of
 from spanwise.tasks.windows import max_context_window, passage_windows, token_range
 from spanwise.text.tokenizers import Tokenizer
 
 TARGET = "tags"  # the name of the one target of this task
+
+
+@dataclass(frozen=True)
+class TagTargets:
+    """Rows of the pack at which units are read, int64 [N], how many each example has, and the gold [N] or None."""
+
+    rows: Tensor
+    num_units: tuple[int, ...]
+    gold: Tensor | None
+
+
+def tag_loss(scores_TK: Tensor, targets: TagTargets) -> LossSum:
+    """Cross-entropy of the N units; no unit is legal (sum 0)."""
+    assert targets.gold is not None  # training reads labelled files alone
+    scores_NK = scores_TK.float().index_select(0, targets.rows)
+    with torch.no_grad():
+        num_correct = (scores_NK.argmax(dim=1) == targets.gold).sum()
+    return LossSum(sum=F.cross_entropy(scores_NK, targets.gold, reduction="sum"), num_correct=num_correct)
 
 
 @dataclass(frozen=True, kw_only=True)
