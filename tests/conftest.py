@@ -13,10 +13,19 @@ os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 import numpy as np
 import pytest
+import torch
 
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.text.learn import learn_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before():
+    """A run sets torch's number of threads for its whole process; the next test must not compute with another one."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
 
 
 def pytest_addoption(parser):
