@@ -47,10 +47,12 @@ def load_task_model(
     tokenizer: str | Path | Tokenizer | None = None,
     device: str | None = None,
     precision: Precision = "auto",
+    on_overflow: str | None = None,
 ) -> LoadedTask:
     """Load a model fine-tuned for a task, from our folders or any folder of the task's Hugging Face class.
 
     Options that training chose (lengths, thresholds) come from the folder; a folder of others has the defaults.
+    on_overflow: another answer to texts that are too long than the folder's; None: the folder's.
     precision: "int8" makes bytes of the layers' weights now; all others are chosen when the model is asked.
     Raises: CheckpointError where the folder has no head for the task, no tokenizer, or one that does not fit;
     ConfigError for int8 where this machine has no products of bytes.
@@ -70,13 +72,14 @@ def load_task_model(
     encoder = build_encoder(checkpoint)
     model = TaskModel(task, prepared_for(precision, encoder), stored_head(checkpoint, task, encoder))
     model.to(where).eval()
-    return LoadedTask(
+    loaded = LoadedTask(
         task=task,
         model=model,
         tokenizer=open_tokenizer(checkpoint, tokenizer),
         folder=checkpoint.folder,
         is_recorded=isinstance(checkpoint.record.get("task"), Mapping),
     )
+    return _with_overflow(loaded, on_overflow)
 
 
 def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
@@ -103,7 +106,7 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
     return default.labelled(checkpoint.labels, size[0] if size else 1)
 
 
-def with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
+def _with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:
     """Return the same model with another answer to texts that are too long.
 
     Raises: ConfigError where the task has no such choice, or not this one.

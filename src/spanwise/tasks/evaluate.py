@@ -14,7 +14,7 @@ from spanwise.runtime.device import Precision
 from spanwise.runtime.files import write_text_atomic
 from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
 from spanwise.tasks.batches import DropsTokens
-from spanwise.tasks.checkpoint import LoadedTask, load_task_model, with_overflow
+from spanwise.tasks.checkpoint import LoadedTask, load_task_model
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError
 from spanwise.text.tokenizers import Tokenizer
@@ -49,8 +49,10 @@ def evaluate(
     them); None: as it was fine-tuned. errors: "repair" leaves malformed rows out and counts them.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
-    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
-    result = _score(with_overflow(loaded, on_overflow), task_name, Path(data), precision, errors)
+    loaded = load_task_model(
+        model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
+    )
+    result = _score(loaded, task_name, Path(data), precision, errors)
     if out is not None:
         _write(Path(out), as_json(result.scores))
     return result
@@ -75,8 +77,9 @@ def evaluate_each(
     Raises: as `evaluate`; ConfigError where a file is named twice.
     """
     names = _names_of(data)
-    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
-    loaded = with_overflow(loaded, on_overflow)
+    loaded = load_task_model(
+        model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
+    )
     results = {
         name: _score(loaded, task_name, Path(path), precision, errors) for name, path in zip(names, data, strict=True)
     }
@@ -101,8 +104,9 @@ def predict(
     For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
-    loaded = load_task_model(model, task_name, tokenizer=tokenizer, device=device, precision=precision)
-    loaded = with_overflow(loaded, on_overflow)
+    loaded = load_task_model(
+        model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
+    )
     unlabelled = read_data(task_name, loaded.task, input, purpose="predict")
     return write_predictions(Path(output), loaded.task, _answers(loaded, unlabelled, precision))
 

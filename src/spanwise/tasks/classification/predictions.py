@@ -15,7 +15,7 @@ import numpy as np
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
-from spanwise.tasks.files.tables import read_answers
+from spanwise.tasks.files.tables import answer_files, read_answers
 from spanwise.tasks.files.text import parse_json
 
 
@@ -49,14 +49,7 @@ class ClassPredictions:
 
     def files(self) -> dict[str, object]:
         """`.json`: all that is known of each example, by id; `.tsv`: index and prediction, as GLUE wants them."""
-        lines = [
-            "index\tprediction",
-            *(f"{id}\t{_written(told)}" for id, told in zip(self.ids, self.told, strict=True)),
-        ]
-        return {
-            ".json": {id: self.record(number) for number, id in enumerate(self.ids)},
-            ".tsv": "".join(line + "\n" for line in lines),
-        }
+        return answer_files({id: self.record(n) for n, id in enumerate(self.ids)}, map(_written, self.told))
 
 
 def decide(

@@ -202,6 +202,12 @@ def text_of(row: Row, column: str) -> str:
     return value
 
 
+def answer_files(records: Mapping[str, object], written: Iterable[object]) -> dict[str, object]:
+    """Return the files of predictions: `.json`, all that is known by id; `.tsv`, id and prediction as GLUE wants it."""
+    lines = ["index\tprediction", *(f"{id}\t{prediction}" for id, prediction in zip(records, written, strict=True))]
+    return {".json": records, ".tsv": "".join(line + "\n" for line in lines)}
+
+
 def read_answers(path: Path, *keys: str, what: str) -> dict[str, object]:
     """Read predictions by id: a JSON object, or (`.tsv`, `.txt`) lines of id and prediction.
 

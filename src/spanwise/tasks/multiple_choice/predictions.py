@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.errors import DataError
-from spanwise.tasks.files.tables import read_answers
+from spanwise.tasks.files.tables import answer_files, read_answers
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question
 
 
@@ -40,12 +40,7 @@ class ChoicePredictions:
 
     def files(self) -> dict[str, object]:
         """`.json`: all that is known of each question, by id; `.tsv`: id and number of the choice."""
-        ids = [question.id for question in self.questions]
-        lines = ["index\tprediction", *(f"{id}\t{place}" for id, place in zip(ids, self.best, strict=True))]
-        return {
-            ".json": {id: self.record(number) for number, id in enumerate(ids)},
-            ".tsv": "".join(line + "\n" for line in lines),
-        }
+        return answer_files({q.id: self.record(number) for number, q in enumerate(self.questions)}, self.best)
 
 
 def decide(data: ChoiceData, outputs: Sequence[np.ndarray], num_dropped: np.ndarray) -> ChoicePredictions:

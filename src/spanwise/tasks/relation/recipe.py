@@ -10,21 +10,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
 from spanwise.tasks.relation.features import Markers
 from spanwise.tasks.relation.task import RelationExtraction
-from spanwise.training.plan import TrainingOptions
 
 
 def relation(markers: Markers = "ner") -> FinetuningRecipe:
     """TACRED's values; `markers` says how the mentions are shown."""
-    return FinetuningRecipe(
-        task=RelationExtraction(markers=markers),
-        training=TrainingOptions(
-            learning_rate=2e-5, warmup_steps=0.1, schedule="linear", weight_decay=0.01, num_epochs=10
-        ),
-        batch_size=32,
-    )
+    return usual_recipe(RelationExtraction(markers=markers), num_epochs=10)
 
 
 RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
