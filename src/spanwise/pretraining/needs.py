@@ -6,7 +6,7 @@ those below can be given by a format of your own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Protocol
 
 from spanwise.errors import ConfigError
@@ -102,15 +102,11 @@ def check_needs(
                 + (f" Try {givers}." if givers else "")
             )
         if masking is not None:
-            lacking = objective.needs & MASKING_WORDS.keys() - given_by(masking)
-            _refuse(name, lacking, MASKING_WORDS, type(masking).__name__)
+            _refuse(name, objective, MASKING_WORDS, given_by(masking), type(masking).__name__)
         if corruption is not None:
-            lacking = objective.needs & CORRUPTION_WORDS.keys() - corruption.gives
-            _refuse(name, lacking, CORRUPTION_WORDS, type(corruption).__name__)
+            _refuse(name, objective, CORRUPTION_WORDS, corruption.gives, type(corruption).__name__)
         if replacement is not None:
-            given = left_by(replacement)
-            lacking = objective.needs & REPLACEMENT_WORDS.keys() - given
-            _refuse(name, lacking, REPLACEMENT_WORDS, type(replacement).__name__)
+            _refuse(name, objective, REPLACEMENT_WORDS, left_by(replacement), type(replacement).__name__)
     if masking is not None and replacement is not None:
         _check_replacement(masking, replacement)
 
@@ -133,9 +129,10 @@ def check_encoder_needs(encoder: EncoderValues, objectives: Mapping[str, Needy])
     """Refuse objectives that this encoder cannot serve. Raises: ConfigError naming both."""
     given = {"causal" if encoder.causal else "bidirectional"} | ({"pooler"} if encoder.pooler else set())
     for name, objective in objectives.items():
-        _refuse(name, objective.needs & ENCODER_WORDS.keys() - given, ENCODER_WORDS, "")
+        _refuse(name, objective, ENCODER_WORDS, given)
 
 
-def _refuse(name: str, lacking: frozenset[str] | set[str], words: Mapping[str, str], part: str) -> None:
-    for word in sorted(lacking):
+def _refuse(name: str, objective: Needy, words: Mapping[str, str], given: Set[str], part: str = "") -> None:
+    """Refuse an objective that needs one of `words` that the part does not give. Raises: ConfigError."""
+    for word in sorted(objective.needs & words.keys() - given):
         raise ConfigError(f"objective '{name}' {words[word].format(part=part)}")

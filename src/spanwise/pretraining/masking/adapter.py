@@ -25,7 +25,7 @@ import pydantic
 from spanwise.config import part
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, num_maskable
-from spanwise.pretraining.masking.merge import LONE, no_marks, spans_of
+from spanwise.pretraining.masking.merge import LONE, list_words, no_marks, spans_of, word_starts
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import below, uniform
 
@@ -148,12 +148,7 @@ class FunctionMasking:
 
 
 def _words(maskable: np.ndarray, starts_word: np.ndarray) -> list[tuple[int, int]]:
-    words: list[tuple[int, int]] = []
-    inside = False
-    for t, (may, starts) in enumerate(zip(maskable.tolist(), starts_word.tolist(), strict=True)):
-        if may and (starts or not inside):
-            words.append((t, t + 1))
-        elif may:
-            words[-1] = (words[-1][0], t + 1)
-        inside = may
-    return words
+    n = len(maskable)
+    starts, ends = np.empty((2, n), dtype=np.int64)
+    num_words = list_words(0, n, maskable, word_starts(np.array([0, n]), maskable, starts_word), starts, ends)
+    return list(zip(starts[:num_words].tolist(), ends[:num_words].tolist(), strict=True))

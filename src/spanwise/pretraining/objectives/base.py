@@ -40,6 +40,22 @@ class Targets(Protocol):
     # layer then computes no others. Targets without it are read everywhere.
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlaceTargets:
+    """Base of targets that are tokens of the pack, each read at its own place."""
+
+    positions: Tensor  # [N] int64, in the pack
+
+    @property
+    def count(self) -> int:
+        return self.positions.shape[0]
+
+    @property
+    def rows(self) -> Tensor:
+        """The tokens that the head reads."""
+        return self.positions
+
+
 class Objective(Part, Protocol):
     """A recipe part. The head that `build` makes is called as `head(hidden [T, D], targets)` and returns the sum."""
 

@@ -17,26 +17,16 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sampling import Sampling
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
-from spanwise.pretraining.objectives.base import checked_weight
+from spanwise.pretraining.objectives.base import PlaceTargets, checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedLMTargets:
+class MaskedLMTargets(PlaceTargets):
     """The N hidden tokens of a pack in order of position."""
 
-    positions: Tensor  # [N] int64, in the pack
     ids: Tensor  # [N] int64, what stood there; any id is legal, 0 too
     sequence: Tensor  # [N] int64, which of the pack's sequences
-
-    @property
-    def count(self) -> int:
-        return self.positions.shape[0]
-
-    @property
-    def rows(self) -> Tensor:
-        """The tokens that the head reads."""
-        return self.positions
 
 
 class MaskedLMScorer(MaskedLMHead):

@@ -20,25 +20,15 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.pair import PairHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.pretraining.formats import NO_LABEL
-from spanwise.pretraining.objectives.base import checked_weight
+from spanwise.pretraining.objectives.base import PlaceTargets, checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairTargets:
-    """The N sequences of a pack that have a label."""
+class PairTargets(PlaceTargets):
+    """The N sequences of a pack that have a label, by their first tokens."""
 
-    positions: Tensor  # [N] int64, their first tokens
     labels: Tensor  # [N] int64, 0 or 1
-
-    @property
-    def count(self) -> int:
-        return self.positions.shape[0]
-
-    @property
-    def rows(self) -> Tensor:
-        """The tokens that the head reads."""
-        return self.positions
 
 
 def pair_targets(pack: Pack) -> PairTargets:
