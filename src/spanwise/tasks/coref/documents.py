@@ -35,10 +35,6 @@ class CoreferenceDocument:
     source: str = ""
     line: int = 0  # where the document begins
 
-    @property
-    def num_mentions(self) -> int:
-        return sum(map(len, self.clusters))
-
 
 def read_conll(path: str | Path) -> list[CoreferenceDocument]:
     """Read all documents of a file, packed or not.

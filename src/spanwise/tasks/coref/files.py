@@ -45,11 +45,7 @@ def score_predictions(data: CoreferenceData, predictions: Predictions) -> Scores
     for document, clusters in zip(data.documents, predictions.clusters, strict=True):
         assert isinstance(document, CoreferenceDocument)  # the reader refuses others for scoring
         scorer.add(document.clusters, word_clusters(clusters))
-    return _mean_first(scorer.scores())
-
-
-def _mean_first(scores: Scores) -> Scores:
-    return {"conll_f1": scores["conll_f1"], **scores}
+    return scorer.scores()
 
 
 def prediction_texts(predictions: Predictions) -> dict[str, str]:
@@ -112,7 +108,7 @@ def score_files(data: Path, predictions: Path) -> FileScores:
         remarks.append(
             f"{response.num_repeated_mentions:,} mentions are named twice; each counts where it stands first."
         )
-    return FileScores(scores=_mean_first(scorer.scores()), notes=tuple(remarks))
+    return FileScores(scores=scorer.scores(), notes=tuple(remarks))
 
 
 def clusters_table(scores: Scores) -> ScoreTable:

@@ -12,21 +12,10 @@ from pathlib import Path
 
 from spanwise.errors import DataError
 from spanwise.tasks.base import Score
+from spanwise.tasks.coref.score import recall_precision_f1
 from spanwise.text.readers import read_lines
 
-COLUMNS = (
-    "ID",
-    "Text",
-    "Pronoun",
-    "Pronoun-offset",
-    "A",
-    "A-offset",
-    "A-coref",
-    "B",
-    "B-offset",
-    "B-coref",
-    "URL",
-)
+COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
 MASCULINE = frozenset({"he", "him", "his"})
 FEMININE = frozenset({"she", "her", "hers"})
 
@@ -138,11 +127,9 @@ def score_gap(examples: Sequence[GapExample], answers: Mapping[str, tuple[bool, 
     found = {name: _scores(group, answers) for name, group in groups.items()}
     masculine, feminine = found["masculine"]["f1"], found["feminine"]["f1"]
     return {
-        "f1": found["all"]["f1"],
-        "recall": found["all"]["recall"],
-        "precision": found["all"]["precision"],
-        "masculine": found["masculine"],
-        "feminine": found["feminine"],
+        "f1": found["all"]["f1"],  # the first of all
+        **found.pop("all"),
+        **found,
         "bias": feminine / masculine if masculine else 0.0,
     }
 
@@ -155,10 +142,7 @@ def _scores(examples: Sequence[GapExample], answers: Mapping[str, tuple[bool, bo
     ]
     right = sum(gold and said for gold, said in pairs)
     num_gold, num_said = sum(gold for gold, _ in pairs), sum(said for _, said in pairs)
-    recall = 100 * right / num_gold if num_gold else 0.0
-    precision = 100 * right / num_said if num_said else 0.0
-    f1 = 2 * recall * precision / (recall + precision) if right else 0.0
-    return {"recall": recall, "precision": precision, "f1": f1}
+    return recall_precision_f1(right, num_gold, right, num_said)
 
 
 def write_gap_answers(answers: Mapping[str, tuple[bool, bool]]) -> str:

@@ -45,9 +45,9 @@ class CoreferenceScorer:
         self._links.update(_links(key_sets, response_sets))
 
     def scores(self) -> dict[str, dict[str, float] | float]:
-        found = {name: _scores(*sums.tolist()) for name, sums in self._sums.items()}
+        found = {name: recall_precision_f1(*sums.tolist()) for name, sums in self._sums.items()}
         mean = sum(found[name]["f1"] for name in ("muc", "b_cubed", "ceaf_e")) / 3
-        return {**found, "blanc": _blanc(self._links), "conll_f1": mean}
+        return {"conll_f1": mean, **found, "blanc": _blanc(self._links)}
 
 
 def _without_repeats(clusters: Clusters) -> Sets:
@@ -165,13 +165,14 @@ def _blanc(links: Counter[str]) -> dict[str, float]:
     kinds = [kind for kind in ("coreferent", "apart") if links[f"{kind} key"] or links[f"{kind} response"]]
     # where there is no pair of mentions anywhere, all that can be right is a single mention
     parts = [
-        _scores(*(links[f"{kind} {side}"] for side in ("both", "key", "both", "response")))
+        recall_precision_f1(*(links[f"{kind} {side}"] for side in ("both", "key", "both", "response")))
         for kind in kinds or ["mentions"]
     ]
     return {name: sum(part[name] for part in parts) / len(parts) for name in ("recall", "precision", "f1")}
 
 
-def _scores(right_of_key: float, key: float, right_of_response: float, response: float) -> dict[str, float]:
+def recall_precision_f1(right_of_key: float, key: float, right_of_response: float, response: float) -> dict[str, float]:
+    """Return recall, precision and F1 from 0 to 100; 0 where nothing could be right."""
     recall = right_of_key / key if key else 0.0
     precision = right_of_response / response if response else 0.0
     f1 = 2 * recall * precision / (recall + precision) if recall + precision else 0.0

@@ -22,7 +22,7 @@ from spanwise.config import part
 from spanwise.data.batch import Batch, to_device
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.coreference.head import CoreferenceHead, DocumentTensors, HeadSizes
+from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.runtime.memory import return_freed_memory
@@ -206,10 +206,11 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         """The links of whole documents in one pack."""
         assert isinstance(head, CoreferenceHead)
         targets = batch.target(TARGET, CoreferenceTargets)
-        return [
-            self._links(head, hidden_TD[rows].float(), document)
-            for rows, document in zip(targets.rows, targets.documents, strict=True)
-        ]
+        found = []
+        for rows, document in zip(targets.rows, targets.documents, strict=True):
+            linked = head(hidden_TD[rows].float(), document, num_antecedents=self.num_antecedents, depth=self.depth)
+            found.append(best_links(linked, int(document.segment_T[-1]) + 1))
+        return found
 
     def outputs(
         self,
@@ -235,10 +236,6 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
                 return_freed_memory()
             linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth, overwrite=True)
             yield best_links(linked, num_segments)
-
-    def _links(self, head: CoreferenceHead, hidden_TD: Tensor, document: DocumentTensors) -> Links:
-        linked = head(hidden_TD, document, num_antecedents=self.num_antecedents, depth=self.depth)
-        return best_links(linked, int(document.segment_T[-1]) + 1)
 
     def decode(self, data: CoreferenceData, features: CoreferenceFeatures, outputs: Sequence[Links]) -> Predictions:
         """Clusters of every document; of one mention only where the model was taught to tell mentions."""

@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spanwise.tasks.qa.data import SquadData
-from spanwise.tasks.qa.features import QuestionWindows
+from spanwise.tasks.qa.features import QuestionWindows, Reach
 from spanwise.tasks.qa.loss import WindowOutput, WindowScores
-from spanwise.tasks.qa.reach import Reach
 from spanwise.tasks.windows import max_context_window
 from spanwise.text.tokenizers import Encoding
 

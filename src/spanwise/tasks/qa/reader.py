@@ -29,7 +29,10 @@ from typing import Any
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.files.text import OnError, Purpose, parse_json, plain_suffix, read_json, read_lines
-from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, field, id_field, text_field
+from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, T, field, id_field, text_field
+
+__all__ = ["Answer", "Question", "SquadData", "parse_squad", "read_questions", "read_squad"]
+LINES = (".jsonl", ".ndjson")
 
 
 def read_question_lines(path: str | Path, *, purpose: Purpose, errors: OnError) -> SquadData:
@@ -236,10 +239,6 @@ def _cut(found: Gathering, span: dict[str, object], context: str, where: str) ->
     raise DataError(f"{where}: an answer has the characters {start} to {end}, {reason}; read with --errors repair.")
 
 
-__all__ = ["Answer", "Question", "SquadData", "parse_squad", "read_questions", "read_squad"]
-LINES = (".jsonl", ".ndjson")
-
-
 def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
     """Read a file of questions, plain, `.gz` or `.xz`: `.jsonl` is MRQA's or one question per line, `.json` SQuAD's or
     NewsQA's. Arguments and errors are those of `read_squad`.
@@ -327,12 +326,9 @@ class _Parser:
 
     def answer(self, entry: object, context: str, where: str) -> Answer | None:
         text = field(entry, "text", str, f"{where}, an answer")
-        if self.found.purpose == "score":
-            return Answer(text, -1)
-        if not text.strip():
-            raise DataError(f"{where}: an answer is empty; for a question without an answer leave 'answers' empty.")
-        start = field(entry, "answer_start", int, f"{where}, answer {text!r}")
-        return self.found.place_answer(text, start, context, where)
+        needs_start = self.found.purpose != "score" and bool(text.strip())
+        start = field(entry, "answer_start", int, f"{where}, answer {text!r}") if needs_start else -1
+        return _row_answer(self.found, (text, start), context, where)
 
 
 def _check_errors(errors: OnError) -> None:
@@ -355,21 +351,19 @@ def _any_impossible_key(articles: list[object]) -> bool:
 
 def read_predictions(path: str | Path) -> dict[str, str]:
     """A prediction file: one JSON object, question id to answer text (empty text: no answer)."""
-    record = read_json(path)
-    if not isinstance(record, dict):
-        raise DataError(f"{path}: expected an object of question id to answer text, got a {type(record).__name__}.")
-    for id, text in record.items():
-        if not isinstance(text, str):
-            raise DataError(f"{path}, question {id!r}: expected an answer text, got {type(text).__name__}.")
-    return record
+    return _by_question(path, "an answer text", str)
 
 
 def read_null_odds(path: str | Path) -> dict[str, float]:
     """A null-odds file (the official `--na-prob-file`): one JSON object, question id to number."""
+    return _by_question(path, "a number", int, float)
+
+
+def _by_question(path: str | Path, what: str, *kinds: type[T]) -> dict[str, T]:
     record = read_json(path)
     if not isinstance(record, dict):
-        raise DataError(f"{path}: expected an object of question id to number, got a {type(record).__name__}.")
+        raise DataError(f"{path}: expected an object of question id to {what}, got a {type(record).__name__}.")
     for id, value in record.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise DataError(f"{path}, question {id!r}: expected a number, got {value!r}.")
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise DataError(f"{path}, question {id!r}: expected {what}, got {type(value).__name__} {value!r}.")
     return record

@@ -8,6 +8,9 @@ evaluations an epoch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.training.plan import TrainingOptions
@@ -16,42 +19,6 @@ from spanwise.training.plan import TrainingOptions
 def question_answering() -> FinetuningRecipe:
     """SQuAD 1.1 and 2.0 with the paper's values."""
     return _recipe(QuestionAnswering())
-
-
-def mrqa() -> FinetuningRecipe:
-    """NewsQA, TriviaQA, SearchQA, HotpotQA and NaturalQuestions as MRQA writes them: the same values."""
-    return _recipe(QuestionAnswering())
-
-
-def korquad() -> FinetuningRecipe:
-    """KorQuAD 1.0, scored by characters as its own script does."""
-    return _recipe(QuestionAnswering(metric="korquad"))
-
-
-def roberta() -> FinetuningRecipe:
-    """RoBERTa: a classifier of its own tells where there is no answer, its loss added to that of the span."""
-    return _recipe(
-        QuestionAnswering(answerability="classifier"), 1.5e-5, batch_size=48, num_epochs=2, warmup_steps=0.06
-    )
-
-
-def albert() -> FinetuningRecipe:
-    """ALBERT: windows of 384."""
-    return _recipe(QuestionAnswering(max_length=384), 5e-5, batch_size=48, num_epochs=2)
-
-
-def electra() -> FinetuningRecipe:
-    """ELECTRA small and base: the end is chosen given the start, and a classifier reads both."""
-    return _recipe(_joint(), 1e-4, num_epochs=2, layer_decay=0.8)
-
-
-def electra_large() -> FinetuningRecipe:
-    """ELECTRA large."""
-    return _recipe(_joint(), 5e-5, num_epochs=2, layer_decay=0.9)
-
-
-def _joint() -> QuestionAnswering:
-    return QuestionAnswering(spans="joint", answerability="classifier", answerable_weight=0.5)
 
 
 def _recipe(
@@ -77,12 +44,18 @@ def _recipe(
     )
 
 
-RECIPES = {
+_JOINT = QuestionAnswering(spans="joint", answerability="classifier", answerable_weight=0.5)
+_CLASSIFIER = QuestionAnswering(answerability="classifier")
+RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     "squad": question_answering,
-    "mrqa": mrqa,
-    "korquad": korquad,
-    "roberta": roberta,
-    "albert": albert,
-    "electra": electra,
-    "electra-large": electra_large,
+    # NewsQA, TriviaQA, SearchQA, HotpotQA and NaturalQuestions as MRQA writes them
+    "mrqa": question_answering,
+    # scored by characters as its own script does
+    "korquad": partial(_recipe, QuestionAnswering(metric="korquad")),
+    # a classifier of its own tells where there is no answer, its loss added to that of the span
+    "roberta": partial(_recipe, _CLASSIFIER, 1.5e-5, batch_size=48, num_epochs=2, warmup_steps=0.06),
+    "albert": partial(_recipe, QuestionAnswering(max_length=384), 5e-5, batch_size=48, num_epochs=2),
+    # the end is chosen given the start, and a classifier reads both
+    "electra": partial(_recipe, _JOINT, 1e-4, num_epochs=2, layer_decay=0.8),
+    "electra-large": partial(_recipe, _JOINT, 5e-5, num_epochs=2, layer_decay=0.9),
 }

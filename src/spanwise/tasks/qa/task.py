@@ -34,13 +34,20 @@ from spanwise.tasks.base import (
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
 from spanwise.tasks.qa.data import SquadData
-from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows
+from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows, measure_reach
 from spanwise.tasks.qa.loss import SpanTargets, WindowOutput, head_loss, window_scores
-from spanwise.tasks.qa.metrics import MetricName, metric_for
 from spanwise.tasks.qa.ranking import Predictions, SpanAnswer, decode
-from spanwise.tasks.qa.reach import measure_reach
 from spanwise.tasks.qa.reader import read_questions
-from spanwise.tasks.qa.score import metric_record, official_table, raw_scores, score, score_files, threshold_to_keep
+from spanwise.tasks.qa.score import (
+    MetricName,
+    metric_for,
+    metric_record,
+    official_table,
+    raw_scores,
+    score,
+    score_files,
+    threshold_to_keep,
+)
 from spanwise.text.tokenizers import Tokenizer
 
 PAPER_MAX_LENGTH = 512
