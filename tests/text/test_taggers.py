@@ -1,11 +1,136 @@
 """The tagger of a name, or what is missing to make it."""
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
-from spanwise.errors import ConfigError
-from spanwise.text.spacy_tagger import SpacyTagger
+from spanwise.errors import ConfigError, DataError
 from spanwise.text.span_file_tagger import SpanFileTagger
-from spanwise.text.taggers import PHRASES, find_tagger
+from spanwise.text.taggers import NUMERICAL, PHRASES, SpacyTagger, find_tagger
+
+TEXT = "Denver won 24 games in Carolina."
+ENTITIES = [(0, 6, "GPE"), (11, 13, "CARDINAL"), (23, 31, "ORG")]
+
+
+class Document:
+    """The part of a spaCy document that is read."""
+
+    def __init__(self, spans=(), is_tagged=True, chunks=()):
+        self.ents = [SimpleNamespace(start_char=start, end_char=end, label_=label) for start, end, label in spans]
+        self.chunks, self.is_tagged = chunks, is_tagged
+
+    def __len__(self):
+        return 7
+
+    def has_annotation(self, name):
+        return self.is_tagged and name == "ENT_IOB"
+
+    @property
+    def noun_chunks(self):
+        if self.chunks is None:
+            raise ValueError("[E029] `noun_chunks` requires the dependency parse")
+        return [SimpleNamespace(start_char=start, end_char=end) for start, end in self.chunks]
+
+
+def pipeline_of(document):
+    return SimpleNamespace(
+        meta={"lang": "en", "name": "toy", "version": "1.2"}, pipe=lambda texts: (document for _ in texts)
+    )
+
+
+def tagged_words(tagger, tokenizer, text=TEXT):
+    encoding = tokenizer.encode(text)
+    (found,) = tagger.tag([text], [encoding])
+    return [text[start:end] for (start, end), tag in zip(encoding.offsets, found, strict=True) if tag]
+
+
+def test_numerical_entities_are_left_out_unless_labels_are_given(tokenizer):
+    """Section 5.1 of SpanBERT: "non-numerical" types alone."""
+    pipeline = pipeline_of(Document(ENTITIES))
+    assert "".join(tagged_words(SpacyTagger("entities", pipeline), tokenizer)) == "DenverCarolina"
+    assert tagged_words(SpacyTagger("entities", pipeline, labels=["CARDINAL"]), tokenizer) == ["24"]
+    assert {"DATE", "MONEY", "CARDINAL"} <= NUMERICAL
+
+
+def test_the_source_names_pipeline_and_version():
+    tagger = SpacyTagger("noun-phrases", pipeline_of(Document()))
+    assert tagger.name == "noun-phrases" and tagger.source == "spaCy en_toy 1.2"
+
+
+def test_noun_phrases_are_the_chunks(tokenizer):
+    assert tagged_words(SpacyTagger("noun-phrases", pipeline_of(Document(chunks=[(11, 19)]))), tokenizer)[0] == "24"
+
+
+def test_pipelines_that_cannot_tell_are_refused(tokenizer):
+    with pytest.raises(DataError, match="marks no entities"):
+        tagged_words(SpacyTagger("entities", pipeline_of(Document(is_tagged=False))), tokenizer)
+    with pytest.raises(DataError, match="finds no noun phrases"):
+        tagged_words(SpacyTagger("noun-phrases", pipeline_of(Document(chunks=None))), tokenizer)
+    with pytest.raises(ConfigError, match="no labels"):
+        SpacyTagger("noun-phrases", pipeline_of(Document()), labels=["ORG"])
+
+
+def test_without_spacy_the_way_to_it_and_around_it_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)  # as an import sees a package that is not there
+    with pytest.raises(ConfigError, match=r"spanwise\[spacy\].*--tags FILE"):
+        SpacyTagger("entities", "en_core_web_sm")
+
+
+@pytest.mark.slow
+def test_a_real_pipeline_tags_entities_and_noun_phrases(tokenizer):
+    import spacy
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    kinds = {"the": "DET", "old": "ADJ", "river": "NOUN", "Denver": "PROPN", "passed": "VERB", ".": "PUNCT"}
+
+    @Language.component("toy_parser")
+    def parse(document):
+        """Heads and relations of "Denver passed the old river ." by hand: no trained parser is needed."""
+        words = [token.text for token in document]
+        verb, noun = words.index("passed"), words.index("river")
+        heads = [noun if kinds[word] in ("DET", "ADJ") else verb for word in words]
+        names = {"DET": "det", "ADJ": "amod", "NOUN": "dobj", "PROPN": "nsubj", "VERB": "ROOT", "PUNCT": "punct"}
+        return Doc(
+            document.vocab,
+            words=words,
+            spaces=[bool(token.whitespace_) for token in document],
+            heads=heads,
+            deps=[names[kinds[word]] for word in words],
+            pos=[kinds[word] for word in words],
+        )
+
+    text = "Denver passed the old river."
+    parsing = spacy.blank("en")
+    parsing.add_pipe("toy_parser")
+    assert tagged_text(SpacyTagger("noun-phrases", parsing), tokenizer, text) == ["Denver", "the old river"]
+
+    ruling = spacy.blank("en")
+    ruler = ruling.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "GPE", "pattern": "Denver"}, {"label": "DATE", "pattern": "old"}])
+    assert tagged_text(SpacyTagger("entities", ruling), tokenizer, text) == ["Denver"]
+    assert tagged_text(SpacyTagger("entities", ruling, labels=["DATE"]), tokenizer, text) == ["old"]
+
+    blank = spacy.blank("en")
+    for kind, named in (("entities", "marks no entities"), ("noun-phrases", "finds no noun phrases")):
+        with pytest.raises(DataError, match=named):
+            tagged_text(SpacyTagger(kind, blank), tokenizer, text)
+    with pytest.raises(ConfigError, match="no pipeline 'en_no_such'"):
+        SpacyTagger("entities", "en_no_such")
+
+
+def tagged_text(tagger, tokenizer, text):
+    """The phrases as text, by their tags: one begins at a 1."""
+    encoding = tokenizer.encode(text)
+    (found,) = tagger.tag([text], [encoding])
+    phrases = []
+    for (start, end), tag in zip(encoding.offsets.tolist(), found.tolist(), strict=True):
+        if tag == 1:
+            phrases.append([start, end])
+        elif tag == 2:
+            phrases[-1][1] = end
+    return [text[start:end] for start, end in phrases]
 
 
 @pytest.fixture

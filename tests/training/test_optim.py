@@ -1,13 +1,117 @@
 """Decay reaches matrices only, tied weights count once, and clipping is by the global norm."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from toy import ToyModel
 
 from spanwise.errors import ConfigError
-from spanwise.training.optim import build_optimizer, clip_gradients, decay_groups, gradient_norm
+from spanwise.training.checkpoint import load_tensors, save_checkpoint
+from spanwise.training.optim import (
+    Lamb,
+    MuonWithAdamW,
+    build_optimizer,
+    clip_gradients,
+    decay_groups,
+    gradient_norm,
+    linear_matrices,
+)
 from spanwise.training.plan import TrainingOptions
+
+
+def small_model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(20, 16), nn.Linear(16, 32), nn.GELU(), nn.Linear(32, 16), nn.LayerNorm(16))
+
+
+def take_steps(model, optimizer, count, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(count):
+        optimizer.zero_grad()
+        model(torch.randint(0, 20, (8,), generator=generator)).square().sum().backward()
+        optimizer.step()
+
+
+def test_only_matrices_of_linear_layers_go_to_muon_and_nothing_is_lost():
+    model = small_model()
+    optimizer = build_optimizer(model, TrainingOptions(optimizer="muon", max_steps=1))
+    assert isinstance(optimizer, MuonWithAdamW)
+    muon, adamw = optimizer.parts
+    in_muon = {p for group in muon.param_groups for p in group["params"]}
+    in_adamw = {p for group in adamw.param_groups for p in group["params"]}
+    assert in_muon == linear_matrices(model) == {model[1].weight, model[3].weight}
+    assert in_muon | in_adamw == set(model.parameters()) and not in_muon & in_adamw
+
+
+def test_an_update_pulls_the_directions_of_a_gradient_to_one_size():
+    """Eight tokens give a gradient of rank 8 at most: its first seven directions become nearly equal."""
+    model = small_model()
+    optimizer = build_optimizer(model, TrainingOptions(optimizer="muon", max_steps=1, weight_decay=0.0))
+    before = model[1].weight.detach().clone()
+    take_steps(model, optimizer, 1)
+    update = torch.linalg.svdvals(before - model[1].weight.detach())
+    gradient = torch.linalg.svdvals(model[1].weight.grad)
+    assert update[0] / update[6] < 2.0 < gradient[0] / gradient[6]
+
+
+def test_a_restored_optimizer_goes_on_bit_for_bit(tmp_path):
+    options = TrainingOptions(optimizer="muon", max_steps=1)
+    whole = small_model()
+    optimizer = build_optimizer(whole, options)
+    take_steps(whole, optimizer, 3)
+    folder = save_checkpoint(tmp_path, 3, whole, optimizer, {}, lambda target: None, keep=1)
+    take_steps(whole, optimizer, 2, seed=2)
+
+    again = small_model()
+    restored = build_optimizer(again, options)
+    load_tensors(folder, again, restored)
+    take_steps(again, restored, 2, seed=2)
+    for ours, theirs in zip(again.parameters(), whole.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def by_hand(weights, gradients, rate, decay, beta1=0.9, beta2=0.999, eps=1e-6):
+    """Algorithm 2 of You et al. in numpy."""
+    m, v = np.zeros_like(weights), np.zeros_like(weights)
+    for step, g in enumerate(gradients, 1):
+        m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
+        u = (m / (1 - beta1**step)) / (np.sqrt(v / (1 - beta2**step)) + eps) + decay * weights
+        ratio = np.linalg.norm(weights) / np.linalg.norm(u) if weights.ndim >= 2 else 1.0
+        weights = weights - rate * ratio * u
+    return weights
+
+
+@pytest.mark.parametrize(("shape", "decay"), [((4, 6), 0.01), ((4, 6), 0.0), ((7,), 0.0)])
+def test_updates_are_those_of_the_paper(shape, decay):
+    draw = np.random.default_rng(0)
+    start, gradients = draw.normal(size=shape), draw.normal(size=(5, *shape))
+    parameter = torch.nn.Parameter(torch.tensor(start))
+    optimizer = Lamb([parameter], lr=0.02, weight_decay=decay)
+    for gradient in gradients:
+        parameter.grad = torch.tensor(gradient)
+        optimizer.step()
+    np.testing.assert_allclose(parameter.detach().numpy(), by_hand(start, gradients, 0.02, decay), rtol=1e-6, atol=1e-8)
+
+
+def test_a_matrix_of_zeros_and_a_gradient_of_zeros_give_no_division_by_zero():
+    fresh, still = torch.nn.Parameter(torch.zeros(3, 3)), torch.nn.Parameter(torch.ones(3, 3))
+    optimizer = Lamb([fresh, still], lr=0.1, weight_decay=0.0)
+    fresh.grad, still.grad = torch.ones(3, 3), torch.zeros(3, 3)
+    optimizer.step()
+    torch.testing.assert_close(fresh.detach(), torch.full((3, 3), -0.1), rtol=1e-4, atol=1e-6)
+    assert torch.equal(still.detach(), torch.ones(3, 3))
+
+
+def test_a_step_is_as_long_as_the_rate_times_the_matrix_whatever_the_gradients_scale():
+    steps = []
+    for scale in (1e-3, 1e3):
+        parameter = torch.nn.Parameter(torch.full((5, 5), 2.0, dtype=torch.float64))
+        optimizer = Lamb([parameter], lr=0.01, weight_decay=0.0)
+        parameter.grad = torch.linspace(-1, 1, 25, dtype=torch.float64).view(5, 5) * scale
+        optimizer.step()
+        steps.append(float(torch.linalg.vector_norm(parameter.detach() - 2.0)))
+    assert steps == pytest.approx([0.01 * 10.0] * 2, rel=1e-4)
 
 
 def test_biases_and_layer_norm_do_not_decay_and_tied_weights_appear_once():

@@ -25,7 +25,7 @@ from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model
-from spanwise.training.muon import linear_matrices
+from spanwise.training.optim import linear_matrices
 
 BYTES_A_PARAMETER = 16  # fp32 weight, gradient and two moments of AdamW or LAMB
 BYTES_A_MOMENT = 4  # Muon has one moment for a matrix of a linear layer

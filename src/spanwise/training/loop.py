@@ -7,12 +7,13 @@ checkpoint and, on the same machine with the same threads, computes the very sam
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -26,16 +27,57 @@ from spanwise.runtime.distributed import Group
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.progress import RunLog, read_metrics
-from spanwise.training.checkpoint import check_identity, fingerprint_change, load_tensors, newest_checkpoint
+from spanwise.training.checkpoint import Saver, check_identity, fingerprint_change, load_tensors, newest_checkpoint
 from spanwise.training.optim import build_optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
 from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
-from spanwise.training.run_state import RemembersEvaluations, RunState
-from spanwise.training.saver import Saver
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
 from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
+
+
+@runtime_checkable
+class RemembersEvaluations(Protocol):
+    """An evaluation that decides by what it measured before (the best score, how long ago it was).
+
+    `memory` is a record that fits into JSON; the loop keeps it in every checkpoint and sets it when a run goes on.
+    """
+
+    memory: JsonObject
+
+    def recall(self, evaluations: Sequence[JsonObject]) -> None:
+        """Make the memory anew from all evaluations so far, for a checkpoint of an earlier version that has none."""
+        ...
+
+
+@dataclass
+class RunState:
+    """The numbers of a run after `step` updates: all that changes from step to step and decides how a run goes on.
+
+    They are written into every checkpoint, under the checkpoint's manifest, so that a resumed run decides by numbers
+    whose checksums were compared and never by the log.
+    """
+
+    step: int = 0
+    tokens: int = 0  # real ones seen
+    seconds: float = 0.0  # of wall-clock time, earlier parts of a resumed run included
+    evaluated_step: int | None = None
+    evaluation: JsonObject = field(default_factory=dict)
+    first_evaluation: JsonObject = field(default_factory=dict)
+    last_losses: dict[str, float] = field(default_factory=dict)
+    since_log: StepSums = field(default_factory=StepSums)
+    logged: int = 0  # lines of metrics.jsonl
+
+    def to_record(self) -> JsonObject:
+        """Return the state as a checkpoint keeps it."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_record(cls, record: JsonObject) -> RunState:
+        """Read the state of a checkpoint; values that an earlier version did not keep have their defaults."""
+        return cls(**{**record, "since_log": StepSums(**record["since_log"])})
+
 
 # Fields of a log line that tell how long things took; all others are equal whenever the training is.
 TIMING_FIELDS = frozenset({"seconds", "seconds_left", "tokens_per_second", "flop_utilisation", "time"})

@@ -1,6 +1,8 @@
 """Prediction heads over the word table of someone else's model.
 
 The table is looked up at every use, so that the tie outlives `resize_token_embeddings`, moves and copies.
+Spans and their boundaries are found by tensor operations alone: nothing loops over spans or tokens, and nothing asks
+the device for a number, except `places_of` without a size.
 Letters: B examples, L padded length, D hidden size, E width of the word table, N targets, V vocabulary.
 Source: SpanBERT, section 3.2.
 """
@@ -8,6 +10,7 @@ Source: SpanBERT, section 3.2.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -15,7 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.integrations.huggingface.span_targets import Boundaries, find_boundaries, places_of
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.span_boundary import NORM_EPS
@@ -23,6 +25,46 @@ from spanwise.nn.heads.span_boundary import SpanBoundaryHead as PairHead
 from spanwise.nn.init import initialize
 from spanwise.nn.layer import gelu
 from spanwise.nn.vocabulary_loss import vocabulary_logits, vocabulary_loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boundaries:
+    """For every token of a batch, [B, L] each; meant for hidden ones."""
+
+    left: Tensor  # int64: place of the visible token before its span
+    right: Tensor  # int64: place of the visible token after it
+    index: Tensor  # int64: tokens of the span before this one, 0 at the first
+    is_whole: Tensor  # bool: hidden, and both boundaries are usable tokens of the same example
+
+
+def find_boundaries(hidden: Tensor, usable: Tensor) -> Boundaries:
+    """Find the boundaries of spans, the unbroken runs of hidden tokens of an example; `usable` tokens may be one.
+
+    hidden, usable: bool [B, L].
+
+    A span at the edge of its example, or beside padding, is not whole: its boundary is never another token.
+    """
+    length = hidden.shape[1]
+    place_BL = torch.arange(length, device=hidden.device).expand_as(hidden)
+    if not length:
+        return Boundaries(left=place_BL, right=place_BL, index=place_BL, is_whole=hidden)
+    left_BL = place_BL.masked_fill(hidden, -1).cummax(1).values
+    right_BL = place_BL.masked_fill(hidden, length).flip(1).cummin(1).values.flip(1)
+    left_ok = (left_BL >= 0) & usable.gather(1, left_BL.clamp(min=0))
+    right_ok = (right_BL < length) & usable.gather(1, right_BL.clamp(max=length - 1))
+    return Boundaries(left=left_BL, right=right_BL, index=place_BL - left_BL - 1, is_whole=hidden & left_ok & right_ok)
+
+
+def places_of(chosen: Tensor, size: int) -> Tensor:
+    """Return the first `size` places where `chosen` (bool, read flat) is true, int64 [size]; then zeros.
+
+    A scatter in place of `nonzero`: the size is known, so no device is waited for.
+    """
+    flat = chosen.reshape(-1)
+    slot = torch.where(flat, flat.cumsum(0) - 1, size).clamp(max=size)
+    places = torch.arange(len(flat), device=flat.device)
+    return torch.zeros(size + 1, dtype=torch.int64, device=flat.device).scatter_(0, slot, places)[:size]
+
 
 Combine = Literal["concat", "sum"]
 IGNORED = -100
