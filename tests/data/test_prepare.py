@@ -16,7 +16,7 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.text import corpus
 from spanwise.text.corpus import CorpusOptions, read_documents
-from spanwise.text.kinds.bpe import byte_bpe_backend
+from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 

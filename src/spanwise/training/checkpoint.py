@@ -5,7 +5,8 @@ A checkpoint is the model's own folder (written by the caller) plus `training/`:
     training/optimizer.safetensors   parameters, buffers and AdamW's moments under the model's own names, fp32
     training/state.json              the step, the sums since the last log line, the identity and the fingerprint
 
-The `Saver` decides when one is written, and where the trained model goes. There is no state of random generators, data order or schedule: all are functions of the step. Nothing is pickled.
+The `Saver` decides when one is written, and where the trained model goes. There is no state of random generators, data
+order or schedule: all are functions of the step. Nothing is pickled.
 """
 
 from __future__ import annotations
