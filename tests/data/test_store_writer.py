@@ -70,13 +70,10 @@ def test_the_same_text_gives_the_same_bytes(store_folder, write_store):
             assert (again / path.relative_to(store_folder)).read_bytes() == path.read_bytes()
 
 
-def test_a_failure_a_discard_or_an_empty_store_leaves_nothing(tokenizer, tmp_path):
+def test_a_failure_or_an_empty_store_leaves_nothing(tokenizer, tmp_path):
     with pytest.raises(KeyError), TokenStoreWriter(tmp_path / "store", tokenizer) as writer:
         writer.add_document([[5]])
         raise KeyError
-    writer = TokenStoreWriter(tmp_path / "store", tokenizer)
-    writer.add_document([[5]])
-    writer.discard()
     with (
         pytest.raises(DataError, match="nothing to store"),
         TokenStoreWriter(tmp_path / "store", tokenizer) as writer,
@@ -101,7 +98,6 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, tmp_path):
             writer.add_document([[5], [wrong]])
     with pytest.raises(DataError, match="3 ids were given for sentences of 2"):
         writer.add_sentences(np.array([5, 5, 5]), np.array([2]))
-    writer.discard()
 
 
 def test_an_existing_folder_is_refused(tokenizer, tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.text import corpus
-from spanwise.text.corpus import CorpusOptions, corpus_files, read_documents
+from spanwise.text.corpus import CorpusOptions, Document, corpus_files, documents_of, read_documents
 
 
 def documents(paths, **options):
@@ -121,3 +121,13 @@ def test_names_that_find_nothing_or_come_twice_are_errors(tmp_path):
 def test_unknown_options_are_refused(options):
     with pytest.raises(ConfigError):
         CorpusOptions(**options)
+
+
+def test_a_source_is_documents_or_names_and_a_wrong_name_is_refused_before_anything_is_read(tmp_path):
+    given = [Document("a", 1, ["One."]), Document("b", 1, ["Two."])]
+    assert list(documents_of(iter(given))) == given and list(documents_of([])) == []
+    (tmp_path / "a.txt").write_text("One. Two.\n", encoding="utf-8")
+    for source in (tmp_path / "a.txt", str(tmp_path / "a.txt"), [tmp_path / "a.txt"]):
+        assert [found.sentences for found in documents_of(source)] == [["One.", "Two."]]
+    with pytest.raises(DataError, match="does not exist"):
+        documents_of(tmp_path / "b.txt")

@@ -11,8 +11,7 @@ from transformers import AutoTokenizer
 from spanwise.errors import CheckpointError, DataError
 from spanwise.text.corpus import Document
 from spanwise.text.extend import extend_tokenizer, read_tokens, with_roles, with_special_pieces
-from spanwise.text.kinds import KINDS
-from spanwise.text.learn import learn_tokenizer
+from spanwise.text.learn import KINDS, learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
 NEW = ["covid", "##ology", "New York", "C++", "汉字", "조사", "US Mint"]

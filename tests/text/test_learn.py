@@ -9,8 +9,7 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.text.corpus import Document
-from spanwise.text.kinds import KINDS
-from spanwise.text.learn import learn_tokenizer, unknown_share
+from spanwise.text.learn import KINDS, learn_tokenizer, unknown_share
 from spanwise.text.tokenizers import Tokenizer
 
 WORDS = [f"{first}{middle}{last}" for first in "BKTbkt" for middle in ("ana", "olo", "iri") for last in "nrsä"]

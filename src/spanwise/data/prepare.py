@@ -20,7 +20,7 @@ import numpy as np
 from spanwise.data.cached_encoder import CachedEncoder
 from spanwise.data.store_writer import SHARD_BYTES, TokenStoreWriter
 from spanwise.errors import ConfigError
-from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
+from spanwise.text.corpus import CorpusOptions, Document, Source, documents_of
 from spanwise.text.tags import Tagger
 from spanwise.text.tokenizers import Tokenizer
 
@@ -48,43 +48,22 @@ class PrepareReport:
 
 
 def prepare(
-    paths: Sequence[str | Path] | str | Path,
+    source: Source,
     tokenizer: Tokenizer,
     out: str | Path,
     options: CorpusOptions | None = None,
     *,
     taggers: Sequence[Tagger] = (),
     shard_bytes: int = SHARD_BYTES,
-    on_progress: Callable[[PrepareReport], None] | None = None,
 ) -> PrepareReport:
-    """Encode files, folders and globs into a new store folder `out`. Each token of the text is in exactly one sentence.
+    """Encode files, folders and globs, or documents of sentences, into a new store folder `out`.
 
-    `taggers` fill the store's side arrays, one each. `on_progress` is called after each batch with the counts so far.
-    Nothing is left of `out` where this fails.
+    Each token of the text is in exactly one sentence. `taggers` fill the store's side arrays, one each. Nothing is left
+    of `out` where this fails.
     Raises: DataError for text that is missing, damaged or empty; ConfigError where `out` exists.
     """
-    corpus_files(paths)  # a wrong name is told before anything is made
-    return prepare_documents(
-        read_documents(paths, options),
-        tokenizer,
-        out,
-        taggers=taggers,
-        shard_bytes=shard_bytes,
-        on_progress=on_progress,
-    )
-
-
-def prepare_documents(
-    documents: Iterable[Document],
-    tokenizer: Tokenizer,
-    out: str | Path,
-    *,
-    taggers: Sequence[Tagger] = (),
-    shard_bytes: int = SHARD_BYTES,
-    on_progress: Callable[[PrepareReport], None] | None = None,
-) -> PrepareReport:
-    """As `prepare`, from documents that are already split into sentences."""
     begin = time.perf_counter()
+    documents = documents_of(source, options)  # a wrong name is told before anything is made
     num_characters = 0
     side_arrays = {tagger.name: tagger.source for tagger in taggers}
     if len(side_arrays) < len(taggers):
@@ -100,14 +79,17 @@ def prepare_documents(
                 _write(held, encode, writer, blanks=tokenizer.needs_blank)
                 num_characters += size
                 held, size = [], 0
-                if on_progress:
-                    on_progress(_report(writer, tokenizer, num_characters, begin))
         _write(held, encode, writer, blanks=tokenizer.needs_blank)
         num_characters += size
-    report = _report(writer, tokenizer, num_characters, begin)
-    if on_progress:
-        on_progress(report)
-    return report
+    return PrepareReport(
+        num_documents=writer.num_documents,
+        num_sentences=writer.num_sentences,
+        num_tokens=writer.num_tokens,
+        num_characters=num_characters,
+        num_bytes=writer.num_bytes,
+        unknown_share=writer.num_unknown / max(writer.num_tokens, 1),
+        seconds=time.perf_counter() - begin,
+    )
 
 
 def _plain(tokenizer: Tokenizer) -> Encode:
@@ -150,15 +132,3 @@ def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter, 
         if document.ends:
             writer.end_document()
         sentence, token = sentence + len(document.sentences), end
-
-
-def _report(writer: TokenStoreWriter, tokenizer: Tokenizer, num_characters: int, begin: float) -> PrepareReport:
-    return PrepareReport(
-        num_documents=writer.num_documents,
-        num_sentences=writer.num_sentences,
-        num_tokens=writer.num_tokens,
-        num_characters=num_characters,
-        num_bytes=writer.num_bytes,
-        unknown_share=writer.num_unknown / max(writer.num_tokens, 1),
-        seconds=time.perf_counter() - begin,
-    )

@@ -36,7 +36,7 @@ class TokenStoreWriter:
     """Write documents of sentences of ids to a new folder.
 
     Use it as a context manager: a block that ends well makes the folder appear, one that fails leaves nothing.
-    Without `with`, `close()` does the first and `discard()` the second.
+    Without `with`, `close()` does the first.
     """
 
     def __init__(
@@ -169,13 +169,6 @@ class TokenStoreWriter:
             raise
         self._commit.close()
 
-    def discard(self) -> None:
-        """Give up: nothing of the folder remains."""
-        self._close_file()
-        with contextlib.suppress(_Discarded):
-            error = _Discarded()
-            self._commit.__exit__(_Discarded, error, None)
-
     def _record(self) -> JsonObject:
         return {
             "format": STORE_FORMAT,
@@ -208,10 +201,6 @@ class TokenStoreWriter:
         if self._open is not None:
             self._open.close_files()
             self._open = None
-
-
-class _Discarded(Exception):
-    """Tells the commit protocol to remove what was written."""
 
 
 class _ChecksummedFile:

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from spanwise.data.prepare import prepare_documents
+from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -61,7 +61,7 @@ def compile_loops() -> None:
     documents = [Document("warm", 1, _SENTENCES), Document("warm", 2, _SENTENCES[::-1])]
     with tempfile.TemporaryDirectory(prefix="spanwise-warm-") as folder:
         tokenizer = learn_tokenizer(documents, vocab_size=100)
-        prepare_documents(documents, tokenizer, Path(folder) / "store", taggers=[FirstTokens()])
+        prepare(documents, tokenizer, Path(folder) / "store", taggers=[FirstTokens()])
         store = TokenStore.open(Path(folder) / "store")
         geometric = GeometricSpans()
         released = replace(geometric, start="tokens", end="budget")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from spanwise.data.prepare import PrepareReport, prepare_documents
+from spanwise.data.prepare import PrepareReport, prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import DataError
 from spanwise.quickstart.bundle import BundledCorpus
@@ -96,7 +96,7 @@ def learn_vocabulary(reader: CorpusReader, out: Path, *, vocab_size: int, max_le
 
 def prepare_stores(reader: CorpusReader, tokenizer: Tokenizer, out: Path) -> tuple[Prepared, PrepareReport]:
     """Write both stores. Raises: DataError where there is too little text to hold some out."""
-    report = prepare_documents(reader.documents(held_out=False), tokenizer, out / "store")
+    report = prepare(reader.documents(held_out=False), tokenizer, out / "store")
     held_out = reader.documents(held_out=True)
     first = next(held_out, None)
     if first is None:
@@ -104,7 +104,7 @@ def prepare_stores(reader: CorpusReader, tokenizer: Tokenizer, out: Path) -> tup
             f"The text is too short to keep a part for measuring ({report.num_characters:,} characters); give some "
             "hundred thousand characters, or leave TEXT out to use the bundled corpus."
         )
-    prepare_documents(itertools.chain([first], held_out), tokenizer, out / "valid-store")
+    prepare(itertools.chain([first], held_out), tokenizer, out / "valid-store")
     prepared = Prepared(
         tokenizer=tokenizer,
         train=TokenStore.open(out / "store", tokenizer),

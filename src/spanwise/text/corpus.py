@@ -10,8 +10,9 @@ import glob
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
@@ -56,6 +57,9 @@ class Document:
     ends: bool = True  # False: the next Document goes on with this one
 
 
+Source = Iterable[Document] | Iterable[str | Path] | str | Path
+
+
 def read_documents(
     paths: Sequence[str | Path] | str | Path, options: CorpusOptions | None = None
 ) -> Iterator[Document]:
@@ -74,6 +78,23 @@ def read_documents(
     if empty:
         names = ", ".join(str(file) for file in files[:3]) + (" ..." if len(files) > 3 else "")
         raise DataError(f"The corpus is empty: {names} holds no text, only white space at best.")
+
+
+def documents_of(source: Source, options: CorpusOptions | None = None) -> Iterator[Document]:
+    """Return the documents of a source, which are read as they are asked for: documents, or names of text files.
+
+    Raises: DataError and ConfigError as `corpus_files`, before anything is read.
+    """
+    items: Iterator[Document | str | Path] = iter([source] if isinstance(source, str | Path) else source)
+    first = next(items, None)
+    if first is None:
+        return iter(())
+    items = chain([first], items)
+    if isinstance(first, Document):  # a source is of one kind: the first item tells which
+        return cast(Iterator[Document], items)
+    paths = cast(list[str | Path], list(items))
+    corpus_files(paths)
+    return read_documents(paths, options)
 
 
 def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:

@@ -8,24 +8,40 @@ is counted; after that no choice is left to chance. How each kind is learned: `t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, tee
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import tee
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import tokenizers
 
-from spanwise.errors import ConfigError, DataError
+from spanwise.errors import ConfigError
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.text.composition import is_korean
-from spanwise.text.corpus import CorpusOptions, Document, read_documents
+from spanwise.text.corpus import CorpusOptions, Source, documents_of
 from spanwise.text.extend import with_roles
-from spanwise.text.kinds import KINDS
+from spanwise.text.kinds import bpe, byte_bpe, unigram, wordpiece
 from spanwise.text.sample import Sample, Wanted
 from spanwise.text.tokenizers import Tokenizer
 
-Source = Iterable[Document] | Iterable[str | Path] | str | Path
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """How a kind is learned, and what it does with case where nothing is said."""
+
+    learn: Callable[[Sample, Wanted], tokenizers.Tokenizer]
+    cased: bool
+    smallest: int = 64  # vocabulary
+
+
+KINDS = {
+    "wordpiece": Kind(learn=wordpiece.learn, cased=True),
+    "byte-bpe": Kind(learn=byte_bpe.learn, cased=True, smallest=byte_bpe.SMALLEST_VOCABULARY),
+    "bpe": Kind(learn=bpe.learn, cased=False),
+    "unigram": Kind(learn=unigram.learn, cased=False),
+}
 LARGEST_VOCABULARY = 1 << 24
 MOST = 10**15  # characters, or times that a piece is seen
 MOST_CHARACTERS = {"words": 500_000_000, "morphemes": 20_000_000}
@@ -67,7 +83,7 @@ def learn_tokenizer(
     """
     if kind not in KINDS:
         raise ConfigError(f"kind={kind!r} is not known; there is {', '.join(KINDS)}.{did_you_mean(kind, KINDS)}")
-    documents, looked_at = tee(_documents(source, options))
+    documents, looked_at = tee(documents_of(source, options))
     korean = is_korean(sentence for document in looked_at for sentence in document.sentences)
     del looked_at  # what is only looked at once is not kept
     if unicode_form is None:
@@ -118,7 +134,7 @@ def unknown_share(
         return 0.0
     num_tokens = num_unknown = 0
     left = max_characters
-    for document in _documents(source, options):
+    for document in documents_of(source, options):
         ids, _ = tokenizer.encode_flat(document.sentences)
         num_tokens += len(ids)
         num_unknown += int((ids == tokenizer.unk_id).sum())
@@ -126,19 +142,6 @@ def unknown_share(
         if left <= 0:
             break
     return num_unknown / max(1, num_tokens)
-
-
-def _documents(source: Source, options: CorpusOptions | None) -> Iterator[Document]:
-    if isinstance(source, str | Path):
-        source = [source]
-    items: Iterator[Document | str | Path] = iter(source)
-    first = next(items, None)
-    if first is None:
-        raise DataError("No text was given to learn a vocabulary from.")
-    items = chain([first], items)
-    if isinstance(first, Document):  # a source is of one kind: the first item tells which
-        return cast(Iterator[Document], items)
-    return read_documents(cast(list[str | Path], list(items)), options)
 
 
 def _warn_of_parted_hangul(backend: tokenizers.Tokenizer) -> None:

@@ -5,8 +5,7 @@ import warnings
 import pytest
 
 from spanwise.text.corpus import Document
-from spanwise.text.kinds import KINDS
-from spanwise.text.learn import learn_tokenizer
+from spanwise.text.learn import KINDS, learn_tokenizer
 
 WORDS = [f"{first}{middle}{last}" for first in "BKTbkt" for middle in ("ana", "olo", "iri") for last in "nrs"]
 ENGLISH = [

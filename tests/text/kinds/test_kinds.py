@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import normalizers, pre_tokenizers
 
-from spanwise.text.kinds import KINDS
-from spanwise.text.learn import learn_tokenizer
+from spanwise.text.learn import KINDS, learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
 HOSTILE = "[CLS] a [MASK] b[SEP] [PAD][UNK] [unused1] <mask> </s><s> <pad> <unk> ▁<pad> Ġ<mask> ##a <unk></w>"
