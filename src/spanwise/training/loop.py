@@ -124,6 +124,7 @@ def train(
     device: str | None = None,
     flops_per_token: float | None = None,
     resume_command: str = "",
+    prefetch_depth: int = 2,
     stop_early: Callable[[], str | None] | None = None,
     group: Group | None = None,
     began: float | None = None,
@@ -165,7 +166,7 @@ def train(
         )
         resumed_from = loop.begin(resume=resume)
         try:
-            loop.run(stop, began)
+            loop.run(stop, began, prefetch_depth)
             return loop.result(resumed_from)
         finally:
             loop.log.close()
@@ -299,7 +300,7 @@ class _Loop:
             return self.source.step(index)
         return self.source.step(index, self.reducer.rank, self.reducer.size)
 
-    def run(self, stop: StopRequested, began: float) -> None:
+    def run(self, stop: StopRequested, began: float, prefetch_depth: int) -> None:
         """Do every step that is left, and commit the model."""
         now = self.state
         self._counted_until = began
@@ -313,7 +314,7 @@ class _Loop:
             self._evaluate()
             self._end_if_wanted()
         any_process = self.reducer.any  # decisions that depend on a signal or a clock are those of all processes
-        with Prefetcher(self._packs, first=now.step) as packs:
+        with Prefetcher(self._packs, first=now.step, depth=prefetch_depth) as packs:
             self.model.train()
             while now.step < self.plan.total_after(now.step):
                 self._one_step(packs)
