@@ -104,7 +104,8 @@ def test_the_folder_loads_in_transformers_with_nothing_missing_and_equal_hidden_
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_run_killed_anywhere_goes_on_bit_for_bit(tiny_store, tmp_path, rounds):
-    pretrain(tiny_recipe(), data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "whole")
+    whole = in_subprocess(tiny_store.path, tmp_path / "whole")  # a process like those that are killed
+    assert whole.wait() == 0, whole.stderr.read().decode()
     expected = trained(tmp_path / "whole")
     draw = random.Random(20261121)
     for number in range(rounds):
