@@ -26,7 +26,7 @@ CONTEXT = (
     "친구들은 ㅋㅋㅋ 웃으며 ＡＢＣ 마트와 iPhone15로 사진을 찍었다. 다리는 지금 서른 개가 넘는다."
 )
 QUESTIONS = ["한강의 첫 다리는 언제 놓였는가?", "강가에는 무엇이 모였는가?", "ㅋㅋㅋ 웃은 사람은 누구인가?"]
-ANSWERS = ["1900년", "café", "친구들"]
+EXPECTED = ["1900년", "café", "친구들"]
 
 
 def parted(text):
@@ -88,7 +88,7 @@ def squad_file(path, change):
     context, questions = change(CONTEXT), [change(question) for question in QUESTIONS]
     qas = [
         {"id": str(n), "question": question, "answers": [{"text": answer, "answer_start": context.index(answer)}]}
-        for n, (question, answer) in enumerate(zip(questions, map(change, ANSWERS), strict=True))
+        for n, (question, answer) in enumerate(zip(questions, map(change, EXPECTED), strict=True))
     ]
     record = {"version": "1.1", "data": [{"title": "한강", "paragraphs": [{"context": context, "qas": qas}]}]}
     path.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")

@@ -15,7 +15,7 @@ KEY = (
     "CW21 O IA21 O MC12 O CE21 ED12 CC12 ED12 MC12 O MT12 CE21 IA21 MT12 IA21 PP21 CW21 MC21 EO12 MC21 "
     "CE12 O MC21 O CE12 MT12 MT12 CW12 MT21 CE21 PP12 ED12 CW12 EO12 O CW21 CE12 IA21 "
 )
-ANSWERS = (
+CASES = (
     "10:ED12 11:MC12 12:O 13:MT12 14:CE21 15:IA21 16:MT12 20:MC21 1:O 2:IA21 3:O 4:O 5:O 6:O 7:O 8:ED12 "
     "9:CC12 21:EO12 24:MC21 17:IA21 18:PP21 19:CW12 23:CE12 22:O 25:MC21 26:O 27:CE21 28:MT21 29:MT12 "
     "30:CW12 "
@@ -46,7 +46,7 @@ def test_the_wrong_direction_is_wrong_and_found_and_missing_answers_are_not_foun
 
 def test_the_example_of_the_official_scorer_has_its_printed_score():
     gold = {str(i): label(short) for i, short in enumerate(KEY.split(), 1)}
-    answers = {number: label(short) for number, short in (item.split(":") for item in ANSWERS.split())}
+    answers = {number: label(short) for number, short in (item.split(":") for item in CASES.split())}
 
     found = semeval_scores(gold, answers)
 
