@@ -127,7 +127,7 @@ def _work(plan: bytes, modules: Mapping[str, str], theirs: Connection) -> None:
     threading.Thread(target=_stop_without_parent, daemon=True).start()
     for name, path in modules.items():
         load_file(Path(path), name)
-    study: StudyPlan = pickle.loads(plan)
+    study: StudyPlan = pickle.loads(plan)  # bytes that our own parent process handed over, never a file
     with contextlib.suppress(EOFError):  # nobody asks for more
         while True:
             unit: Unit = theirs.recv()
