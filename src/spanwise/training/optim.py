@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
+from spanwise.training.muon import StackedMuon
 from spanwise.training.plan import TrainingOptions
 
 
@@ -30,7 +31,7 @@ class MuonWithAdamW:
     Differs: neither is in the papers this project follows; AdamW stays the default.
     """
 
-    def __init__(self, muon: torch.optim.Muon, adamw: torch.optim.AdamW) -> None:
+    def __init__(self, muon: StackedMuon, adamw: torch.optim.AdamW) -> None:
         self.parts = (muon, adamw)
 
     @property
@@ -181,11 +182,11 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
     )
     if not matrices:
         return adamw
-    muon = torch.optim.Muon(
+    muon = StackedMuon(
         [group for group in orthogonal if group["params"]],
         lr=options.learning_rate,
         weight_decay=options.weight_decay,
-        adjust_lr_fn="match_rms_adamw",  # updates as large as AdamW's, so that one learning rate serves both
+        adjust_lr_fn="match_rms_adamw",
     )
     return MuonWithAdamW(muon, adamw)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from spanwise.recipes import spanbert_nano
 from spanwise.recipes.sizes import modern
+from spanwise.studies.probes import Chunks, Questions
 from spanwise.studies.study import Study
 
 SECONDS = 1_500.0  # as long as spanbert-nano trains
@@ -27,7 +28,7 @@ def modern_encoder() -> Study:
             ),
         },
         seconds=SECONDS,
-        probes=("masked-tokens", "chunks", "questions"),
+        probes=("masked-tokens", Chunks(sizes=(100,)), Questions(sizes=(1_024,), max_dev_questions=2_000)),
         notes=(
             "The modern arm has pre-norm with a final norm, rotary positions, GeGLU, no biases, and a second layer "
             "that sees 64 tokens to each side.",
