@@ -19,12 +19,12 @@ from spanwise.interop.record import OWN_HEADS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference import head as coreference_head
 from spanwise.nn.encoder import Encoder
-from spanwise.nn.heads import lm, pair, qa, replaced_token, sequence, span_boundary, token
+from spanwise.nn.heads import lm, pair, qa, replaced_token, sequence, span_boundary, span_selection, token
 from spanwise.nn.heads.kind import HeadKind, SequenceForm, Size
 from spanwise.runtime.outline import outline
 from spanwise.runtime.suggest import did_you_mean
 
-_MODULES = (lm, span_boundary, pair, replaced_token, qa, sequence, token, coreference_head)
+_MODULES = (lm, span_boundary, span_selection, pair, replaced_token, qa, sequence, token, coreference_head)
 KINDS: dict[str, HeadKind] = {kind.name: kind for module in _MODULES for kind in module.HEAD_KINDS}
 
 

@@ -1,0 +1,97 @@
+"""Question-aware span selection head: a question token chooses the first and the last token of its answer.
+
+| of | start | end |
+|---|---|---|
+| a question's row | `query_start`, then the form `start` | `query_end`, then the form `end` |
+| a token's row | `token_start` | `token_end` |
+
+The four transforms are Linear D -> D, GELU, LayerNorm; a form is a matrix D x D without a bias. A token's score is the
+product of its row with the question's, so the head has weights for no vocabulary, number of labels or length.
+
+Letters: P questions (pointers), N candidates of all of them, T tokens in the pack, D hidden size.
+Source: Ram et al. 2021 (Splinter), section 4.2; the epsilon of the norms (1e-5) and the error-function GELU, whatever
+the encoder has, are those of `SplinterForPreTraining` of Hugging Face.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.heads.kind import HeadKind
+from spanwise.nn.layer import gelu
+from spanwise.nn.losses.pointer import ManyPointers
+from spanwise.nn.residual import LayerNorm
+from spanwise.runtime.row_counts import apply_to_rows
+
+NORM_EPS = 1e-5
+
+
+class SelectionTransform(nn.Module):
+    """Linear D -> D, GELU, LayerNorm: what one side of a product reads of each row."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.norm = LayerNorm(config.hidden_size, eps=NORM_EPS)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """rows: [N, D]. Returns [N, D] float32."""
+        return self.norm(gelu(apply_to_rows(self.dense, rows), "gelu"))
+
+
+@dataclass(frozen=True)
+class SelectionRows:
+    """What scores are products of: a question's row with that of a token, once for the start and once for the end."""
+
+    query_start_PD: Tensor
+    query_end_PD: Tensor
+    token_start_TD: Tensor
+    token_end_TD: Tensor
+
+
+class SpanSelectionHead(nn.Module):
+    """Start and end scores of any number of questions per sequence, each over all tokens of its own sequence."""
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.query_start = SelectionTransform(config)
+        self.query_end = SelectionTransform(config)
+        self.token_start = SelectionTransform(config)
+        self.token_end = SelectionTransform(config)
+        self.start = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
+        self.end = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
+
+    def forward(self, hidden_TD: Tensor, question_P: Tensor, pointers: ManyPointers) -> tuple[Tensor, Tensor]:
+        """Score the tokens for each question: start and end scores [N] float32 each, as `pointer_loss` reads them.
+
+        question_P: [P] int64, the rows of the pack that are questions, sequence after sequence as `pointers` counts
+        them. Candidates of question p are `borders[p]` to `borders[p + 1]` of `pointers`; a row of the pack is the
+        candidate row + `pointers.shift[p]`.
+        """
+        rows = self.rows(hidden_TD, question_P)
+        return (
+            pointers.scores(rows.query_start_PD, rows.token_start_TD),
+            pointers.scores(rows.query_end_PD, rows.token_end_TD),
+        )
+
+    def rows(self, hidden_TD: Tensor, question_P: Tensor) -> SelectionRows:
+        """Return the rows of questions, their forms applied, and of all tokens; all float32 but under autocast."""
+        questions_PD = hidden_TD.index_select(0, question_P)
+        return SelectionRows(
+            query_start_PD=apply_to_rows(self.start, self.query_start(questions_PD)),
+            query_end_PD=apply_to_rows(self.end, self.query_end(questions_PD)),
+            token_start_TD=self.token_start(hidden_TD),
+            token_end_TD=self.token_end(hidden_TD),
+        )
+
+
+HEAD_KINDS = (
+    HeadKind(
+        name="span_selection",
+        title="recurring span selection",
+        build=lambda encoder, size, form: SpanSelectionHead(encoder.config),
+    ),
+)
