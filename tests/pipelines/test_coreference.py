@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.errors import CheckpointError, DataError
+from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -13,6 +13,7 @@ from spanwise.nn.init import initialize
 from spanwise.pipelines import pipeline
 from spanwise.pipelines.coreference import resolve
 from spanwise.pipelines.given import OptionError
+from spanwise.runtime.device import has_bf16
 from spanwise.tasks.checkpoint import save_task_model
 from spanwise.tasks.coref.task import Coreference
 from spanwise.tasks.model import TaskModel
@@ -150,7 +151,14 @@ def test_of_mentions_inside_one_another_the_outer_one_is_replaced():
     )
 
 
-def test_bf16_runs_too(folders):
-    half = pipeline("coreference", model=folders / "plain", device="cpu", precision="bf16")
-    assert half(STORY)["segments"] == pipeline("coreference", model=folders / "plain", device="cpu")(STORY)["segments"]
-    assert torch.get_default_dtype() == torch.float32
+def test_bf16_runs_where_the_machine_has_it_and_is_refused_elsewhere(folders):
+    def open_half():
+        return pipeline("coreference", model=folders / "plain", device="cpu", precision="bf16")
+
+    if has_bf16(torch.device("cpu")):
+        whole = pipeline("coreference", model=folders / "plain", device="cpu")
+        assert open_half()(STORY)["segments"] == whole(STORY)["segments"]
+        assert torch.get_default_dtype() == torch.float32
+    else:
+        with pytest.raises(ConfigError, match="'bf16' needs hardware that cpu lacks"):
+            open_half()

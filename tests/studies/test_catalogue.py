@@ -21,7 +21,9 @@ def test_every_shipped_study_is_sound_and_describes_itself(name):
 
 
 @pytest.mark.parametrize("name", [name for name in names() if "phrases" not in name])
-def test_every_shipped_study_fits_a_plain_store(name, tiny_store, tmp_path):
+def test_every_shipped_study_fits_a_plain_store(name, tiny_store, tmp_path, monkeypatch):
+    monkeypatch.setattr("spanwise.studies.budget.ROUNDS", 1)
+    monkeypatch.setattr("spanwise.studies.budget.ROUND_SECONDS", 0.1)
     study = changed_study(find_study(name), probes=["masked-tokens"])
     plan = plan_study(study, data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "out", seeds=1)
     assert set(plan.budget.tokens) == set(study.arms)

@@ -14,6 +14,7 @@ from scipy import stats
 from toy_studies import toy_recipe, toy_study
 
 from spanwise.data.prepare import prepare
+from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.objectives import MaskedLM
@@ -24,11 +25,27 @@ from spanwise.studies.probes import MaskedTokens
 from spanwise.studies.results import collect
 from spanwise.studies.study import changed_study
 
+STUDY = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from toy_studies import toy_study
+from spanwise.studies import run_study
+store, probes, out = sys.argv[2:5]
+run_study(toy_study(), data=store, valid=store, probe_data=probes, out=out, seeds=2)
+"""
+
+
+def in_subprocess(store: TokenStore, probes: Path, out: Path) -> subprocess.Popen[bytes]:
+    """Begin or go on with the toy study in a process that has computed nothing before."""
+    arguments = [str(Path(__file__).parent), str(store.path), str(probes), str(out)]
+    return subprocess.Popen([sys.executable, "-c", STUDY, *arguments])
+
 
 @pytest.fixture(scope="module")
 def finished(tiny_store, probe_data, tmp_path_factory):
-    """The toy study, two seeds, run in one go."""
+    """The toy study, two seeds, run in one go by a process of its own; here it is only read."""
     out = tmp_path_factory.mktemp("study") / "out"
+    assert in_subprocess(tiny_store, probe_data, out).wait() == 0
     return run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=2)
 
 
@@ -149,25 +166,15 @@ def test_another_study_over_an_old_folder_is_refused_saying_what_differs(
         run_study(changed(toy_study()), seeds=2, **data)
 
 
-KILLED = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from toy_studies import toy_study
-from spanwise.studies import run_study
-store, probes, out = sys.argv[2:5]
-run_study(toy_study(), data=store, valid=store, probe_data=probes, out=out, seeds=2)
-"""
-
-
 def test_a_study_killed_in_the_middle_goes_on_to_the_same_figures(finished, tiny_store, probe_data, tmp_path):
     out = tmp_path / "out"
-    arguments = [str(Path(__file__).parent), str(tiny_store.path), str(probe_data), str(out)]
-    process = subprocess.Popen([sys.executable, "-c", KILLED, *arguments])
+    process = in_subprocess(tiny_store, probe_data, out)
     while not list(out.glob("measures/*/*-0.json")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (out / "sbo-1" / "final").exists()  # it was stopped before the end
+    assert in_subprocess(tiny_store, probe_data, out).wait() == 0
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": out}
     resumed = run_study(toy_study(), seeds=2, **data)
     for ours, theirs in zip(resumed.record.figures, finished.record.figures, strict=True):
