@@ -44,6 +44,8 @@ def test_scalars_are_what_they_look_like(text, value):
         "!!python/object/apply:os.system ['true']",
         "a: [",
         "[" * 1500,
+        "? [a, b]\n: 3",
+        "a:\n  ? {b: c}\n  : 3",
         "x" * 1_000_001,
     ],
 )

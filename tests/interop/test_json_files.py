@@ -8,12 +8,13 @@ from spanwise.interop.json_files import read_json_object
     ("text", "named"),
     [
         ('{"a": 1, "a": 2}', "'a' stands twice"),
-        ('{"a": NaN}', "NaN is no JSON number"),
-        ('{"a": -Infinity}', "no JSON number"),
+        ('{"a": NaN}', "holds NaN"),
+        ('{"a": -Infinity}', "holds -Infinity"),
         ("[1]", "one JSON object"),
         ('{"a": ', "not valid JSON"),
         ('{"a":' * 70 + "1" + "}" * 70, "64 deep"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"a": "\\ud800"}', "surrogates"),
     ],
 )
 def test_what_strict_json_is_not_is_refused_and_the_file_named(tmp_path, text, named):

@@ -37,6 +37,8 @@ def test_a_folder_without_model_type_but_with_berts_settings_is_bert():
         ({"num_hidden_layers": 0}, "at least 1"),
         ({"num_attention_heads": 5}, "does not divide"),
         ({"hidden_act": "relu"}, "hidden_act 'relu'"),
+        ({"hidden_act": ["gelu"]}, r"hidden_act \['gelu'\]; supported: gelu"),
+        ({"model_type": ["bert"]}, r"model_type \['bert'\]; this version reads: bert"),
         ({"position_embedding_type": "relative_key"}, "relative_key"),
         ({"add_cross_attention": True}, "add_cross_attention"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads"),

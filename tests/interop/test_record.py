@@ -23,6 +23,23 @@ def test_a_record_is_read_back_and_its_own_entries_win(tmp_path):
     assert read_record(tmp_path / "elsewhere") == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("tensor_files", 3, "tensor_files cannot be 3"),
+        ("tensor_files", {"model.safetensors": "x"}, "tensor_files.model.safetensors cannot be 'x'"),
+        ("heads", ["mlm", [1]], "heads cannot be"),
+        ("heads", {"mlm": {}}, "heads.mlm cannot be"),
+        ("own_heads", {"mine": 5}, "own_heads.mine cannot be 5"),
+        ("recipe", "spanbert", "recipe cannot be 'spanbert'"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_by_name(tmp_path, name, value, told):
+    (tmp_path / "spanwise.json").write_text(json.dumps({"format_version": 1, name: value}))
+    with pytest.raises(CheckpointError, match=f"spanwise.json: {told}"):
+        read_record(tmp_path)
+
+
 def test_values_that_config_json_has_no_key_for_are_put_back(tmp_path):
     record = {"encoder": {"sharing": "attention", "num_token_types": 0}}
     assert with_recorded(toy_config(), record, tmp_path) == toy_config(sharing="attention", num_token_types=0)

@@ -56,7 +56,9 @@ def test_a_truncated_safetensors_file_is_named(tmp_path, keep):
         read_safetensors(path)
 
 
-@pytest.mark.parametrize("name", ["../x.safetensors", "/etc/x.safetensors", "a/b.safetensors", "x.bin", "..", 3])
+@pytest.mark.parametrize(
+    "name", ["../x.safetensors", "/etc/x.safetensors", "a/b.safetensors", "x.bin", "..", 3, ["x"], {}]
+)
 def test_an_index_may_name_plain_safetensors_files_alone(tmp_path, name):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
     with pytest.raises(CheckpointError, match="plain"):

@@ -46,3 +46,16 @@ def test_a_run_that_has_logged_nothing_yet_is_told_from_a_wrong_folder(tmp_path)
     (tmp_path / "plan.jsonl").write_text("")
     with pytest.raises(DataError, match="logged no step yet"):
         read_run(tmp_path)
+
+
+def test_lines_that_lack_what_a_curve_needs_are_passed_over(tmp_path, write_run):
+    path = write_run(tmp_path / "a")
+    lines = ['{"losses": {"mlm": 1.0}}', '{"step": 3, "losses": {"mlm": 1.0}}', '{"evaluation": {"loss": 1}}']
+    lines += ['{"step": 2, "evaluation": {"loss": "x", "mlm_loss": []}}', '{"step": 2, "losses": {"mlm": "x"}}']
+    with (path / "metrics.jsonl").open("a") as file:
+        file.write("".join(line + "\n" for line in lines))
+    run, plain = read_run(path), read_run(write_run(tmp_path / "b"))
+
+    assert run.curve("mlm") == plain.curve("mlm")
+    assert run.evaluation_curve("mlm_loss") == plain.evaluation_curve("mlm_loss")
+    assert run.evaluation_curve("loss") == plain.evaluation_curve("loss")

@@ -54,7 +54,12 @@ def test_lines_after_the_resumed_step_and_a_line_cut_by_a_crash_are_forgotten(tm
 
 
 @pytest.mark.parametrize(
-    "line", ["null", "[1]", '{"step": "x"}', '{"losses": 5}', '{"step": true}', "{", "[" * 100_000]
+    "line",
+    [
+        *("null", "[1]", '{"step": "x"}', '{"losses": 5}', '{"step": true}', "{", "[" * 100_000),
+        *('{"losses": {"mlm": "a"}}', '{"step": -4}', '{"step": 1e999}', '{"tokens_per_second": []}'),
+        *('{"epochs": {"a": "b"}}', '{"epoch": "x"}', '{"time": {"data": [1]}}', '{"loss": "x"}'),
+    ],
 )
 def test_a_line_that_is_no_record_is_left_out_and_told(tmp_path, line):
     (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n' + line + '\n{"step": 2}\n')

@@ -1,5 +1,7 @@
 """Task models on disk: options travel with the weights."""
 
+import json
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -9,8 +11,10 @@ from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.init import initialize
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task
+from spanwise.tasks.heads import new_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.task import QuestionAnswering
+from spanwise.tasks.tagging.task import Tagging
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -37,6 +41,21 @@ def test_a_folder_of_others_has_the_default_options(saved):
     (saved / "manifest.json").unlink(missing_ok=True)
     assert load_task_model(saved, "qa", device="cpu").task == QuestionAnswering()
     assert stored_task(read_folder(saved), QuestionAnswering(doc_stride=3)).doc_stride == 3
+
+
+def test_a_record_of_other_labels_than_the_head_has_scores_is_refused(pretrained_folder, tokenizer, tmp_path):
+    checkpoint = read_folder(pretrained_folder)
+    task = Tagging(labels=("a", "b"), kind="classes", level="words")
+    encoder = build_encoder(checkpoint)
+    model = TaskModel(task, encoder, new_head(checkpoint, task, encoder, 0))
+    save_task_model(tmp_path / "m", model, tokenizer, other_heads={})
+    record = json.loads((tmp_path / "m" / "spanwise.json").read_text())
+    assert load_task_model(tmp_path / "m", "tagging", device="cpu").task.labels == ("a", "b")
+
+    record["task"]["labels"] = ["a", "b", "c"]
+    (tmp_path / "m" / "spanwise.json").write_text(json.dumps(record))
+    with pytest.raises(CheckpointError, match=r"names 3 labels \(a, b, c\), and the tagging head has 2 scores"):
+        load_task_model(tmp_path / "m", "tagging", device="cpu")
 
 
 def test_the_tokenizer_can_lie_in_another_folder(pretrained_folder, vocabulary_folder, tmp_path):

@@ -41,6 +41,8 @@ class _PlainLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.YAMLError(f"a name is a {key.id}; names are text, line {key.start_mark.line + 1}")
             if key.value in seen:
                 raise yaml.YAMLError(f"{key.value!r} stands twice, line {key.start_mark.line + 1}")
             seen.add(key.value)

@@ -24,6 +24,7 @@ from spanwise.data.shards import CHUNK_BYTES, MappedFile, Shard, read_file
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, read_manifest, verify_folder
+from spanwise.runtime.json_text import decode_json
 from spanwise.text.extend import with_roles
 from spanwise.text.tokenizers import Tokenizer
 
@@ -284,8 +285,8 @@ def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
 
 def _read_record(path: Path) -> JsonObject:
     try:
-        return json.loads(read_file(path / STORE_NAME))
-    except (ValueError, RecursionError) as cause:
+        return decode_json(read_file(path / STORE_NAME))
+    except ValueError as cause:
         raise DataError(f"{path / STORE_NAME} is not JSON ({cause}); prepare the text again.") from cause
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import CheckpointError
+from spanwise.runtime.json_text import decode_json
 
 JsonObject = dict[str, Any]
 """The content of a JSON file, such as config.json."""
@@ -35,11 +36,11 @@ def read_json_object(path: Path) -> JsonObject:
     except (OSError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{path} can't be read: {error}.") from error
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        value = decode_json(text, is_strict=True)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair, which nothing can write again, fails
         depth = _depth(value)
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise CheckpointError(f"{path} is not valid JSON: {reason}. Fetch or write the folder again.") from error
+    except ValueError as error:
+        raise CheckpointError(f"{path} is not valid JSON: {error}. Fetch or write the folder again.") from error
     if not isinstance(value, dict) or depth > MAX_DEPTH:
         raise CheckpointError(f"{path} must hold one JSON object, nested at most {MAX_DEPTH} deep.")
     return value
@@ -48,17 +49,6 @@ def read_json_object(path: Path) -> JsonObject:
 def write_json(path: Path, value: Settings) -> None:
     """Write one JSON object as people read it."""
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the key {next(n for n in names if names.count(n) > 1)!r} stands twice")
-    return dict(pairs)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _depth(value: Any) -> int:

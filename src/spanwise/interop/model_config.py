@@ -33,7 +33,7 @@ def find_family(settings: Settings, path: Path) -> Family:
         return BY_CLASS.get(named_class(settings), BY_MODEL_TYPE["bert"])
     if model_type is None:
         raise CheckpointError(f"{path} names no model_type and lacks BERT's settings (hidden_size, num_hidden_layers).")
-    if model_type not in BY_MODEL_TYPE:
+    if not isinstance(model_type, str) or model_type not in BY_MODEL_TYPE:
         supported = ", ".join(BY_MODEL_TYPE)
         raise CheckpointError(
             f"{path} says model_type {model_type!r}; this version reads: {supported}."
@@ -65,7 +65,7 @@ def encoder_config(settings: Settings, path: Path) -> EncoderConfig:
             raise CheckpointError(f"{path} says {theirs} = {value!r}; a number was expected.")
         values[ours] = float(value) if ours in FRACTIONS else value
     activation = settings.get(family.activation_key, next(iter(family.activations)))
-    if activation not in family.activations:
+    if not isinstance(activation, str) or activation not in family.activations:
         supported = ", ".join(family.activations)
         raise CheckpointError(f"{path} says {family.activation_key} {activation!r}; supported: {supported}.")
     try:

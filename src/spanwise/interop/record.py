@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
+from spanwise.config.parts import config_error
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.json_files import JsonObject, Settings, read_json_object, write_json
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, sha256_of
@@ -17,6 +20,18 @@ FORMAT_VERSION = 1
 RECORD = "spanwise.json"
 OWN_HEADS = "own_heads"  # heads that this package does not define: {name: {"class", "title", "labelled"}}
 MANAGED = ("format_version", "architecture", "heads", "encoder", "tensor_files")  # written anew for every folder
+
+
+_SHAPES: dict[str, TypeAdapter] = {  # of the values that are read again; other names may stand beside them
+    "architecture": TypeAdapter(str),
+    "heads": TypeAdapter(dict[str, str]),  # name -> the file it lies in
+    "encoder": TypeAdapter(dict[str, object]),
+    "forms": TypeAdapter(dict[str, str]),
+    OWN_HEADS: TypeAdapter(dict[str, dict[str, object]]),
+    "tensor_files": TypeAdapter(dict[str, dict[str, str]]),
+    "task": TypeAdapter(dict[str, object]),
+    "recipe": TypeAdapter(dict[str, object]),
+}
 
 
 def write_record(folder: Path, content: Settings) -> None:
@@ -40,8 +55,15 @@ def read_record(folder: Path) -> JsonObject:
         raise CheckpointError(
             f"{path} has format_version {record.get('format_version')!r}; this version reads {FORMAT_VERSION}."
         )
+    for name, shape in _SHAPES.items():
+        try:
+            if name in record:
+                shape.validate_python(record[name])
+        except ValidationError as error:
+            raise CheckpointError(f"{path}: {config_error(error, name, [])} Copy the folder again.") from None
+    listed = record.get("tensor_files", {})
     for name in (SAFETENSORS, HEADS):
-        expected = record.get("tensor_files", {}).get(name)
+        expected = listed.get(name)
         is_there = (folder / name).exists()
         if expected is None and is_there:
             raise CheckpointError(f"{folder / name} is not listed in {path.name}; it does not belong to this folder.")

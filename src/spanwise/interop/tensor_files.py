@@ -112,14 +112,15 @@ def _shards(index: Path) -> list[Path]:
     weight_map = read_json_object(index).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(f"{index} holds no 'weight_map'.")
-    names = set(weight_map.values())
-    for name in names:
+    names: set[str] = set()
+    for name in weight_map.values():
         # a name with a path in it could reach any file of this machine
         plain = isinstance(name, str) and name == Path(name).name and "\\" not in name
         if not plain or not name.endswith(".safetensors"):
             raise CheckpointError(f"{index} names the file {name!r}; plain *.safetensors names are expected.")
         if not (index.parent / name).is_file():
             raise CheckpointError(f"{index} names {name}, which is missing from {index.parent}.")
+        names.add(name)
     return [index.parent / name for name in sorted(names)]
 
 

@@ -10,7 +10,6 @@ Letters: C masked copies in a pack, T tokens in the pack.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.pretraining.measure import evaluating
+from spanwise.runtime.json_text import decode_json
 from spanwise.text.readers import read_lines
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.statistics import Estimate, clustered_mean
@@ -47,7 +47,7 @@ def read_minimal_pairs(path: str | Path) -> list[MinimalPair]:
         if not line.text.strip():
             continue
         try:
-            row = json.loads(line.text)
+            row = decode_json(line.text)
             good, bad = row["sentence_good"], row["sentence_bad"]
             if not (isinstance(good, str) and isinstance(bad, str)):
                 raise TypeError("a sentence is text")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.progress import METRICS_NAME, read_metrics
 from spanwise.training.plan import PLAN_NAME
 
@@ -42,12 +42,12 @@ class RunRecord:
 
     def evaluation_curve(self, key: str) -> tuple[list[float], list[float]]:
         """Return the real tokens read and one number of the evaluations there."""
-        tokens = {0: 0, **{record["step"]: record["tokens"] for record in self.steps if "tokens" in record}}
+        tokens = {0: 0, **{record["step"]: record["tokens"] for record in self.steps}}
         rows = []
         for record in self.evaluations:
             value = record["evaluation"].get(key)
             known = [step for step in tokens if step <= record["step"]]
-            if value is not None:
+            if isinstance(value, int | float):
                 rows.append((tokens[max(known)], value))
         return [x for x, _ in rows], [y for _, y in rows]
 
@@ -79,8 +79,8 @@ def read_run(folder: str | Path, name: str | None = None) -> RunRecord:
     return RunRecord(
         name=name or path.resolve().name,
         path=path,
-        steps=[record for record in records if "losses" in record],
-        evaluations=[record for record in records if isinstance(record.get("evaluation"), dict)],
+        steps=[record for record in records if record.keys() >= {"step", "tokens", "losses"}],
+        evaluations=[record for record in records if record.keys() >= {"step", "evaluation"}],
         recipe=_read_json(path / RECIPE_NAME),
         masks=_read_json(path / MASKS_NAME),
     )
@@ -101,7 +101,7 @@ def read_runs(folders: Iterable[str | Path]) -> list[RunRecord]:
 def _read_json(path: Path) -> Json:
     """Read a JSON object; {} where there is none, as a report is made of what there is."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = decode_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}

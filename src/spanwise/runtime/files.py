@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spanwise.errors import CheckpointError, ConfigError, SpanwiseError
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.lock import try_lock
 
 JsonObject = dict[str, Any]  # what a JSON file of ours holds
@@ -162,14 +163,14 @@ def read_manifest(
     """
     path = Path(folder) / MANIFEST_NAME
     try:
-        record = json.loads(fs.read_file(path))
+        record = decode_json(fs.read_file(path))
         files = record["manifest"]["files"]
         own = hashlib.sha256(json.dumps(record["manifest"], sort_keys=True).encode()).hexdigest()
         whole = own == record["sha256"] and record["manifest"]["version"] == MANIFEST_VERSION
         whole = whole and all(isinstance(e["size"], int) and isinstance(e["sha256"], str) for e in files.values())
     except FileNotFoundError:
         raise error(f"{folder} has no {MANIFEST_NAME}, so it was never finished or isn't one of our folders.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as cause:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
         raise error(f"{path} cannot be read ({cause}); the folder is damaged.") from cause
     if not whole:
         raise error(f"{path} does not match its own hash; the folder is damaged.")
@@ -258,8 +259,8 @@ def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = 
 def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
     """Return whether a folder has a manifest of our shape, be it damaged; other projects use that name, too."""
     try:
-        record = json.loads(fs.read_file(folder / MANIFEST_NAME))
-    except (OSError, ValueError, RecursionError):
+        record = decode_json(fs.read_file(folder / MANIFEST_NAME))
+    except (OSError, ValueError):
         return False
     return isinstance(record, dict) and record.keys() == {"manifest", "sha256"}
 

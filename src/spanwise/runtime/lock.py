@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from spanwise.errors import FolderInUseError
+from spanwise.runtime.json_text import decode_json
 
 try:
     import fcntl
@@ -96,7 +97,7 @@ def _own_text() -> str:
 
 def _owner(path: Path) -> str:
     try:
-        owner = json.loads(path.read_text(encoding="utf-8"))
+        owner = decode_json(path.read_text(encoding="utf-8"))
         return f"host {owner['host']}, process {owner['pid']}, started {owner['started']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "its owner left no name"

@@ -13,13 +13,26 @@ import io
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, Literal, TypeGuard
 
 from spanwise.runtime.files import JsonObject, explained_disk_errors, write_text_atomic
+from spanwise.runtime.json_text import decode_json
 
 METRICS_NAME = "metrics.jsonl"
+_COUNTS = ("step", "total_steps", "tokens", "seconds")
+_GROUPS = ("losses", "accuracy", "targets", "time")
+_NUMBERS = (
+    "loss",
+    "learning_rate",
+    "grad_norm",
+    "padding_share",
+    "tokens_per_second",
+    "seconds_left",
+    "flop_utilisation",
+)
 
 
 class RunLog:
@@ -230,8 +243,8 @@ def _records(path: Path) -> tuple[list[tuple[str, JsonObject]], list[int]]:
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         try:
-            record = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
+            record = decode_json(line) if line.strip() else None
+        except ValueError:
             record = None
         if _is_record(record):
             found.append((line + "\n", record))
@@ -241,14 +254,25 @@ def _records(path: Path) -> tuple[list[tuple[str, JsonObject]], list[int]]:
 
 
 def _is_record(record: object) -> TypeGuard[JsonObject]:
-    """Return whether a line is what `write` makes: an object whose groups are objects and whose counts are numbers."""
+    """Return whether a line is what `write` makes: an object whose groups hold numbers, with numbers beside them."""
     if not isinstance(record, dict):
         return False
-    groups = [record[name] for name in ("losses", "accuracy", "targets", "evaluation", "time") if name in record]
-    counts = [record[name] for name in ("step", "total_steps", "tokens", "seconds") if name in record]
-    return all(isinstance(group, dict) for group in groups) and all(
-        isinstance(count, int | float) and not isinstance(count, bool) for count in counts
+    counts = [record[name] for name in _COUNTS if name in record]
+    groups = [record[name] for name in _GROUPS if name in record]
+    numbers = [record[name] for name in _NUMBERS if name in record]
+    for name in ("epoch", "epochs"):  # of a mixture of stores, a group
+        value = record.get(name)
+        (groups if isinstance(value, dict) else numbers).append(value)
+    return (
+        isinstance(record.get("evaluation", {}), dict)
+        and all(_is_finite(count) and count >= 0 for count in counts)
+        and all(isinstance(group, dict) for group in groups)
+        and all(value is None or _is_finite(value) for value in [*numbers, *(v for g in groups for v in g.values())])
     )
+
+
+def _is_finite(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _numbers(record: Mapping[str, object], front: str = "") -> list[tuple[str, float]]:

@@ -22,6 +22,7 @@ from typing import Any
 from spanwise.config import difference
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.lock import LOCK_NAME
 from spanwise.runtime.progress import finite
 from spanwise.training.run_folder import RunFolder
@@ -177,10 +178,10 @@ def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = decode_json(path.read_text(encoding="utf-8"))
         missing = [key for key in keys if key not in record]
         checksum = record.pop(CHECKSUM, None)  # records of earlier versions have none
-    except (ValueError, TypeError, AttributeError, RecursionError) as cause:
+    except (ValueError, TypeError, AttributeError) as cause:
         raise ConfigError(f"{path} is damaged ({cause}); {_CURE}") from cause
     if missing:
         raise ConfigError(f"{path} is damaged: it has no {' and no '.join(missing)}; {_CURE}")

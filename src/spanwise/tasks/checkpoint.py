@@ -90,7 +90,10 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
     record = checkpoint.record.get("task")
     name = class_name(type(default))
     if isinstance(record, Mapping) and record.get("part") == name:
-        return from_record(record, [type(default)])
+        task: Task = from_record(record, [type(default)])
+        if not has_own_head(task):
+            _check_size(checkpoint, task)
+        return task
     if (
         isinstance(record, Mapping)
         and record.get("part")
@@ -104,6 +107,16 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
         return default
     size = size_of(default.head_name, checkpoint.heads[default.head_name])
     return default.labelled(checkpoint.labels, size[0] if size else 1)
+
+
+def _check_size(checkpoint: Checkpoint, task: Task) -> None:
+    """Refuse a folder whose record names other labels than its head has scores. Raises: CheckpointError."""
+    size = size_of(task.head_name, checkpoint.heads[task.head_name])
+    if task.head_size and size and size != task.head_size:
+        raise CheckpointError(
+            f"{checkpoint.folder}: spanwise.json names {task.head_size[0]} labels ({', '.join(task.labels[:4])}), and "
+            f"the {task.head_name} head has {size[0]} scores; they do not belong together. Copy the folder again."
+        )
 
 
 def _with_overflow(loaded: LoadedTask, on_overflow: str | None) -> LoadedTask:

@@ -10,7 +10,6 @@ import bz2
 import contextlib
 import gzip
 import io
-import json
 import lzma
 import zlib
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import BinaryIO, Literal
 import zstandard
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.suggest import did_you_mean
 
 OnInvalid = Literal["strict", "replace"]
@@ -141,8 +141,8 @@ def read_json_lines(path: Path, errors: OnInvalid = "strict") -> Iterator[tuple[
             if not line.strip():
                 continue
             try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as cause:
+                yield number, decode_json(line)
+            except ValueError as cause:
                 raise DataError(
                     f"{path} line {number} is not JSON ({cause}). JSON lines hold one object a line, such as "
                     '{"text": "..."}.'

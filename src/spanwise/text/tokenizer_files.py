@@ -19,6 +19,7 @@ from tokenizers import normalizers
 
 from spanwise.errors import CheckpointError
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, edited_files, read_manifest
+from spanwise.runtime.json_text import decode_json
 from spanwise.text.kinds.bpe import END, bpe_backend
 from spanwise.text.kinds.byte_bpe import byte_bpe_backend
 from spanwise.text.kinds.wordpiece import wordpiece_backend
@@ -148,8 +149,8 @@ def _read_config(path: Path) -> JsonObject:
     if not path.is_file():
         return {}
     try:
-        config = json.loads(_checked_bytes(path))
-    except (ValueError, RecursionError) as cause:
+        config = decode_json(_checked_bytes(path))
+    except ValueError as cause:
         raise CheckpointError(f"{path} is not JSON ({cause}).") from cause
     if not isinstance(config, dict):
         raise CheckpointError(f"{path} holds a {type(config).__name__}; an object is expected.")
@@ -227,9 +228,9 @@ def _from_vocabulary(path: Path, config: JsonObject) -> tokenizers.Tokenizer:
 def _from_merges(folder: Path, config: JsonObject) -> tokenizers.Tokenizer:
     """Byte-pair encoding in two files: GPT-1's where words end in `</w>`, else RoBERTa's over bytes."""
     try:
-        vocabulary = json.loads(_checked_bytes(folder / "vocab.json"))
+        vocabulary = decode_json(_checked_bytes(folder / "vocab.json"))
         lines = _checked_bytes(folder / "merges.txt").decode("utf-8").splitlines()
-    except (ValueError, RecursionError) as cause:
+    except ValueError as cause:
         raise CheckpointError(f"{folder}: vocab.json or merges.txt cannot be read ({cause}).") from cause
     if lines and lines[0].startswith("#version"):
         del lines[0]

@@ -27,6 +27,7 @@ from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
 from spanwise.interop.tensor_files import write_safetensors
 from spanwise.runtime.files import JsonObject, atomic_folder, remove_folder, require_free_space, verify_folder
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.progress import RunLog
 from spanwise.training.optim import Optimizer, set_state
 from spanwise.training.plan import HARMLESS_OPTIONS, TrainingOptions
@@ -184,7 +185,7 @@ def whole_checkpoints(folder: Path, warn: Callable[[str], None]) -> Iterator[tup
     for step, path in step_folders(folder):
         try:
             verify_folder(path)
-            state = json.loads((path / TRAINING_FOLDER / STATE_NAME).read_text(encoding="utf-8"))
+            state = decode_json((path / TRAINING_FOLDER / STATE_NAME).read_text(encoding="utf-8"))
             if state["version"] != STATE_VERSION or state["step"] != step:
                 raise CheckpointError(f"{path} says version {state['version']}, step {state['step']}.")
         except (CheckpointError, OSError, ValueError, KeyError, TypeError) as damage:

@@ -22,6 +22,7 @@ from pydantic import Field
 from spanwise.config import part
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.files import JsonObject, append_line, write_text_atomic
+from spanwise.runtime.json_text import decode_json
 from spanwise.training.schedule import PlanLine, Shape, learning_rate
 
 PLAN_NAME = "plan.jsonl"
@@ -298,9 +299,9 @@ def _read(path: Path) -> tuple[list[PlanLine], bool]:
     for number, text in enumerate(texts, 1):
         damaged = CheckpointError(f"{path}, line {number} is damaged; restore the file or start a new run.")
         try:
-            record = json.loads(text)
+            record = decode_json(text)
             step, total_steps, reason = (record[name] for name in ("step", "total_steps", "reason"))
-        except (ValueError, KeyError, TypeError, RecursionError) as cause:
+        except (ValueError, KeyError, TypeError) as cause:
             if number == len(texts):
                 break
             raise damaged from cause

@@ -58,7 +58,9 @@ def test_a_file_is_told_by_its_beginning(tmp_path, name, file):
     assert looks_like(packed) == name
 
 
-@pytest.mark.parametrize("content", ["", "A plain text.\nOf two lines.\n", "a\tb\tc\n", "[1, 2]", "{}", "{bad", "[]"])
+@pytest.mark.parametrize(
+    "content", ["", "A plain text.\nOf two lines.\n", "a\tb\tc\n", "[1, 2]", "{}", "{bad", "[]", "[" * 30_000]
+)
 def test_what_is_no_tasks_file_is_not_guessed_at(tmp_path, content):
     (tmp_path / "a.txt").write_text(content)
     assert looks_like(tmp_path / "a.txt") is None

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import remove_folder, write_text_atomic
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes.base import Context
 from spanwise.tasks.base import numbers_of
@@ -46,7 +47,7 @@ def finetuned_scores(
     run = context.out / name
     kept = run / SCORES_NAME
     if kept.exists():
-        scores: dict[str, float] = json.loads(kept.read_text(encoding="utf-8"))
+        scores: dict[str, float] = decode_json(kept.read_text(encoding="utf-8"))
         return scores
     context.log.say(f"  {name}: fine-tuning on {train.name}")
     rate = learning_rate or usual_rate(read_folder(context.model).config.hidden_size)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.runtime.json_text import decode_json
 from spanwise.tasks.coref.documents import CoreferenceData, CoreferenceDocument, Document, TextDocument, read_conll
 from spanwise.tasks.coref.gap import is_gap, read_gap
 from spanwise.tasks.coref.score import Mention
@@ -81,8 +82,8 @@ def _read_json_lines(path: Path, errors: OnError) -> CoreferenceData:
             continue
         where = f"{path}, line {number}"
         try:
-            row = json.loads(text)
-        except (ValueError, RecursionError) as cause:
+            row = decode_json(text)
+        except ValueError as cause:
             raise DataError(f"{where} is not JSON ({cause}); one document per line was expected.") from cause
         if not isinstance(row, Mapping):
             raise DataError(f"{where} holds a {type(row).__name__}; an object per document was expected.")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from spanwise.config.user_files import is_reference
 from spanwise.errors import DataError
+from spanwise.runtime.json_text import decode_json
 from spanwise.tasks.base import D, F, O, P, Task
 from spanwise.tasks.files.text import OnError, Purpose, read_text
 
@@ -80,10 +80,10 @@ def text_looks_like(text: str) -> str | None:
 
 def _of_json(text: str) -> str | None:
     try:
-        value = json.loads(text)
+        value = decode_json(text)
     except ValueError:
         try:
-            value = json.loads(text.split("\n", 1)[0])
+            value = decode_json(text.split("\n", 1)[0])
         except ValueError:
             return None
     if isinstance(value, Mapping) and isinstance(value.get("data"), list):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from spanwise.errors import DataError
+from spanwise.runtime.json_text import decode_json
 
 Purpose = Literal["train", "score", "predict"]  # what a labelled file is read for
 OnError = Literal["strict", "repair"]  # what is done with malformed rows: refused, or left out and counted
@@ -58,30 +59,16 @@ def parse_json(text: str, where: str, line: int = 1) -> Any:
     if not text.strip():
         raise DataError(f"{where}: the file is empty.")
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
+        return decode_json(text, is_strict=True)
     except json.JSONDecodeError as error:
         raise DataError(
             f"{where}, line {line + error.lineno - 1}, column {error.colno}: not JSON ({error.msg})."
         ) from error
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise DataError(f"{where}: {reason}.") from error
+    except ValueError as error:
+        raise DataError(f"{where}: {error}.") from error
 
 
 def plain_suffix(path: str | Path) -> str:
     """The suffix that tells a file's format: of `x.tsv.xz` it is `.tsv`."""
     path = Path(path)
     return (path.with_suffix("") if path.suffix in (".gz", ".xz") else path).suffix.lower()
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"holds {name}, which is not JSON; replace it by a number or null")
-
-
-def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {repeated!r} stands twice in one object")
-    return record
