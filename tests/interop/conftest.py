@@ -13,6 +13,7 @@ from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.heads.pair import PairHead
 from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
+from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.init import initialize
 
 
@@ -22,6 +23,7 @@ def make_heads(encoder, *names):
         "sbo": lambda: SpanBoundaryHead(encoder.config, encoder.word_embedding, num_positions=6, position_size=10),
         "qa": lambda: QuestionAnsweringHead(encoder.config),
         "nsp": lambda: PairHead(encoder.config, encoder.pooler),
+        "span_selection": lambda: SpanSelectionHead(encoder.config),
     }
     heads = {name: makers[name]() for name in names}
     for name, head in heads.items():

@@ -9,11 +9,13 @@ from transformers import AutoModel
 
 from spanwise.interop.checkpoint import build_encoder, build_head
 from spanwise.interop.huggingface import read_folder
+from spanwise.nn.losses.pointer import ManyPointers
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 
 LENGTHS = (10, 4, 7)
 NUM_LABELS = 3
+QUESTION_ID = 98  # of Splinter's [QUESTION]
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ ORACLES = {
         | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": None, "sep_token_id": None},
         has_types=False,
     ),
+    "splinter": Oracle("SplinterConfig", SHAPE | {"max_position_embeddings": 40, "question_token_id": QUESTION_ID}),
     "openai_gpt": Oracle(
         "OpenAIGPTConfig",
         dict(vocab_size=99, n_embd=32, n_layer=3, n_head=4, n_positions=40, pad_token_id=0),
@@ -120,6 +123,11 @@ def arguments(oracle, batch):
     return named
 
 
+def first_tokens(batch):
+    """The place of the first real token of each row, int64 [B]."""
+    return batch.mask.argmax(1)
+
+
 @torch.no_grad()
 def their_scores(model, oracle, batch):
     """What a class of transformers says, by our names of heads; rows of tokens are the real ones, end to end."""
@@ -133,6 +141,9 @@ def their_scores(model, oracle, batch):
     if "DoubleHeads" in name:
         out = model(**arguments(oracle, batch), mc_token_ids=batch.mask.sum(1) - 1)
         return {"clm": out.logits[real], "multiple_choice": out.mc_logits.unsqueeze(1)}
+    if "Splinter" in name:  # the first token of each row asks; scores of all rows end to end, as pointers have them
+        asked = model(**arguments(oracle, batch), question_positions=first_tokens(batch)[:, None])
+        return {"span_selection": torch.stack((asked.start_logits[:, 0][real], asked.end_logits[:, 0][real]))}
     out = model(**arguments(oracle, batch))
     if "QuestionAnswering" in name:
         return {"qa": torch.stack((out.start_logits, out.end_logits), -1)[real]}
@@ -168,6 +179,9 @@ def our_scores(encoder, heads, batch):
             scores[name] = vocabulary_logits(head.transform(hidden_TD), head.weight, head.bias, size)
         elif name == "clm":
             scores[name] = vocabulary_logits(hidden_TD, head.weight, head.bias, size)
+        elif name == "span_selection":
+            one_each = ManyPointers.of([1] * len(sequences.lengths), sequences)
+            scores[name] = torch.stack(head(hidden_TD, sequences.cu_seqlens[:-1].long(), one_each))
         elif name in ("nsp", "sop"):
             scores[name] = head(hidden_TD[sequences.cu_seqlens[:-1].long()])
         elif name in ("classification", "multiple_choice"):

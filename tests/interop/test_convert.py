@@ -71,6 +71,7 @@ def test_a_class_stays_what_it_was_and_all_heads_come_along(tmp_path, key):
     names = {"bert": "BertForPreTraining", "roberta": "RobertaForTokenClassification", "albert": "AlbertForPreTraining"}
     names |= {"electra": "ElectraForMultipleChoice", "openai_gpt": "OpenAIGPTDoubleHeadsModel"}
     names |= {"xlm_roberta": "XLMRobertaForQuestionAnswering", "modernbert": "ModernBertForTokenClassification"}
+    names |= {"splinter": "SplinterForPreTraining"}
     ORACLES[key].model(names[key]).save_pretrained(tmp_path / "theirs", max_shard_size="20KB")
     converted = convert(tmp_path / "theirs", tmp_path / "plain")
     assert converted.written.architecture == names[key] and converted.tokenizer is None

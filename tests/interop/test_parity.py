@@ -21,7 +21,7 @@ from spanwise.interop.load import LoadedModel
 from spanwise.interop.tables import BY_MODEL_TYPE
 
 FAMILY_OF = {"bert": "bert", "roberta": "roberta", "albert": "albert", "electra": "electra", "openai_gpt": "openai-gpt"}
-FAMILY_OF |= {"xlm_roberta": "xlm-roberta", "modernbert": "modernbert"}
+FAMILY_OF |= {"xlm_roberta": "xlm-roberta", "modernbert": "modernbert", "splinter": "splinter"}
 CLASSES = [(key, name) for key, model_type in FAMILY_OF.items() for name in BY_MODEL_TYPE[model_type].architectures]
 
 
@@ -44,7 +44,8 @@ def pair(request, tmp_path_factory):
     theirs.save_pretrained(folder / "theirs")
     checkpoint, encoder, heads = open_ours(folder / "theirs")
     tokenizer = PaddingAlone(oracle.pad_id)
-    written = write_folder(folder / "ours", encoder, heads, tokenizer, model_type=checkpoint.model_type)
+    kind = BY_MODEL_TYPE[checkpoint.model_type].architectures[name].kind
+    written = write_folder(folder / "ours", encoder, heads, tokenizer, main_kind=kind, model_type=checkpoint.model_type)
     return SimpleNamespace(**locals())
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from spanwise.errors import ConfigError
-from spanwise.interop.family import KINDS, Architecture, Family
+from spanwise.interop.family import KINDS, Architecture, Family, Kind
+from spanwise.interop.heads import KINDS as HEAD_KINDS
 from spanwise.interop.key_map import KeyMap
 from spanwise.interop.tables import BY_CLASS, BY_MODEL_TYPE, FAMILIES
 from spanwise.nn.config import EncoderConfig
@@ -45,11 +46,13 @@ def choose_architecture(
     pad_id: int | None,
     *,
     main_head: str | None = None,
+    main_kind: Kind | None = None,
     model_type: str | None = None,
 ) -> Choice:
     """Choose the class that holds `main_head`, or else the most special one that the heads allow.
 
-    model_type: the family to stay in where several can hold the same.
+    main_kind: the kind of class to take where several hold the main head, as a pre-trained pointer lies in a class of
+    its own until questions taught it. model_type: the family to stay in where several can hold the same.
 
     Raises:
         ConfigError: an unknown `model_type`, or a `main_head` that was not given.
@@ -74,6 +77,8 @@ def choose_architecture(
             holds_main = main_head in architecture.heads
             if main_head is not None and not holds_main and architecture.kind == "task":
                 continue  # another task's class would hide what this folder is for
+            if architecture.kind == "task" and main_kind != "task" and not _is_labelled(architecture):
+                continue  # its head is that of pre-training, which no task has taught
             rank = (
                 int(family.is_stock),
                 int(holds_main),
@@ -93,6 +98,11 @@ def choose_architecture(
         reason = ", ".join(f"{label} has no {refused}" for label, refused in refusals.items())
         return Choice(family=choice.family, name=choice.name, reason=reason)
     return choice
+
+
+def _is_labelled(architecture: Architecture) -> bool:
+    """Return whether a class holds a head that only labelled tasks make."""
+    return any(HEAD_KINDS[name].is_labelled for name in architecture.heads)
 
 
 def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, GivenHead], pad_id: int | None) -> Choice:

@@ -58,6 +58,7 @@ class Checkpoint:
     model_type: str = "bert"  # the family
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
     record: JsonObject = field(default_factory=dict)  # spanwise.json, empty for folders of others
+    role_ids: dict[str, int] = field(default_factory=dict)  # of special tokens that config.json names by a role
     their_settings: Settings | None = None  # config.json where transformers runs the encoder (auto/model.py)
 
     def is_labelled(self, head: str) -> bool:

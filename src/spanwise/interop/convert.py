@@ -18,6 +18,7 @@ from spanwise.interop.huggingface import Written, read_folder, write_folder
 from spanwise.interop.record import MANAGED
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.runtime.files import atomic_folder
+from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
 
 StoredType = Literal["fp32", "bf16"]
@@ -71,6 +72,7 @@ def _convert(
         words,
         extra={name: value for name, value in checkpoint.record.items() if name not in MANAGED},
         main_head=architecture.heads[0] if architecture and has_heads and architecture.heads else None,
+        main_kind=architecture.kind if architecture else None,
         model_type=checkpoint.model_type,
         labels=checkpoint.labels,
         dtype=dtype,
@@ -86,7 +88,7 @@ def _open_tokenizer(checkpoint: Checkpoint, folder: Path | None) -> Tokenizer | 
     place = folder or checkpoint.tokenizer_folder
     if place is None:
         return None
-    words = Tokenizer.load(place)
+    words = with_roles_at(Tokenizer.load(place), checkpoint.role_ids)
     if words.vocab_size > checkpoint.config.vocab_size:
         raise CheckpointError(
             f"the tokenizer of {place} has {words.vocab_size:,} tokens and the model {checkpoint.config.vocab_size:,}; "

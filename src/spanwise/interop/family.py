@@ -81,6 +81,7 @@ class Family:
     has_sharing: bool = False  # whether its files hold shared layers once
     is_stock: bool = True  # whether Hugging Face has its classes
     names_borders: bool = False  # whether config.json has ids of the first and last token whose defaults may be wrong
+    role_ids: Mapping[str, str] = field(default_factory=dict)  # role of a special token -> the key of its id
 
     def key_map(self, config: EncoderConfig, settings: Settings) -> KeyMap:
         """Return the names of all tensors of this encoder; `settings` is the content of config.json."""

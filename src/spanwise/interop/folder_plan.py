@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
 from spanwise.interop.auto.model import choice_for, settings_of
 from spanwise.interop.checkpoint import real_tensors
+from spanwise.interop.family import Kind
 from spanwise.interop.head_files import Arranged, arrange, check_own_names
 from spanwise.interop.heads import KINDS, check_not_ours, describe_own_heads, size_of, split_head
 from spanwise.interop.json_files import JsonObject, Settings
@@ -51,6 +52,7 @@ class FolderContent:
     architecture: str | None = None  # the class to write for; None: the one that holds `main_head`, or the most special
     extra: Settings = field(default_factory=dict)  # more of spanwise.json, such as a task's labels
     main_head: str | None = None  # the head that the folder is for
+    main_kind: Kind | None = None  # the kind of class to take where several hold the main head
     model_type: str | None = None  # the family to stay in where several can hold the same
     labels: Sequence[str] = ()  # names of the scores of the class's classifier
     problem_type: str | None = None  # what config.json calls the kind of these scores
@@ -135,7 +137,14 @@ def _choose(
     given = {name: GivenHead(tensors=tensors.keys(), form=forms.get(name)) for name, tensors in parts.items()}
     if content.architecture is not None:
         return named_architecture(content.architecture, config, given, pad_id)
-    return choose_architecture(config, given, pad_id, main_head=content.main_head, model_type=content.model_type)
+    return choose_architecture(
+        config,
+        given,
+        pad_id,
+        main_head=content.main_head,
+        main_kind=content.main_kind,
+        model_type=content.model_type,
+    )
 
 
 def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mapping[str, Tensor]]) -> JsonObject:
@@ -145,6 +154,8 @@ def _settings(content: FolderContent, choice: Choice, parts: Mapping[str, Mappin
     tokens = _token_ids(content.tokenizer)
     if not choice.family.names_borders:
         tokens = {key: number for key, number in tokens.items() if key == "pad_token_id"}
+    roles: Mapping[str, int] = getattr(content.tokenizer, "roles", {})
+    tokens |= {key: roles[role] for role, key in choice.family.role_ids.items() if role in roles}
     with_labels = [name for name in choice.architecture.heads if KINDS[name].names_labels]
     forms = content.forms()
     form = next((forms[name] for name in choice.architecture.heads if name in forms), None)

@@ -21,7 +21,7 @@ from spanwise.interop.auto.folders import read_auto_folder
 from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import Checkpoint, LoadReport
 from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
-from spanwise.interop.family import Family
+from spanwise.interop.family import Family, Kind
 from spanwise.interop.folder_plan import FolderContent, Heads, SavesItself, Written, as_float32, as_type, plan_folder
 from spanwise.interop.head_files import POOLER, own_names
 from spanwise.interop.heads import KINDS, title_of, whole_heads
@@ -97,6 +97,7 @@ def read_folder(source: str | Path) -> Checkpoint:
         model_type=family.model_type,
         labels=read_labels(settings),
         record=record,
+        role_ids=_role_ids(family, settings),
     )
 
 
@@ -109,6 +110,7 @@ def write_folder(
     extra: Settings | None = None,
     *,
     main_head: str | None = None,
+    main_kind: Kind | None = None,
     model_type: str | None = None,
     labels: Sequence[str] = (),
     problem_type: str | None = None,
@@ -133,6 +135,7 @@ def write_folder(
         architecture=architecture,
         extra=extra or {},
         main_head=main_head,
+        main_kind=main_kind,
         model_type=model_type,
         labels=labels,
         problem_type=problem_type,
@@ -185,6 +188,12 @@ def _notes(family: Family, config: EncoderConfig, settings: Settings, heads: Set
                 "up to 1e-3"
             )
     return tuple(notes)
+
+
+def _role_ids(family: Family, settings: Settings) -> dict[str, int]:
+    """Return the ids that config.json gives to special tokens beside the usual ones, by their roles."""
+    named = {role: settings.get(key) for role, key in family.role_ids.items()}
+    return {role: number for role, number in named.items() if isinstance(number, int)}
 
 
 def _check_computed(config: EncoderConfig, family: Family, path: Path) -> None:

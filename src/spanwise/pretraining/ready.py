@@ -42,7 +42,7 @@ from spanwise.pretraining.system import (
 from spanwise.runtime.files import refuse_edited
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions, corpus_files
-from spanwise.text.extend import with_roles
+from spanwise.text.extend import with_roles, with_roles_at
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.taggers import find_tagger
 from spanwise.text.tokenizers import Tokenizer
@@ -279,7 +279,7 @@ def _tokenizer(
     if checkpoint is not None:
         if checkpoint.tokenizer_folder is None:
             raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")
-        return Tokenizer.load(checkpoint.tokenizer_folder)
+        return with_roles_at(Tokenizer.load(checkpoint.tokenizer_folder), checkpoint.role_ids)
     if data is not None:
         return TokenStore.open(read_data(data)[0][0]).tokenizer()
     own = folder.path / TOKENIZER_FOLDER

@@ -23,6 +23,7 @@ from spanwise.tasks.base import D, F, O, P, Task
 from spanwise.tasks.heads import has_own_head, stored_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import task_recipe
+from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -148,7 +149,7 @@ def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | N
             raise CheckpointError(
                 f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt."
             )
-        tokenizer = Tokenizer.load(folder)
+        tokenizer = with_roles_at(Tokenizer.load(folder), checkpoint.role_ids)
     if tokenizer.vocab_size > checkpoint.config.vocab_size:
         raise CheckpointError(
             f"the tokenizer has {tokenizer.vocab_size:,} tokens and the encoder of {checkpoint.folder} "
@@ -178,6 +179,7 @@ def save_task_model(
         {**heads, task.head_name: model.head},
         tokenizer,
         main_head=task.head_name,
+        main_kind="task",
         model_type=model_type,
         extra={"task": to_record(task), **(extra or {})},
         labels=task.labels,

@@ -15,7 +15,7 @@ Letters: V vocabulary before, k new tokens.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,16 +142,38 @@ def with_roles(tokenizer: Tokenizer, roles: Sequence[str]) -> Tokenizer:
             continue
         piece = role_piece(role)
         _refuse_text(tokenizer, [piece])
-        specials = {**tokenizer.specials, role: piece}
         reserved = [name for name in tokenizer.tokens(range(tokenizer.vocab_size)) if is_reserved(name)]
         if tokenizer.token_to_id(piece) is None and reserved:
             last = max(reserved, key=lambda name: int(name.removeprefix("[unused").removesuffix("]")))
-            backend = _renamed(tokenizer.copy_backend(), last, piece)
-            backend.add_special_tokens([AddedToken(piece, special=True, normalized=False)])
-            tokenizer = Tokenizer(backend, specials=specials, max_length=tokenizer.max_length)
+            tokenizer = _with_role(tokenizer, role, last)
         else:
-            tokenizer = _with_special(tokenizer, [piece], specials)
+            tokenizer = _with_special(tokenizer, [piece], {**tokenizer.specials, role: piece})
     return tokenizer
+
+
+def with_roles_at(tokenizer: Tokenizer, ids: Mapping[str, int]) -> Tokenizer:
+    """Return the tokenizer with the roles whose ids its model's config.json says, where these are reserved pieces.
+
+    Raises: CheckpointError where the tokenizer gives such a role another id.
+    """
+    for role, number in ids.items():
+        own = tokenizer.roles.get(role)
+        if own is not None and own != number:
+            raise CheckpointError(
+                f"config.json says that {role_piece(role)} has the id {number}, and the tokenizer gives it {own}; they "
+                "do not belong together."
+            )
+        if own is None and 0 <= number < tokenizer.vocab_size and is_reserved(tokenizer.tokens([number])[0]):
+            tokenizer = _with_role(tokenizer, role, tokenizer.tokens([number])[0])
+    return tokenizer
+
+
+def _with_role(tokenizer: Tokenizer, role: str, reserved: str) -> Tokenizer:
+    """Return the tokenizer with the usual piece of a role in the place of a reserved piece."""
+    piece = role_piece(role)
+    backend = _renamed(tokenizer.copy_backend(), reserved, piece)
+    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False)])
+    return Tokenizer(backend, specials={**tokenizer.specials, role: piece}, max_length=tokenizer.max_length)
 
 
 def with_special_pieces(tokenizer: Tokenizer, pieces: Sequence[str]) -> tuple[Tokenizer, tuple[str, ...]]:

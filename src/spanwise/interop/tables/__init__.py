@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from spanwise.interop.family import Family
-from spanwise.interop.tables import albert, bert, electra, modernbert, openai_gpt, roberta, spanwise, xlm_roberta
+from spanwise.interop.tables import (
+    albert,
+    bert,
+    electra,
+    modernbert,
+    openai_gpt,
+    roberta,
+    spanwise,
+    splinter,
+    xlm_roberta,
+)
 
 FAMILIES: tuple[Family, ...] = (
     bert.BERT,
@@ -13,6 +23,7 @@ FAMILIES: tuple[Family, ...] = (
     albert.ALBERT,
     openai_gpt.OPENAI_GPT,
     modernbert.MODERNBERT,
+    splinter.SPLINTER,
     spanwise.SPANWISE,
 )
 BY_MODEL_TYPE = {family.model_type: family for family in FAMILIES}

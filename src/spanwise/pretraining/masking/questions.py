@@ -25,10 +25,10 @@ from spanwise.pretraining.packs import Hidden, Pack, Spans
 class QuestionTokens:
     """Put one [QUESTION] in the place of every span of a group; the occurrence that the masking kept stays as it is.
 
-    What follows a question moves up, so sequences get shorter and nothing tells how long the span was; or it keeps its
-    position (`following="stays"`), as in Splinter. The other pieces of the span are in no pack either way. Spans
-    without a group are replaced by `others`, and their tokens can be guessed beside the questions; without `others` the
-    masking must give groups alone.
+    What follows a question moves up, so sequences get shorter and nothing tells how long the span was: Splinter's code
+    too counts positions over what attention sees. With `following="stays"` it keeps its position instead. The other
+    pieces of the span are in no pack either way. Spans without a group are replaced by `others`, and their tokens can
+    be guessed beside the questions; without `others` the masking must give groups alone.
 
     Differs: Splinter leaves the other pieces in the sequence as [PAD] outside attention, which costs time and changes
     nothing else.
