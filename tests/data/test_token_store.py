@@ -115,6 +115,7 @@ def test_the_vocabulary_knows_specials_words_and_counts(store, tokenizer, docume
     assert np.flatnonzero(vocabulary.is_special).tolist() == [0, 1, 2, 3, 4]
     assert np.array_equal(vocabulary.starts_word, tokenizer.starts_word_table())
     assert np.array_equal(vocabulary.unigram_counts, np.bincount(flat(documents), minlength=vocabulary.size))
+    assert vocabulary.texts() == tokenizer.texts
 
 
 def test_another_tokenizer_is_refused_and_both_are_told(store_folder, tokenizer, tmp_path):

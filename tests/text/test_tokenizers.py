@@ -156,3 +156,12 @@ def test_words_of_other_kinds_of_tokenizers_are_words_too(kind):
     texts = ["Denver is the capitals, there."[part.min() : part.max()].strip() for part in words]
     assert [text for text in texts if text] == ["Denver", "is", "the", "capitals", ",", "there", "."]
     assert len(found.ids) > len(words)
+    assert "".join(tokenizer.texts[number] for number in found.ids) == "Denveristhecapitals,there."
+
+
+def test_texts_of_specials_are_empty_and_those_of_parts_of_characters_too():
+    backend = trained_backend("byte-level BPE")
+    tokenizer = Tokenizer(backend)
+    texts = [tokenizer.texts[number] for number in tokenizer.encode("é\n").ids]
+    assert texts == ["", "", "", "\n"]  # the blank that the tokenizer puts first, two bytes, a line feed
+    assert all(tokenizer.texts[number] == "" for number in tokenizer.special_ids)

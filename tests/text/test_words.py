@@ -56,7 +56,15 @@ def test_marks_of_beginnings_and_other_continuations_are_read_too():
     assert [marked.ends_word(piece) for piece in ("\u2581play", "\u2581(", ").", "\u2581", "字", "'s")] == [
         False, True, True, False, True, False,
     ]  # fmt: skip
+    assert [marked.characters(piece) for piece in ("\u2581play", "ing", "\u2581", "\u2581\u2581")] == [
+        "play",
+        "ing",
+        "",
+        " ",
+    ]
+    assert [WordMarks(end="</w>").characters(piece) for piece in ("play</w>", "play")] == ["play", "play"]
     other = WordMarks(continuation="@@")
+    assert [other.characters(piece) for piece in ("play", "@@ing", "##ing")] == ["play", "ing", "##ing"]
     assert [other.starts_word(piece) for piece in ("play", "@@ing", "##ing")] == [True, False, True]
     assert WordMarks().starts_word("##ing") and not WordMarks().ends_word("##ing")
 

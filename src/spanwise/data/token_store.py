@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,7 @@ def vocabulary_of(tokenizer: Tokenizer, unigram_counts: np.ndarray) -> Vocabular
         starts_word=tokenizer.starts_word_table(),
         ends_word=tokenizer.ends_word_table(),
         unigram_counts=unigram_counts,
+        texts=partial(getattr, tokenizer, "texts"),
     )
 
 
@@ -208,7 +210,7 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
                 f"{path / STORE_NAME} is {record['format']!r} version {record['version']}; this release reads "
                 f"{STORE_FORMAT!r} version {STORE_VERSION}. Prepare the text again."
             )
-        vocabulary = _vocabulary_from_record(record["vocabulary"])
+        vocabulary = _vocabulary_from_record(record["vocabulary"], path / TOKENIZER_FOLDER)
         if tokenizer is not None and tokenizer.sha256 != record["tokenizer_sha256"]:
             if not _gives_same_ids(path, tokenizer):
                 raise DataError(_wrong_tokenizer(path, tokenizer, record["tokenizer_sha256"]))
@@ -304,7 +306,7 @@ def vocabulary_record(vocabulary: Vocabulary) -> JsonObject:
     }
 
 
-def _vocabulary_from_record(record: JsonObject) -> Vocabulary:
+def _vocabulary_from_record(record: JsonObject, tokenizer_folder: Path) -> Vocabulary:
     is_special = np.zeros(record["size"], dtype=bool)
     is_special[record["special_ids"]] = True
     starts_word = np.ones(record["size"], dtype=bool)
@@ -320,7 +322,12 @@ def _vocabulary_from_record(record: JsonObject) -> Vocabulary:
         unigram_counts=counts,
         ends_word=ends_word,
         roles=record.get("roles", {}),
+        texts=partial(_texts_of, tokenizer_folder),
     )
+
+
+def _texts_of(folder: Path) -> tuple[str, ...]:
+    return Tokenizer.load(folder).texts
 
 
 def _gives_same_ids(path: Path, tokenizer: Tokenizer) -> bool:

@@ -1,8 +1,8 @@
-"""The facts of a tokenizer that array code needs: special ids, word starts, unigram counts; no strings, no object."""
+"""The facts of a tokenizer that array code needs: special ids, word starts, unigram counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,7 @@ class Vocabulary:
     unigram_counts: np.ndarray  # [V] int64: how often each id stands in the store; all zero when unknown
     roles: Mapping[str, int] = field(default_factory=dict)  # ids of further special tokens, such as "question"
     ends_word: np.ndarray = field(default_factory=lambda: _NOTHING)  # [V] bool: what follows starts a word, always
+    texts: Callable[[], Sequence[str]] = tuple  # gives what each id stands for, [V]; nothing when that is unknown
 
     @property
     def question_id(self) -> int:

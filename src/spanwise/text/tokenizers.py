@@ -179,6 +179,15 @@ class Tokenizer:
         """Return whether what follows each id starts a word whatever it is, [V] bool. Read-only use."""
         return self._ends_word
 
+    @functools.cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The characters that each id stands for, [V], without marks and the blank before a word; empty for special
+        tokens and for parts of a character."""
+        return tuple(
+            "" if number in self.special_ids else self._marks.characters(piece)
+            for number, piece in enumerate(self._pieces)
+        )
+
     @property
     def question_id(self) -> int:
         """The id of the token that stands for a span to be found elsewhere, -1 where there is none."""

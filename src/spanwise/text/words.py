@@ -65,6 +65,12 @@ class WordMarks:
         is_continuation = bool(self.continuation) and piece.startswith(self.continuation)
         return "##" + piece.removeprefix(self.continuation) if is_continuation else piece
 
+    def characters(self, piece: str) -> str:
+        """The characters of a piece without its mark and the blank before a word; empty for a part of a character."""
+        if self.end:
+            return piece.removesuffix(self.end)
+        return self._text(piece).removeprefix(" ") if self.blank else piece.removeprefix(self.continuation)
+
     def _text(self, piece: str) -> str:
         """The characters a piece stands for; empty for a part of one."""
         if self.blank != BYTE_LEVEL_BLANK:

@@ -57,6 +57,7 @@ def test_our_own_tokenizer_gives_the_tables_of_its_store(tiny_store):
         assert getattr(vocabulary, name) == getattr(tiny_store.vocabulary, name)
     for name in ("is_special", "starts_word", "unigram_counts"):
         np.testing.assert_array_equal(getattr(vocabulary, name), getattr(tiny_store.vocabulary, name))
+    assert vocabulary.texts() == own.texts
 
 
 def test_what_is_no_fast_tokenizer_is_refused():

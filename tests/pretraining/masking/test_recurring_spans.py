@@ -8,88 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_packs import UNK, hidden_of, pack_of, texts_of, with_ids
+from toy_packs import hidden_of, pack_of, texts_of, with_ids
 
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking import RecurringGroups, RecurringSpans
+from spanwise.pretraining.masking import RecurringSpans
 from spanwise.pretraining.masking.merge import merged
-from spanwise.pretraining.masking.recurring_spans import NO_WORD_IS_FREQUENT, recurring
 from spanwise.runtime.seed import keys_for
-
-
-def groups_of(line: str, frequent: str = "", max_words: int = 10) -> list[list[str]]:
-    """The groups of a text, each as the places of its occurrences: `first:end` in words."""
-    pack, numbers = texts_of([line])
-    starts = np.flatnonzero(pack.starts_word)
-    ends = np.append(starts[1:], len(pack.input_ids) - 1)
-    is_frequent = np.isin(np.arange(200), [numbers[word] for word in frequent.split()])
-    first, size, border = recurring(starts, ends, pack.input_ids, is_frequent, UNK, max_words)
-    places = [f"{w}:{w + n}" for w, n in zip(first.tolist(), size.tolist(), strict=True)]
-    return [places[a:b] for a, b in pairwise(border)]
-
-
-@pytest.mark.parametrize(
-    ("line", "groups"),
-    [
-        ("the mint of Denver made coins", []),
-        ("Denver made coins in Denver", [["0:1", "4:5"]]),
-        ("New York is not old York New", [["0:1", "6:7"], ["1:2", "5:6"]]),  # another order is another span
-        ("New York and New York and New York", [["0:3", "3:6"]]),  # the longest first; what is left stands alone
-        ("a b c x a b c y b c", [["0:3", "4:7"]]),  # b c are in a longer one but for a single place
-        ("a b x a b y b z b", [["0:2", "3:5"], ["6:7", "8:9"]]),
-        ("a a a a", [["0:2", "2:4"]]),  # occurrences do not overlap
-        ("play+ing ball play+ing play ing", [["0:1", "2:3"]]),  # a word is all of its pieces
-        ("[UNK] x [UNK] y", []),  # what is unknown equals nothing
-        ("[UNK] x [UNK] x", [["1:2", "3:4"]]),
-    ],
-)
-def test_the_longest_recurring_spans_are_found(line, groups):
-    assert groups_of(line) == groups
-
-
-def test_a_span_of_frequent_words_alone_is_none():
-    line = "of the mint of the river of the"
-    assert groups_of(line) == [["0:2", "3:5", "6:8"]]
-    assert groups_of(line, frequent="of the") == []
-    assert groups_of("the mint of the mint", frequent="of the") == [["0:2", "3:5"]]  # one rare word is enough
-
-
-def test_spans_are_no_longer_than_max_words():
-    assert groups_of("a b c d a b c d", max_words=3) == [["0:3", "4:7"], ["3:4", "7:8"]]
-    assert groups_of("a b c d a b c d", max_words=1) == [["0:1", "4:5"], ["1:2", "5:6"], ["2:3", "6:7"], ["3:4", "7:8"]]
-
-
-def plain_python(words: list[tuple], max_words: int) -> list[list[tuple[int, int]]]:
-    """Longest first, groups by their first place, occurrences from the left; with lists and slices."""
-    taken, groups = set(), []
-    for n in range(max_words, 0, -1):
-        places: dict[tuple, list[int]] = {}
-        for w in range(len(words) - n + 1):
-            places.setdefault(tuple(words[w : w + n]), []).append(w)
-        for found in places.values():
-            chosen: list[int] = []
-            for w in found:
-                if not taken & set(range(w, w + n)) and (not chosen or w >= chosen[-1] + n):
-                    chosen.append(w)
-            if len(chosen) > 1:
-                groups.append([(w, n) for w in chosen])
-                taken |= {place for w in chosen for place in range(w, w + n)}
-    return groups
-
-
-def test_the_compiled_search_is_the_written_one():
-    rng = np.random.default_rng(4)
-    for _ in range(300):
-        sizes = rng.choice([1, 1, 2], rng.integers(0, 40))
-        ids = rng.integers(10, 10 + rng.integers(2, 12), int(sizes.sum()))
-        ends = np.cumsum(sizes)
-        starts = ends - sizes
-        max_words = int(rng.integers(1, 11))
-        first, size, border = recurring(starts, ends, ids, NO_WORD_IS_FREQUENT, -1, max_words)
-        occurrences = list(zip(first.tolist(), size.tolist(), strict=True))
-        found = [occurrences[a:b] for a, b in pairwise(border)]
-        words = [tuple(ids[a:b].tolist()) for a, b in zip(starts, ends, strict=True)]
-        assert found == plain_python(words, max_words)
 
 
 def keys_of(pack, epoch: int = 0, seed: int = 0) -> np.ndarray:
@@ -135,26 +59,22 @@ def test_every_occurrence_is_the_kept_one_alike():
 @given(
     st.lists(st.lists(st.integers(0, 5), max_size=40), min_size=1, max_size=6),
     st.sampled_from([0.1, 0.3, 0.9]),
-    st.booleans(),
     st.sampled_from(["words", "budget"]),
     st.sampled_from([None, 0, 4]),
 )
-def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio, alone, end, spare):
+def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio, end, spare):
     """Ids stand for words of one token; 0 is a special."""
     pack = with_ids(
         pack_of([[0, *(min(1, word) for word in text), 0] for text in texts]),
         [10 + word for text in texts for word in (0, *text, 0)],
     )
     budget = sum(-(-int(pack.maskable[a:b].sum()) * int(ratio * 10) // 10) for a, b in pairwise(pack.borders))
-    scheme = (RecurringGroups if alone else RecurringSpans)(ratio=ratio, end=end)
-    spans = scheme.select(pack, keys_of(pack), capacity=None if spare is None else budget + spare)
+    spans = RecurringSpans(ratio=ratio, end=end).select(
+        pack, keys_of(pack), capacity=None if spare is None else budget + spare
+    )
 
     hidden_T = hidden_of(pack, spans)
     assert spare is None or hidden_T.sum() <= budget + spare
-    if alone and spans.group is not None:
-        assert (spans.group >= 0).all()
-    if alone and spans.group is None:
-        assert len(spans.start) == 0
     if spans.group is None:
         return
     for group in np.unique(spans.group[spans.group >= 0]):
@@ -166,18 +86,6 @@ def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio,
             words = pack.input_ids[spans.start[m] : spans.end[m]].tolist()
             assert words == pack.input_ids[first:last].tolist()
             assert pack.borders[spans.sequence[m]] <= first < pack.borders[spans.sequence[m] + 1]
-
-
-def test_groups_alone_hide_whole_groups_until_the_budget_is_met():
-    """Four of 22 words at 15 %; a group is never cut, so the last one may go beyond."""
-    pack, _ = texts_of([TEXT] * 300)
-    spans = RecurringGroups().select(pack, keys_of(pack))
-    hidden = hidden_of(pack, spans).reshape(300, -1)[:, 1:-1]
-    words = np.array(TEXT.split())
-    assert (spans.group >= 0).all() and (hidden.sum(axis=1) >= 4).all()
-    for row in hidden:
-        hides = set(words[row])
-        assert hides and all((~row[words == word]).sum() >= 1 for word in hides)
 
 
 def test_which_words_are_frequent_is_told_by_the_corpus(vocabulary):

@@ -5,6 +5,7 @@ Letters: V vocabulary.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ def vocabulary_of(tokenizer: object, unigram_counts: ArrayLike | None = None) ->
         starts_word=starts_word_V,
         ends_word=ends_word_V,
         unigram_counts=_checked_counts(unigram_counts, size),
+        texts=partial(tuple, ["" if is_special_V[i] else marks.characters(piece) for i, piece in enumerate(pieces)]),
     )
 
 
