@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import textwrap
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform, get_type_hints
 
@@ -112,7 +113,8 @@ def config_error(error: pydantic.ValidationError, path: str, names: list[str]) -
     """Return one ConfigError for all that pydantic found: path, what came, what was expected, nearest name."""
     lines = []
     for found in error.errors(include_url=False):
-        place = _join(path, *(str(step) for step in found["loc"]))
+        steps = [str(step) for step in found["loc"]]  # those of pydantic's own, such as `dict[str,int]`, say nothing
+        place = _join(path, *(step for step in steps if "[" not in step and step != "constrained-int"))
         word = str(found["loc"][-1]) if found["loc"] else ""
         if found["type"] in ("unexpected_keyword_argument", "extra_forbidden", "no_such_attribute"):
             lines.append(f"{place} is unknown: {_offer(word, names, path)}")
@@ -120,7 +122,7 @@ def config_error(error: pydantic.ValidationError, path: str, names: list[str]) -
             lines.append(f"{place} is missing; give it a value.")
         else:
             expected = found["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-            lines.append(f"{place} cannot be {found['input']!r}; expected {expected}.")
+            lines.append(f"{place} cannot be {textwrap.shorten(repr(found['input']), 200)}; expected {expected}.")
     return ConfigError("\n".join(dict.fromkeys(lines)))
 
 

@@ -156,9 +156,8 @@ class Collator:
         capacity = self.parts.max_targets if capacity is None else capacity
         replacement = self.parts.replacement
         spans = self.masking.select(pack, select_keys_S, capacity=capacity)
-        hidden = hidden_tokens(pack, spans)
-        input_ids = replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids, hidden)
-        masked = Masked(pack=pack, spans=spans, hidden=hidden, input_ids=input_ids)
+        input_ids = replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids)
+        masked = Masked(pack=pack, spans=spans, hidden=hidden_tokens(pack, spans), input_ids=input_ids)
         if isinstance(replacement, ShorteningReplacement):
             masked = _shortened(masked, replacement)
         if self.parts.corruption.samples:

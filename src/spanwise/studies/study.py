@@ -7,13 +7,14 @@ file is opened, so that the difference of two arms is the difference of their re
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-from spanwise.config import difference, override, to_record
+from pydantic import Field
+
+from spanwise.config import difference, override, part, to_record
 from spanwise.errors import ConfigError
 from spanwise.pretraining.recipe import PretrainingRecipe, identity_record
 from spanwise.pretraining.system import check
@@ -25,7 +26,11 @@ _ARM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _RESERVED = ("control", "measures")  # folders of the study's own begin so
 
 
-@dataclass(frozen=True, kw_only=True)
+Tokens = Annotated[int, Field(strict=True, gt=0)]
+Amount = Annotated[float, Field(strict=True, gt=0)]
+
+
+@part("study")
 class Study:
     """The arms that are compared, and the probes they are measured by.
 
@@ -41,9 +46,9 @@ class Study:
     name: str
     question: str
     arms: Mapping[str, PretrainingRecipe]
-    tokens: int | Mapping[str, int] | None = None
-    compute: float | None = None
-    seconds: float | None = None
+    tokens: Tokens | Mapping[str, Tokens] | None = None
+    compute: Amount | None = None
+    seconds: Amount | None = None
     probes: tuple[str | Probe, ...] = ("masked-tokens",)
     control: Literal["random weights", "none"] = "random weights"
     notes: tuple[str, ...] = ()  # what a reader of the table should know, a sentence each
@@ -59,7 +64,6 @@ def check_study(study: Study) -> None:
 
     Raises: ConfigError naming the arms and what is wrong with them.
     """
-    check_fields(study)
     if len(study.arms) < 2:
         had = f"only '{next(iter(study.arms))}'" if study.arms else "none"
         raise ConfigError(f"study '{study.name}' needs two arms to compare, and has {had}.")
@@ -73,6 +77,9 @@ def check_study(study: Study) -> None:
     for (a, first), (b, second) in itertools.combinations(study.arms.items(), 2):
         if arm_record(first) == arm_record(second):
             raise ConfigError(f"study '{study.name}': arms '{a}' and '{b}' are the same recipe; change one.")
+    for probe in study.probes:
+        if isinstance(probe, type):
+            raise ConfigError(f"study '{study.name}': the probe {probe.__name__} is a class; write {probe.__name__}().")
     probes = study.found_probes
     if not probes:
         raise ConfigError(f"study '{study.name}' has no probe; name one, such as 'masked-tokens'.")
@@ -80,39 +87,6 @@ def check_study(study: Study) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"study '{study.name}' names the probe '{name}' twice.")
-
-
-def check_fields(study: Study) -> None:
-    """Refuse values of another type than the fields of a study have. Raises: ConfigError naming the field."""
-    by_arm = study.tokens.values() if isinstance(study.tokens, Mapping) else [study.tokens]
-    is_tokens = study.tokens is None or all(type(tokens) is int for tokens in by_arm)
-    are_parts = isinstance(study.probes, tuple | list)
-    are_probes = are_parts and all(isinstance(p, str | Probe) and not isinstance(p, type) for p in study.probes)
-    are_names = isinstance(study.arms, Mapping) and all(isinstance(name, str) for name in study.arms)
-    rules = [
-        ("name", isinstance(study.name, str), "a text"),
-        ("question", isinstance(study.question, str), "a text"),
-        ("arms", isinstance(study.arms, Mapping), "recipes by name, as a dict"),
-        ("arms", are_names, "names that are texts"),
-        ("tokens", is_tokens, "a whole number, one per arm as a dict, or None"),
-        ("compute", _is_number_or_none(study.compute), "a number of operations, or None"),
-        ("seconds", _is_number_or_none(study.seconds), "a number of seconds, or None"),
-        ("control", study.control in (CONTROL, "none"), f"'{CONTROL}' or 'none'"),
-        ("probes", are_parts, "a tuple"),
-        ("notes", isinstance(study.notes, tuple | list), "a tuple"),
-        ("probes", are_probes, "names of probes, or probes with their values"),
-    ]
-    for field, is_right, wanted in rules:
-        if not is_right:
-            value = getattr(study, field)
-            raise ConfigError(f"study {study.name!r}: {field} is {value!r} ({type(value).__name__}); give {wanted}.")
-    for name, recipe in study.arms.items():
-        if not isinstance(recipe, PretrainingRecipe):
-            raise ConfigError(f"study '{study.name}': arm '{name}' is {type(recipe).__name__}; an arm is a recipe.")
-
-
-def _is_number_or_none(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value))
 
 
 def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
@@ -130,9 +104,6 @@ def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
 def _check_budget(study: Study) -> None:
     budgets = {"tokens": study.tokens, "compute": study.compute, "seconds": study.seconds}
     given = {name: value for name, value in budgets.items() if value is not None}
-    for name, value in given.items():
-        if not all(number > 0 for number in (value.values() if isinstance(value, Mapping) else [value])):
-            raise ConfigError(f"study '{study.name}': {name} is {value}; give a number above 0.")
     if isinstance(study.tokens, Mapping) and set(study.tokens) != set(study.arms):
         raise ConfigError(
             f"study '{study.name}': tokens are given for {', '.join(study.tokens)}, the arms are "
@@ -187,7 +158,6 @@ def changed_study(
 
     Raises: ConfigError, also for a change of what the study decides itself: seeds and budget.
     """
-    check_fields(study)
     for change in overrides:
         path = change.partition("=")[0].strip()
         if path == "training.seed":

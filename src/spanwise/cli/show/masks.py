@@ -134,9 +134,8 @@ def _draw(
     drawings: list[dict[str, Any]] = []
     for epoch in range(times):
         spans = recipe.masking.select(pack, keys_for(seed, "masking", epoch, pack.block_ids))
-        replaced = recipe.replacement.apply(
-            pack, spans, keys_for(seed, "replacement", epoch, pack.block_ids), vocabulary
-        )
+        replace_keys = keys_for(seed, "replacement", epoch, pack.block_ids)
+        replaced = recipe.replacement.apply(pack, spans, replace_keys, vocabulary)
         ranges = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
         seen, readable = tokens.tokens(replaced), tokens.readable(replaced)
         for start, end in shortened_ranges(recipe.replacement, spans):

@@ -16,7 +16,7 @@ from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.merge import spans_of, word_starts
-from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 
 
@@ -53,17 +53,11 @@ class ReplacementScheme(Part, Protocol):
         ...
 
     def apply(
-        self,
-        pack: Pack,
-        spans: Spans,
-        keys: np.ndarray,
-        vocabulary: Vocabulary,
-        random_ids: AliasTable | None = None,
-        hidden: Hidden | None = None,
+        self, pack: Pack, spans: Spans, keys: np.ndarray, vocabulary: Vocabulary, law: AliasTable | None = None
     ) -> np.ndarray:
         """Return input_ids [T] with the spans replaced, a new array; sequence s is decided by keys[s] (uint64 [S]).
 
-        `random_ids` saves building the law again, `hidden` finding the tokens of the spans again.
+        `law` is what `random_ids` returned; None: it is built again.
         """
         ...
 

@@ -12,7 +12,7 @@ import numpy as np
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.pretraining.masking.alias import AliasTable
-from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.pretraining.packs import Pack, Spans
 
 
 @part("no_masking")
@@ -39,13 +39,7 @@ class NoReplacement:
         """No token is ever drawn."""
 
     def apply(
-        self,
-        pack: Pack,
-        spans: Spans,
-        keys: np.ndarray,
-        vocabulary: Vocabulary,
-        random_ids: AliasTable | None = None,
-        hidden: Hidden | None = None,
+        self, pack: Pack, spans: Spans, keys: np.ndarray, vocabulary: Vocabulary, law: AliasTable | None = None
     ) -> np.ndarray:
         """Return a copy of input_ids [T]."""
         return pack.input_ids.copy()

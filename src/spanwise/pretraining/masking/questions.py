@@ -63,13 +63,7 @@ class QuestionTokens:
         return self.others.random_ids(vocabulary) if self.others else None
 
     def apply(
-        self,
-        pack: Pack,
-        spans: Spans,
-        keys: np.ndarray,
-        vocabulary: Vocabulary,
-        random_ids: AliasTable | None = None,
-        hidden: Hidden | None = None,
+        self, pack: Pack, spans: Spans, keys: np.ndarray, vocabulary: Vocabulary, law: AliasTable | None = None
     ) -> np.ndarray:
         """Return input_ids [T] with a question at the first token of every span of a group; keys uint64 [S].
 
@@ -83,7 +77,7 @@ class QuestionTokens:
         grouped_M = _grouped(spans)
         replaced_T = pack.input_ids.copy()
         if self.others is not None:
-            replaced_T = self.others.apply(pack, some_spans(spans, ~grouped_M), keys, vocabulary, random_ids)
+            replaced_T = self.others.apply(pack, some_spans(spans, ~grouped_M), keys, vocabulary, law)
         replaced_T[spans.start[grouped_M]] = vocabulary.question_id
         return replaced_T
 

@@ -16,7 +16,7 @@ from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable, draw
 from spanwise.pretraining.masking.merge import gaps, hidden_tokens
-from spanwise.pretraining.packs import Hidden, Pack, Spans
+from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import mix, uniform
 
@@ -61,21 +61,11 @@ class Replacement:
         return AliasTable.from_weights(weights_V)
 
     def apply(
-        self,
-        pack: Pack,
-        spans: Spans,
-        keys: np.ndarray,
-        vocabulary: Vocabulary,
-        random_ids: AliasTable | None = None,
-        hidden: Hidden | None = None,
+        self, pack: Pack, spans: Spans, keys: np.ndarray, vocabulary: Vocabulary, law: AliasTable | None = None
     ) -> np.ndarray:
-        """Return input_ids [T] with the spans replaced: a new array, the pack's own ids stay as they are.
-
-        `keys` uint64 [S] is one key a sequence; `random_ids` saves building the table of `random_ids()` again, and
-        `hidden` finding the tokens of the spans again.
-        """
-        table = self.random_ids(vocabulary) if random_ids is None else random_ids
-        hidden = hidden_tokens(pack, spans) if hidden is None else hidden
+        """Return input_ids [T] with the spans replaced, a new array. See `ReplacementScheme.apply`."""
+        table = self.random_ids(vocabulary) if law is None else law
+        hidden = hidden_tokens(pack, spans)
         # what touches is one gap: its replacement is drawn once, at its first token
         drawn_at_N = hidden.position if self.unit == "token" else gaps(spans)[0][hidden.span]
         shares = (vocabulary.mask_id, float(self.mask), float(self.mask + self.random))

@@ -12,36 +12,12 @@ from collections.abc import Callable
 from functools import partial
 
 from spanwise.tasks.qa.task import QuestionAnswering
-from spanwise.tasks.recipe import FinetuningRecipe
-from spanwise.training.plan import TrainingOptions
+from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
 
 
 def question_answering() -> FinetuningRecipe:
     """SQuAD 1.1 and 2.0 with the paper's values."""
-    return _recipe(QuestionAnswering())
-
-
-def _recipe(
-    task: QuestionAnswering,
-    learning_rate: float = 2e-5,
-    *,
-    batch_size: int = 32,
-    num_epochs: float = 4,
-    warmup_steps: float = 0.1,
-    layer_decay: float = 1.0,
-) -> FinetuningRecipe:
-    return FinetuningRecipe(
-        task=task,
-        training=TrainingOptions(
-            learning_rate=learning_rate,
-            warmup_steps=warmup_steps,
-            schedule="linear",
-            weight_decay=0.01,
-            num_epochs=num_epochs,
-            layer_decay=layer_decay,
-        ),
-        batch_size=batch_size,
-    )
+    return usual_recipe(QuestionAnswering())
 
 
 _JOINT = QuestionAnswering(spans="joint", answerability="classifier", answerable_weight=0.5)
@@ -51,11 +27,11 @@ RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     # NewsQA, TriviaQA, SearchQA, HotpotQA and NaturalQuestions as MRQA writes them
     "mrqa": question_answering,
     # scored by characters as its own script does
-    "korquad": partial(_recipe, QuestionAnswering(metric="korquad")),
+    "korquad": partial(usual_recipe, QuestionAnswering(metric="korquad")),
     # a classifier of its own tells where there is no answer, its loss added to that of the span
-    "roberta": partial(_recipe, _CLASSIFIER, 1.5e-5, batch_size=48, num_epochs=2, warmup_steps=0.06),
-    "albert": partial(_recipe, QuestionAnswering(max_length=384), 5e-5, batch_size=48, num_epochs=2),
+    "roberta": partial(usual_recipe, _CLASSIFIER, 1.5e-5, batch_size=48, num_epochs=2, warmup_steps=0.06),
+    "albert": partial(usual_recipe, QuestionAnswering(max_length=384), 5e-5, batch_size=48, num_epochs=2),
     # the end is chosen given the start, and a classifier reads both
-    "electra": partial(_recipe, _JOINT, 1e-4, num_epochs=2, layer_decay=0.8),
-    "electra-large": partial(_recipe, _JOINT, 5e-5, num_epochs=2, layer_decay=0.9),
+    "electra": partial(usual_recipe, _JOINT, 1e-4, num_epochs=2, layer_decay=0.8),
+    "electra-large": partial(usual_recipe, _JOINT, 5e-5, num_epochs=2, layer_decay=0.9),
 }

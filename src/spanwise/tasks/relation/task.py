@@ -52,12 +52,8 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     """Tell the relation between two mentions, or that there is none."""
 
     markers: Markers = "ner"  # how the mentions are shown; relation/features.py draws each way
-    metric: Metric | None = (
-        None  # None: SemEval's for its files, TACRED's where a negative label is, else micro and macro F1
-    )
-    labels: tuple[
-        str, ...
-    ] = ()  # in the order of the scores: the negative one first, then by number in the training file
+    metric: Metric | None = None  # None: SemEval's for its files, TACRED's with a negative label, else "labels"
+    labels: tuple[str, ...] = ()  # in the order of the scores: the negative one first, then by number in training
     marker_names: tuple[str, ...] = ()  # the k-th one is the k-th piece [unusedN] of the vocabulary
     max_length: Annotated[int, Field(ge=8)] = 128  # tokens per sequence
     on_overflow: Literal["truncate", "error"] = "truncate"  # words far from both mentions are dropped and counted
