@@ -9,7 +9,7 @@ KEY_MAP = bert.BERT.key_map(toy_config(num_layers=2), {})
 def test_translation_there_and_back_is_the_identity():
     encoder = toy_encoder(num_layers=2, pooler=True)
     ours = {name: parameter.detach() for name, parameter in encoder.named_parameters()}
-    theirs = KEY_MAP.encoder_to_theirs(ours) | KEY_MAP.pooler_to_theirs(ours)
+    theirs = KEY_MAP.encoder_to_theirs(ours) | KEY_MAP.give(KEY_MAP.pooler, ours)
     translated = KEY_MAP.to_ours(theirs)
     assert translated.encoder.keys() == ours.keys()
     assert all(torch.equal(translated.encoder[name], ours[name]) for name in ours)

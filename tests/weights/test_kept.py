@@ -9,7 +9,7 @@ from transformers import AutoModelForMaskedLM, AutoModelForQuestionAnswering
 
 import spanwise
 from spanwise.interop.huggingface import read_folder
-from spanwise.studies.plan import hash_of
+from spanwise.runtime.files import sha256_of
 
 NIGHT = Path(__file__).parents[2] / "records" / "spanwise-night" / "weights"
 CLASSES = {"base": AutoModelForMaskedLM, "qa": AutoModelForQuestionAnswering}
@@ -19,7 +19,7 @@ CLASSES = {"base": AutoModelForMaskedLM, "qa": AutoModelForQuestionAnswering}
 def test_the_kept_files_are_those_of_the_record_and_load_everywhere(kind):
     folder = NIGHT / kind
     hashes = json.loads((NIGHT / "hashes.json").read_text(encoding="utf-8"))
-    assert hashes[kind] == {path.name: hash_of(path) for path in folder.glob("*.safetensors")}
+    assert hashes[kind] == {path.name: sha256_of(path) for path in folder.glob("*.safetensors")}
     assert {"mlm", "sbo"} <= set(read_folder(folder).heads)
     theirs, report = CLASSES[kind].from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]

@@ -14,8 +14,8 @@ from spanwise.interop.sources import find_folder
 from spanwise.pretraining.system import build_model
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.recipes import spanbert_nano
+from spanwise.runtime.files import sha256_of
 from spanwise.runtime.progress import RunLog
-from spanwise.studies.plan import hash_of
 from spanwise.studies.probes import Chunks, Context, Material, find_files
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.reader import read_squad
@@ -94,7 +94,7 @@ def kept(name: str) -> dict:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_record_names_these_very_files(name):
     files = shipped_folder(name).glob("*.safetensors")
-    assert kept("shipped.json")[name] == {path.name: hash_of(path) for path in files}
+    assert kept("shipped.json")[name] == {path.name: sha256_of(path) for path in files}
 
 
 def test_unseen_questions_are_answered_as_the_record_says_and_better_than_by_random_weights_taught_alike():

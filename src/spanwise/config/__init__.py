@@ -8,15 +8,3 @@ from spanwise.config.overrides import override
 from spanwise.config.parts import Part, part
 from spanwise.config.records import ABSENT, difference, from_record, to_record
 from spanwise.config.yaml_files import commented_yaml, overrides_from_yaml
-
-__all__ = [
-    "ABSENT",
-    "Part",
-    "commented_yaml",
-    "difference",
-    "from_record",
-    "override",
-    "overrides_from_yaml",
-    "part",
-    "to_record",
-]

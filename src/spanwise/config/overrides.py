@@ -90,7 +90,8 @@ def _readings(text: str, path: str, hint: Any) -> tuple[Any, Any]:
     value = _parse(text, path)
     if isinstance(value, bool) and hint is not bool and bool not in get_args(hint):
         value = text  # else `true` would pass as the number 1
-    may_be_text = isinstance(value, bool | int | float) and str in (hint, *_leaves(hint))
+    leaves = (hint, *(type(leaf) if isinstance(leaf, str) else leaf for leaf in get_args(hint)))
+    may_be_text = isinstance(value, bool | int | float) and str in leaves
     return value, text if may_be_text else value
 
 
@@ -102,11 +103,6 @@ def _first_path(changes: Changes, path: str) -> str:
         name, inner = next(iter(inner.items()))
         steps.append(name)
     return ".".join(steps)
-
-
-def _leaves(hint: Any) -> list[Any]:
-    """Return the types that a union or Literal is made of; a Literal's texts count as `str`."""
-    return [type(leaf) if isinstance(leaf, str) else leaf for leaf in get_args(hint)]
 
 
 def _parse(text: str, path: str) -> Any:

@@ -203,7 +203,10 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
         found = ", ".join(sorted(files)[:3]) or "no files"
         raise DataError(f"{path} is no token store: it holds {found}. Make one with `spanwise prepare`.")
     verify_folder(path, DataError, read=lambda name: not name.endswith((".bin", ".u8")))  # those chunk by chunk
-    record = _read_record(path)
+    try:
+        record: JsonObject = decode_json(read_file(path / STORE_NAME))
+    except ValueError as cause:
+        raise DataError(f"{path / STORE_NAME} is not JSON ({cause}); prepare the text again.") from cause
     try:
         if record["format"] != STORE_FORMAT or record["version"] != STORE_VERSION:
             raise DataError(
@@ -221,11 +224,7 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
         shards = [_open_own_shard(path, entry, side_arrays) for entry in record["shards"]]
     except (KeyError, TypeError, ValueError, IndexError) as cause:
         raise DataError(f"{path / STORE_NAME} lacks what a store needs ({cause!r}); prepare the text again.") from cause
-    if sum(shard.num_bytes for shard in shards) <= CHECKED_WHEN_OPENED_BYTES:
-        for shard in shards:
-            for file in (shard, *shard.side.values()):
-                file.check_all()
-    return TokenStore(
+    store = TokenStore(
         path=path,
         shards=shards,
         vocabulary=vocabulary,
@@ -234,6 +233,9 @@ def _open_own(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
         has_tokenizer=True,
         side_arrays=side_arrays,
     )
+    if sum(shard.num_bytes for shard in shards) <= CHECKED_WHEN_OPENED_BYTES:
+        store.verify()
+    return store
 
 
 def _open_own_shard(path: Path, entry: JsonObject, side_arrays: Iterable[str]) -> Shard:
@@ -283,13 +285,6 @@ def _open_foreign(path: Path, tokenizer: Tokenizer | None) -> TokenStore:
         has_tokenizer=False,
         side_arrays={},
     )
-
-
-def _read_record(path: Path) -> JsonObject:
-    try:
-        return decode_json(read_file(path / STORE_NAME))
-    except ValueError as cause:
-        raise DataError(f"{path / STORE_NAME} is not JSON ({cause}); prepare the text again.") from cause
 
 
 def vocabulary_record(vocabulary: Vocabulary) -> JsonObject:

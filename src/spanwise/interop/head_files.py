@@ -45,7 +45,7 @@ def arrange(
         inside = name in architecture.heads
         stock = name in key_map.heads and tensors.keys() == {line.ours for line in key_map.heads[name]}
         if inside or (stock and name not in ambiguous):
-            named = key_map.head_to_theirs(name, tensors)
+            named = key_map.give(key_map.heads[name], tensors)
         else:
             named = {f"{name}.{ours}": tensor for ours, tensor in tensors.items()}
         (main if inside else aside).update(named)
@@ -53,7 +53,7 @@ def arrange(
     pooler = {name: tensor for name, tensor in body.items() if name.startswith("pooler.")}
     if pooler:
         inside = bool(key_map.pooler) and (architecture.pooler or architecture.kind == "encoder")
-        named = key_map.pooler_to_theirs(body) or pooler
+        named = key_map.give(key_map.pooler, body) or pooler
         (main if inside else aside).update(named)
         if not inside:
             places[POOLER] = HEADS

@@ -54,7 +54,10 @@ def read_folder(source: str | Path) -> Checkpoint:
     family, config = find_family(settings, config_path), encoder_config(settings, config_path)
     record = read_record(folder)
     config = with_recorded(config, record, folder)
-    _check_computed(config, family, folder / RECORD)
+    if (refused := family.refusal(config, None)) is not None:
+        raise CheckpointError(
+            f"{folder / RECORD} says {refused}, which {family.label} has not; write the folder again."
+        )
     source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
     stored = read_weights(folder)
@@ -87,7 +90,7 @@ def read_folder(source: str | Path) -> Checkpoint:
         config=config,
         tensors=as_float32(translated.encoder),
         heads=heads,
-        source_class=source_class or _bare_class(family),
+        source_class=source_class or next(name for name, one in family.architectures.items() if one.kind == "encoder"),
         tokenizer_folder=folder if has_tokenizer else None,
         report=LoadReport(
             missing=tuple(lacking),
@@ -194,14 +197,3 @@ def _role_ids(family: Family, settings: Settings) -> dict[str, int]:
     """Return the ids that config.json gives to special tokens beside the usual ones, by their roles."""
     named = {role: settings.get(key) for role, key in family.role_ids.items()}
     return {role: number for role, number in named.items() if isinstance(number, int)}
-
-
-def _check_computed(config: EncoderConfig, family: Family, path: Path) -> None:
-    """Refuse a record that gives an encoder what its family does not compute. Raises: CheckpointError."""
-    refused = family.refusal(config, None)
-    if refused is not None:
-        raise CheckpointError(f"{path} says {refused}, which {family.label} has not; write the folder again.")
-
-
-def _bare_class(family: Family) -> str:
-    return next(name for name, architecture in family.architectures.items() if architecture.kind == "encoder")

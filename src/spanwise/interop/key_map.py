@@ -171,13 +171,6 @@ class KeyMap:
         given |= {copy: given[original].clone() for copy, original in self.repeats.items()}
         return given | {name: filler.clone() for name, filler in self.fillers.items()}
 
-    def pooler_to_theirs(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        return self.give(self.pooler, tensors)
-
-    def head_to_theirs(self, head: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the tensors of one head under their names."""
-        return self.give(self.heads[head], tensors)
-
     def without_root(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the tensors under the names that the bare encoder class uses."""
         return {name.removeprefix(self.root): tensor for name, tensor in tensors.items()}

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 from spanwise.config.parts import config_error
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.json_files import JsonObject, Settings, read_json_object, write_json
-from spanwise.interop.tensor_files import HEADS, SAFETENSORS, sha256_of
+from spanwise.interop.tensor_files import HEADS, SAFETENSORS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import FORMS, SequenceForm
-from spanwise.runtime.files import MANIFEST_NAME, edited_files
+from spanwise.runtime.files import MANIFEST_NAME, edited_files, sha256_of
 
 FORMAT_VERSION = 1
 RECORD = "spanwise.json"

@@ -6,7 +6,6 @@ Nothing here can run code: safetensors holds bytes alone, and a `.bin` goes thro
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -100,12 +99,6 @@ def write_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     mode = path.stat().st_mode
     save_file(dict(tensors), path, metadata={"format": "pt"})
     path.chmod(mode)
-
-
-def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _shards(index: Path) -> list[Path]:

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from spanwise.pipelines.base import Pipeline
     from spanwise.pipelines.given import Source, TokenizerSource
 
-__all__ = ["pipeline"]
-
 _PIPELINES = {  # module and class of each, imported when it is asked for
     "question-answering": ("question_answering", "QuestionAnsweringPipeline"),
     "text-classification": ("text_classification", "TextClassificationPipeline"),

@@ -52,30 +52,18 @@ def spanbert_ko_tiny() -> PretrainingRecipe:
 
 def spanbert_quickstart_ko() -> PretrainingRecipe:
     """`spanbert_quickstart` on Korean, without an analyser: spans of words between blanks."""
-    english = spanbert_quickstart()
-    return replace(
-        english,
-        name="spanbert-quickstart-ko",
-        tokenizer=replace(english.tokenizer, vocab_size=8_000, unicode_form="NFC"),
-        differences=(
-            *english.differences,
-            "Spans are made of words between blanks; those of spanbert-ko are morphemes.",
-        ),
-    )
+    return _without_analyser(spanbert_quickstart(), "spanbert-quickstart-ko", vocab_size=8_000)
 
 
 def spanbert_nano_ko() -> PretrainingRecipe:
     """`spanbert_nano` on Korean, without an analyser: spans of words between blanks, 12,000 pieces."""
-    english = spanbert_nano()
-    return replace(
-        english,
-        name="spanbert-nano-ko",
-        tokenizer=replace(english.tokenizer, vocab_size=12_000, unicode_form="NFC"),
-        differences=(
-            *english.differences,
-            "Spans are made of words between blanks; those of spanbert-ko are morphemes.",
-        ),
-    )
+    return _without_analyser(spanbert_nano(), "spanbert-nano-ko", vocab_size=12_000)
+
+
+def _without_analyser(english: PretrainingRecipe, name: str, vocab_size: int) -> PretrainingRecipe:
+    tokenizer = replace(english.tokenizer, vocab_size=vocab_size, unicode_form="NFC")
+    words = "Spans are made of words between blanks; those of spanbert-ko are morphemes."
+    return replace(english, name=name, tokenizer=tokenizer, differences=(*english.differences, words))
 
 
 def _korean(recipe: PretrainingRecipe, name: str, vocab_size: int) -> PretrainingRecipe:

@@ -93,6 +93,11 @@ class DiskFileSystem:
 DISK = DiskFileSystem()
 
 
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return DISK.size_and_sha256(path)[1]
+
+
 @contextlib.contextmanager
 def atomic_folder(
     target: str | Path, *, existing: Literal["refuse", "replace"] = "refuse", fs: DiskFileSystem = DISK

@@ -63,7 +63,8 @@ def launch(command: Sequence[str], num_processes: int, num_threads: int) -> int:
             sys.stderr.write(f"process {blamed} of {num_processes}: {words}")
         if statuses[blamed] < 0:
             sys.stderr.write(_killed(blamed, num_processes, -statuses[blamed]))
-        return _status(statuses[blamed])
+        status = statuses[blamed]
+        return 128 - status if status < 0 else status  # killed by signal n: 128 + n, as a shell says it
 
 
 def _killed(rank: int, num_processes: int, number: int) -> str:
@@ -141,7 +142,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-def _status(returncode: int) -> int:
-    return 128 - returncode if returncode < 0 else returncode  # killed by signal n: 128 + n, as a shell says it

@@ -2,5 +2,3 @@
 
 from spanwise.studies.run import run_study
 from spanwise.studies.study import Study
-
-__all__ = ["Study", "run_study"]

@@ -16,7 +16,6 @@ import torch
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.pretraining.describe import flops_on_text
-from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model, training_source
 from spanwise.reporting.calibrate import calibrate
 from spanwise.runtime.distributed import world_of_environment
@@ -107,7 +106,9 @@ def _measured_rates(
             f"study '{study.name}' gives every arm {study.seconds:g} seconds, whose tokens are measured by one process "
             "alone; leave --processes out, or give --tokens."
         )
-    recipes = {arm: _on_threads(recipe, threads) for arm, recipe in study.arms.items()}
+    recipes = dict(study.arms)
+    if threads is not None:
+        recipes = {arm: replace(one, training=replace(one.training, threads=threads)) for arm, one in recipes.items()}
     rates = dict.fromkeys(recipes, 0.0)
     threads_before = torch.get_num_threads()
     for _ in range(ROUNDS):
@@ -118,7 +119,3 @@ def _measured_rates(
     for arm, rate in rates.items():
         log.say(f"{arm}: {rate:,.0f} tokens per second, alone")
     return rates
-
-
-def _on_threads(recipe: PretrainingRecipe, threads: int | None) -> PretrainingRecipe:
-    return recipe if threads is None else replace(recipe, training=replace(recipe.training, threads=threads))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from spanwise.pretraining.corruption.base import Symbols
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check_inputs
 from spanwise.runtime.device import choose_device
+from spanwise.runtime.files import sha256_of
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.budget import Budget, flops_per_token, settle_budget
 from spanwise.studies.folder import StudyFolder
@@ -163,7 +163,7 @@ def plan_study(
         data=Path(data),
         valid=None if valid is None else Path(valid),
         files=files,
-        hashes={probe: {key: hash_of(path) for key, path in found.items()} for probe, found in files.items()},
+        hashes={probe: {key: sha256_of(path) for key, path in found.items()} for probe, found in files.items()},
         identity=identity,
         device=device,
         resume_command=resume_command,
@@ -177,9 +177,3 @@ def _check_store(study: Study, store: TokenStore) -> None:
             check_inputs(recipe, store)
         except DataError as error:
             raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
-
-
-def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -71,14 +71,11 @@ def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
         return "the one that the model has is of another shape"
     names = task.labels
     if names and checkpoint.labels != names:
-        return f"the one that the model has tells other labels ({_some(checkpoint.labels)})"
+        told = ", ".join(checkpoint.labels[:4]) + (", ..." if len(checkpoint.labels) > 4 else "")
+        return f"the one that the model has tells other labels ({told or 'none is named'})"
     return None
 
 
 def _empty_head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:
     own = task.build_head(encoder.config)
     return own or make_head(task.head_name, encoder, task.head_size, checkpoint.form_of(task.head_name))
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "") if names else "none is named"

@@ -19,7 +19,7 @@ from spanwise.config import override, to_record
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.nn.flops import training_flops_per_token
-from spanwise.runtime.files import atomic_folder, refuse_edited, write_text_atomic
+from spanwise.runtime.files import atomic_folder, refuse_edited, sha256_of, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
@@ -239,8 +239,7 @@ def _flops_per_token(model: TaskModel, features: Features) -> float:
 def _hash_file(path: Path) -> str:
     """Return the hash of a file's content, or of the names and contents of all files in a folder."""
     if not path.is_dir():
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     digest = hashlib.sha256()
     for part in sorted(part for part in path.rglob("*") if part.is_file()):
         digest.update(f"{part.relative_to(path).as_posix()} {_hash_file(part)}\n".encode())

@@ -7,16 +7,16 @@ Source: `sentencepiece_model.proto` of the SentencePiece project (a public forma
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tokenizers
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import normalizers
 
 from spanwise.errors import CheckpointError
 from spanwise.runtime.files import JsonObject
-from spanwise.text.kinds.unigram import BLANK, unigram_backend
+from spanwise.text.kinds.unigram import backend_of, unigram_backend
 from spanwise.text.specials import special_pieces
 
 ALBERT, DEBERTA, XLM_ROBERTA = "spiece.model", "spm.model", "sentencepiece.bpe.model"
@@ -49,45 +49,17 @@ def read_sentencepiece(content: bytes, path: Path, config: JsonObject) -> tokeni
             keep_accents=bool(config.get("keep_accents")),
             character_map=character_map,
         )
+    steps: list[normalizers.Normalizer] = [normalizers.Precompiled(character_map)] if character_map else []
+    frame = ("[CLS]", "[SEP]", "[SEP]")
     if path.name == XLM_ROBERTA:  # fairseq's ids: its own specials stand before the model's fourth piece
         pieces = [(piece, 0.0) for piece in XLM_PIECES] + pieces[3:] + [("<mask>", 0.0)]
-        return _backend(pieces, XLM_PIECES.index("<unk>"), ("<s>", "</s>", "</s></s>"), character_map)
-    if MASK not in (piece for piece, _ in pieces):
-        pieces.append((MASK, 0.0))
-    steps = [normalizers.Lowercase()] if config.get("do_lower_case") else []
-    return _backend(pieces, unknown, ("[CLS]", "[SEP]", "[SEP]"), character_map, steps)
-
-
-def _backend(
-    pieces: list[tuple[str, float]],
-    unknown: int,
-    frame: tuple[str, str, str],
-    character_map: bytes,
-    steps: Sequence[normalizers.Normalizer] = (),
-) -> tokenizers.Tokenizer:
-    """Return a unigram tokenizer over pieces; `frame` stands before, behind and between texts."""
-    pieces = [(piece, float(f"{score:.9g}")) for piece, score in pieces]
-    backend = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=unknown, byte_fallback=False))
-    precompiled = [normalizers.Precompiled(character_map)] if character_map else []
-    backend.normalizer = normalizers.Sequence([*steps, *precompiled])
-    backend.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement=BLANK, prepend_scheme="always")]
-    )
-    backend.decoder = decoders.Metaspace(replacement=BLANK, prepend_scheme="always")
-    numbers = {piece: number for number, (piece, _) in enumerate(pieces)}
-    specials = special_pieces(numbers, {}, needs_all=False).values()
-    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in specials])
-    first, last, between = frame
-    if first in numbers and last in numbers:
-        # DeBERTa's second text is of type 1, XLM-RoBERTa's is not
-        kind = 1 if between == last else 0
-        middle = f" {last}:0" * (2 - kind)
-        backend.post_processor = processors.TemplateProcessing(
-            single=f"{first}:0 $A:0 {last}:0",
-            pair=f"{first}:0 $A:0{middle} $B:{kind} {last}:{kind}",
-            special_tokens=[(first, numbers[first]), (last, numbers[last])],
-        )
-    return backend
+        unknown, frame = XLM_PIECES.index("<unk>"), ("<s>", "</s>", "</s></s>")
+    else:
+        if MASK not in dict(pieces):
+            pieces.append((MASK, 0.0))
+        if config.get("do_lower_case"):
+            steps = [normalizers.Lowercase(), *steps]
+    return backend_of(pieces, unknown, steps, special_pieces(dict(pieces), {}, needs_all=False).values(), frame)
 
 
 def _read_unigram(content: bytes, path: Path) -> tuple[list[tuple[str, float]], int, bytes]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.errors import DataError
+from spanwise.runtime.files import sha256_of
 from spanwise.text.corpus import CorpusOptions, split_text
 from spanwise.text.encoding import Encoding
 from spanwise.text.readers import read_json_lines
@@ -54,8 +55,7 @@ class SpanFileTagger:
             self._read(record, f"{self.path} line {number}")
         if not self._spans:
             raise DataError(f"{self.path} holds no sentence; write JSON lines with 'text' and 'spans'.")
-        with self.path.open("rb") as file:
-            self.source = f"file {self.path.name} {hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
+        self.source = f"file {self.path.name} {sha256_of(self.path)[:16]}"
 
     @property
     def num_unmet(self) -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+
+import tokenizers
+from tokenizers import AddedToken, processors
 
 from spanwise.errors import CheckpointError
 
@@ -36,7 +39,7 @@ def reserved_pieces(count: int) -> list[str]:
     return [f"[unused{number}]" for number in range(count)]
 
 
-def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str], *, needs_all: bool) -> dict[str, str]:
+def special_pieces(vocabulary: Collection[str], named: Mapping[str, str], *, needs_all: bool) -> dict[str, str]:
     """The piece of each special role: as `named`, else the usual one that the vocabulary has; others are left out.
 
     Roles that are not those of every encoder are found only where they are named.
@@ -54,3 +57,28 @@ def special_pieces(vocabulary: Mapping[str, int], named: Mapping[str, str], *, n
     if missing:
         raise CheckpointError(f"the vocabulary has no {', '.join(missing)}; these special tokens are needed.")
     return found
+
+
+def with_specials(
+    backend: tokenizers.Tokenizer,
+    vocabulary: Mapping[str, int],
+    specials: Iterable[str],
+    frame: tuple[str, str, str] = ("[CLS]", "[SEP]", "[SEP]"),
+) -> tokenizers.Tokenizer:
+    """Return the tokenizer with those of the special pieces that the vocabulary has, and with the pieces of `frame`
+    before, behind and between texts, where it has the first two.
+
+    The second text is of type 1 where one piece parts the two, else (XLM-RoBERTa) of type 0.
+    """
+    present = [piece for piece in specials if piece in vocabulary]
+    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
+    first, last, between = frame
+    if first in vocabulary and last in vocabulary:
+        kind = 1 if between == last else 0
+        middle = f" {last}:0" * (2 - kind)
+        backend.post_processor = processors.TemplateProcessing(
+            single=f"{first}:0 $A:0 {last}:0",
+            pair=f"{first}:0 $A:0{middle} $B:{kind} {last}:{kind}",
+            special_tokens=[(first, vocabulary[first]), (last, vocabulary[last])],
+        )
+    return backend

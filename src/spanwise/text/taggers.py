@@ -55,10 +55,12 @@ class SpacyTagger:
     def _entities(self, document: Any) -> list[tuple[int, int]]:
         if len(document) and not document.has_annotation("ENT_IOB"):
             raise DataError(f"{self.source} marks no entities: it has no 'ner' or 'entity_ruler'; take one that has.")
-        return [(found.start_char, found.end_char) for found in document.ents if self._keeps(found.label_)]
-
-    def _keeps(self, label: str) -> bool:
-        return label not in NUMERICAL if self._labels is None else label in self._labels
+        wanted = self._labels
+        return [
+            (found.start_char, found.end_char)
+            for found in document.ents
+            if (found.label_ not in NUMERICAL if wanted is None else found.label_ in wanted)
+        ]
 
     def _noun_phrases(self, document: Any) -> list[tuple[int, int]]:
         try:

@@ -106,10 +106,6 @@ STATE_VERSION = 1
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
 
 
-def checkpoint_name(step: int) -> str:
-    return f"step-{step:09d}"
-
-
 def step_folders(folder: Path) -> list[tuple[int, Path]]:
     """(step, path) of every checkpoint by its name, the newest first."""
     if not folder.is_dir():
@@ -136,7 +132,7 @@ def save_checkpoint(
     require_finite(tensors, step)
     size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     require_free_space(folder, int(1.4 * size) + 1_000_000)  # the model's folder holds the weights once more
-    target = folder / checkpoint_name(step)
+    target = folder / f"step-{step:09d}"
     with atomic_folder(target, existing="replace") as temporary:
         save_model(temporary)
         (temporary / TRAINING_FOLDER).mkdir(exist_ok=True)

@@ -47,17 +47,13 @@ def learning_rate(step: int, lines: Sequence[PlanLine], *, peak: float, warmup: 
     known = [line for line in lines if line.step < step]  # a later revision never changes what was done
     if len(known) == 1:  # exact integers: step 1 is peak / warmup_steps to the last bit
         total = known[0].total_steps
-        return peak * _factor(step, total, _warmup_steps(warmup, total), shape)
+        return peak * _factor(step, total, round(warmup * total) if warmup < 1 else int(warmup), shape)
     done = progress(step, known)
     if warmup >= 1:
         return peak * min(step / warmup, _fall(done, shape))
     if done < warmup:
         return peak * done / warmup
     return peak * _fall((done - warmup) / (1.0 - warmup), shape)
-
-
-def _warmup_steps(warmup: float, total: int) -> int:
-    return round(warmup * total) if warmup < 1 else int(warmup)
 
 
 def _factor(step: int, total: int, warmup_steps: int, shape: Shape) -> float:

@@ -92,8 +92,9 @@ def _explain(text: str, words: list[tuple[int, int]], model: str, json: bool) ->
         return
     columns = ["token", "left", "right", "row", "MLM", "SBO", "sum", "MLM guess", "SBO guess"]
     rows = [
-        [t.token, t.left, t.right, t.position_row, *map(_nats, (t.mlm, t.sbo, t.total)), t.mlm_guess, t.sbo_guess]
+        [t.token, t.left, t.right, t.position_row, *nats, t.mlm_guess, t.sbo_guess]
         for t in found
+        for nats in [[None if value is None else f"{value:.3f}" for value in (t.mlm, t.sbo, t.total)]]
     ]
     print_table(columns, rows)
     say("MLM, SBO, sum: -log P of the token in nats, by its context, by the two boundary tokens and its row, and both.")
@@ -169,7 +170,3 @@ def _print_drawing(pieces: list[Any]) -> None:
         words = run.text if run.span is None else f"[[{run.text}{f' -> {run.seen}' if run.seen else ''}]]"
         line += (" " if run.space else "") + words
     say(line)
-
-
-def _nats(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}"

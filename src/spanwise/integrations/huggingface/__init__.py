@@ -3,5 +3,3 @@
 from spanwise.integrations.huggingface.collator import SpanMaskingCollator
 from spanwise.integrations.huggingface.heads import SpanBoundaryHead
 from spanwise.integrations.huggingface.pretraining import SpanBoundaryOutput, SpanBoundaryPretraining
-
-__all__ = ["SpanBoundaryHead", "SpanBoundaryOutput", "SpanBoundaryPretraining", "SpanMaskingCollator"]

@@ -81,7 +81,8 @@ class SpanMaskingCollator:
         self.tokenizer = tokenizer
         self.vocabulary = vocabulary_of(tokenizer, unigram_counts)
         self.masking = bound(masking if masking is not None else GeometricSpans(), self.vocabulary)
-        self.replacement = replacement if replacement is not None else _replacement(unigram_counts is not None)
+        usual = Replacement(random_law="uniform" if unigram_counts is None else "unigram")
+        self.replacement = usual if replacement is None else replacement
         if isinstance(self.replacement, ShorteningReplacement):
             raise ConfigError(
                 f"replacement {type(self.replacement).__name__} makes sequences shorter, and this collator keeps every "
@@ -155,7 +156,8 @@ class SpanMaskingCollator:
         rows = read_rows(examples)
         low, high = arrays.extremes(rows.input_ids)
         if low < 0 or high >= self.vocabulary.size:
-            row = int(np.searchsorted(rows.borders, _first_outside(rows.input_ids, self.vocabulary.size), "right")) - 1
+            outside = np.flatnonzero((rows.input_ids < 0) | (rows.input_ids >= self.vocabulary.size))
+            row = int(np.searchsorted(rows.borders, outside[0], "right")) - 1
             raise DataError(
                 f"example {row} has an id outside 0 to {self.vocabulary.size - 1}; its ids are not this tokenizer's."
             )
@@ -251,14 +253,6 @@ class SpanMaskingCollator:
 
 _EXTRA_KEYS = frozenset({"span_mask", "spans"})
 _CHOICES = {"padding": ("longest", "max_length"), "padding_side": ("left", "right"), "return_tensors": ("pt", "np")}
-
-
-def _replacement(has_counts: bool) -> Replacement:
-    return Replacement(random_law="unigram" if has_counts else "uniform")
-
-
-def _first_outside(ids_T: np.ndarray, size: int) -> int:
-    return int(np.flatnonzero((ids_T < 0) | (ids_T >= size))[0])
 
 
 def _shared(epoch: int) -> torch.Tensor:

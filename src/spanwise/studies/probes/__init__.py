@@ -24,23 +24,3 @@ def find_probe(name: str) -> Probe:
     if name not in PROBES:
         raise ConfigError(f"there is no probe '{name}'; probes are {', '.join(PROBES)}.{did_you_mean(name, PROBES)}")
     return PROBES[name]()
-
-
-__all__ = [
-    "PROBES",
-    "Chunks",
-    "Context",
-    "CoreferenceProbe",
-    "Entities",
-    "Figure",
-    "Figures",
-    "MaskedTokens",
-    "Material",
-    "MinimalPairs",
-    "Probe",
-    "ProbeFile",
-    "Questions",
-    "SpanPairs",
-    "find_files",
-    "find_probe",
-]

@@ -44,9 +44,8 @@ def _recipe(
     )
 
 
-RECIPES: dict[
-    str, Callable[[], FinetuningRecipe]
-] = {  # beside each the F1 of the released model on OntoNotes' test set
+# beside each the F1 of the released model on OntoNotes' test set
+RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     "spanbert-base": partial(_recipe, 2e-5, 1e-4, segment_length=384, num_segments=3),  # 77.7
     "spanbert-large": partial(_recipe, 1e-5, 3e-4, segment_length=512, num_segments=3),  # 79.6
     "bert-base": partial(_recipe, 1e-5, 2e-4, segment_length=128, num_segments=11),  # 73.9; long segments harm it

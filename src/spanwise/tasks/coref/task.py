@@ -61,9 +61,7 @@ PAPER_SEGMENT_LENGTH = 384
 class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]):
     """Find the spans of a document that mean the same thing."""
 
-    max_segment_length: Annotated[int, Field(ge=8)] | None = (
-        None  # tokens that see one another; None: 384, or all positions of the encoder
-    )
+    max_segment_length: Annotated[int, Field(ge=8)] | None = None  # tokens that see one another; None: 384 at most
     max_training_segments: AtLeastOne = 3  # of a longer document a new window of as many is shown in every epoch
     max_width: AtLeastOne = 30  # pieces of the longest mention
     spans_per_piece: AboveZero = 0.4  # how many spans are kept
@@ -76,9 +74,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
     singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
-    mention_loss_weight: Annotated[float, Field(ge=0)] | None = (
-        None  # None: 1 where lone mentions come out or gold is kept, else 0
-    )
+    mention_loss_weight: Annotated[float, Field(ge=0)] | None = None  # None: 1 with singletons or keep_gold, else 0
 
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET

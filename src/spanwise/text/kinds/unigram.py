@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Iterable
 
 import tokenizers
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from spanwise.errors import DataError
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import reserved_pieces
+from spanwise.text.specials import reserved_pieces, with_specials
 
 SPECIALS = {"pad": "<pad>", "unk": "<unk>", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 BLANK = "\u2581"
@@ -34,29 +35,29 @@ def unigram_backend(
 
     `character_map` is a SentencePiece model's own normalisation, compiled. Text in Unicode NFC keeps its accents.
     """
+    steps = stock_normalizers(lowercase=lowercase, keep_accents=keep_accents, character_map=character_map)
+    if unicode_form == "NFC":
+        steps = [normalizers.NFC(), *stock_normalizers(lowercase=lowercase, keep_accents=True)]
+    return backend_of(pieces, 1, steps, SPECIALS.values())
+
+
+def backend_of(
+    pieces: list[tuple[str, float]],
+    unknown: int,
+    steps: list[normalizers.Normalizer],
+    specials: Iterable[str],
+    frame: tuple[str, str, str] = ("[CLS]", "[SEP]", "[SEP]"),
+) -> tokenizers.Tokenizer:
+    """Return a unigram tokenizer over pieces; `frame` stands before, behind and between texts."""
     # All that a 32-bit number knows, and few enough digits for the library to read them back from JSON unchanged.
     pieces = [(piece, float(f"{score:.9g}")) for piece, score in pieces]
-    backend = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=1, byte_fallback=False))
-    backend.normalizer = normalizers.Sequence(
-        stock_normalizers(lowercase=lowercase, keep_accents=keep_accents, character_map=character_map)
-        if unicode_form != "NFC"
-        else [normalizers.NFC(), *stock_normalizers(lowercase=lowercase, keep_accents=True)]
-    )
+    backend = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=unknown, byte_fallback=False))
+    backend.normalizer = normalizers.Sequence(steps)
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement=BLANK, prepend_scheme="always")]
     )
     backend.decoder = decoders.Metaspace(replacement=BLANK, prepend_scheme="always")
-    numbers = {piece: number for number, (piece, _) in enumerate(pieces)}
-    present = [piece for piece in SPECIALS.values() if piece in numbers]
-    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
-    cls, sep = SPECIALS["cls"], SPECIALS["sep"]
-    if cls in numbers and sep in numbers:
-        backend.post_processor = processors.TemplateProcessing(
-            single=f"{cls}:0 $A:0 {sep}:0",
-            pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
-            special_tokens=[(cls, numbers[cls]), (sep, numbers[sep])],
-        )
-    return backend
+    return with_specials(backend, {piece: number for number, (piece, _) in enumerate(pieces)}, specials, frame)
 
 
 def stock_normalizers(*, lowercase: bool, keep_accents: bool, character_map: bytes = b"") -> list:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import tokenizers
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from spanwise.text.morphemes import MorphemeAnalyser
 from spanwise.text.sample import Sample, Wanted
-from spanwise.text.specials import KNOWN_ROLES, SPECIAL_PIECES, reserved_pieces, role_piece
+from spanwise.text.specials import KNOWN_ROLES, SPECIAL_PIECES, reserved_pieces, role_piece, with_specials
 
 _CONTINUATION = "##"
 _FIRST_STAND_IN = 0x100000  # a plane of Unicode for private use; BERT's normaliser lets none of it pass
@@ -39,17 +39,7 @@ def wordpiece_backend(
     backend.normalizer = normalizers.Sequence([normalizers.NFC(), cleaner]) if unicode_form == "NFC" else cleaner
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix=_CONTINUATION)
-    known = (*SPECIAL_PIECES.values(), *map(role_piece, KNOWN_ROLES))
-    present = [piece for piece in known if piece in vocabulary]
-    backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in present])
-    cls, sep = SPECIAL_PIECES["cls"], SPECIAL_PIECES["sep"]
-    if cls in vocabulary and sep in vocabulary:
-        backend.post_processor = processors.TemplateProcessing(
-            single=f"{cls}:0 $A:0 {sep}:0",
-            pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1",
-            special_tokens=[(cls, vocabulary[cls]), (sep, vocabulary[sep])],
-        )
-    return backend
+    return with_specials(backend, vocabulary, (*SPECIAL_PIECES.values(), *map(role_piece, KNOWN_ROLES)))
 
 
 def learn(sample: Sample, wanted: Wanted) -> tokenizers.Tokenizer:
