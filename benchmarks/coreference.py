@@ -117,11 +117,12 @@ class Peer(Ours):
         import torch
         from transformers import BertModel
 
+        from spanwise.interop.folder_plan import FolderContent
         from spanwise.interop.huggingface import write_folder
 
         self.torch = torch
         with tempfile.TemporaryDirectory() as folder:
-            write_folder(Path(folder, "model"), self.model.encoder, {}, _tokenizer(options))
+            write_folder(Path(folder, "model"), FolderContent(self.model.encoder, {}, _tokenizer(options)))
             self.bert = BertModel.from_pretrained(Path(folder, "model"), add_pooling_layer=False).eval()
         self.head = self.model.head
 

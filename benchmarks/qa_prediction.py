@@ -71,6 +71,7 @@ def make_model(folder: Path, tokenizer_folder: Path) -> None:
     """The same random weights for all sides: a folder of BERT-base's shape that `BertForQuestionAnswering` reads."""
     import torch
 
+    from spanwise.interop.folder_plan import FolderContent
     from spanwise.interop.huggingface import write_folder
     from spanwise.nn.encoder import Encoder
     from spanwise.nn.heads.qa import QuestionAnsweringHead
@@ -85,7 +86,7 @@ def make_model(folder: Path, tokenizer_folder: Path) -> None:
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.mul_(1.0 / encoder.config.initializer_range)  # so that the best start is clearly the best
-    write_folder(folder, encoder, {"qa": head}, Tokenizer.load(tokenizer_folder), main_head="qa")
+    write_folder(folder, FolderContent(encoder, {"qa": head}, Tokenizer.load(tokenizer_folder), main_head="qa"))
 
 
 def make_windows_of(data: Path, tokenizer_folder: Path):

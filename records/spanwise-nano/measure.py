@@ -22,6 +22,7 @@ import torch
 from scipy.stats import t as student
 
 from spanwise.data.token_store import TokenStore
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.mixtures.mixture import mixture_of
@@ -59,7 +60,7 @@ def model_folder(column: str, seed: int, out: Path, store: TokenStore, recipe: P
         model = build_model(recipe, store.vocabulary.size)
         if column == "counted":
             begin_from_text(model, recipe, mixture_of(store), out / "pretraining" / VECTORS_NAME, RunLog(None))
-        write_folder(folder, model.encoder, dict(model.heads.items()), store.tokenizer())
+        write_folder(folder, FolderContent(model.encoder, dict(model.heads.items()), store.tokenizer()))
     return folder
 
 

@@ -26,6 +26,7 @@ import arms
 
 import spanwise
 from spanwise.data.token_store import TokenStore
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.baselines import NeighbourBaseline
 from spanwise.pretraining.comparison import baseline_scores
@@ -74,7 +75,7 @@ def question_measures(arm: str, seed: int, out: Path, data: Path, model, tokeniz
     if arm == "none":
         start = out / f"none-{seed}"
         if not start.exists():
-            write_folder(start, model.encoder, {"mlm": model.heads["mlm"]}, tokenizer)
+            write_folder(start, FolderContent(model.encoder, {"mlm": model.heads["mlm"]}, tokenizer))
     recipe = task_recipe("qa")
     recipe = replace(
         recipe,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from spanwise.cli.main import main
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -48,7 +49,7 @@ def model(files, tmp_path_factory):
     encoder = Encoder(config)
     initialize(encoder, config, seed=1)
     folder = tmp_path_factory.mktemp("model") / "m"
-    write_folder(folder, encoder, {}, words)
+    write_folder(folder, FolderContent(encoder, {}, words))
     return folder
 
 

@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.nn.toy import toy_encoder
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import make_head
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.heads.lm import MaskedLMHead
@@ -56,7 +57,7 @@ def heads(encoder):
 @pytest.fixture
 def folder(tmp_path, encoder, heads):
     """A folder that we wrote: encoder, masked-LM and span boundary head."""
-    write_folder(tmp_path / "ours", encoder, heads)
+    write_folder(tmp_path / "ours", FolderContent(encoder, heads))
     return tmp_path / "ours"
 
 

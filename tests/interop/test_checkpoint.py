@@ -5,6 +5,7 @@ from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, real_tensors
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 
 
@@ -53,5 +54,5 @@ def test_a_fresh_head_has_the_form_of_its_family_and_depends_on_its_seed_alone(t
     assert checkpoint.form_of("classification") == first.form == "pooled" and first.out.weight.shape == (4, 32)
     assert torch.equal(first.out.weight, second.out.weight) and not torch.equal(first.out.weight, other.out.weight)
     roberta = toy_encoder(position_offset=2)
-    write_folder(tmp_path / "roberta", roberta, {})
+    write_folder(tmp_path / "roberta", FolderContent(roberta, {}))
     assert fresh_head(read_folder(tmp_path / "roberta"), "classification", roberta, 1, (4,)).form == "tanh"

@@ -13,6 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.convert import convert
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "US", "us", "Denver", "##ver", "den"]
@@ -83,7 +84,9 @@ def test_a_class_stays_what_it_was_and_all_heads_come_along(tmp_path, key):
 
 def test_our_record_comes_along_and_what_describes_the_folder_is_written_anew(tmp_path):
     encoder = toy_encoder(pooler=True, sharing="attention")
-    write_folder(tmp_path / "a", encoder, make_heads(encoder, "mlm", "qa", "sbo"), extra={"task": {"x": 1}})
+    write_folder(
+        tmp_path / "a", FolderContent(encoder, make_heads(encoder, "mlm", "qa", "sbo"), extra={"task": {"x": 1}})
+    )
     convert(tmp_path / "a", tmp_path / "b")
     first, second = read_folder(tmp_path / "a"), read_folder(tmp_path / "b")
     assert second.record == first.record and second.config.sharing == "attention"
@@ -122,7 +125,7 @@ def test_a_target_inside_the_source_and_a_foreign_tokenizer_are_refused(tmp_path
 
 
 def test_bf16_files_are_half_as_large_and_hold_every_number_rounded(tmp_path, encoder):
-    write_folder(tmp_path / "full", encoder, make_heads(encoder, "mlm", "sbo"))
+    write_folder(tmp_path / "full", FolderContent(encoder, make_heads(encoder, "mlm", "sbo")))
     convert(tmp_path / "full", tmp_path / "half", dtype="bf16")
     for name in ("model.safetensors", "heads.safetensors"):
         full, half = load_file(tmp_path / "full" / name), load_file(tmp_path / "half" / name)

@@ -8,6 +8,7 @@ from tests.nn.toy import toy_config, toy_encoder
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.architectures import choose_architecture, named_architecture
 from spanwise.interop.family import KINDS
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS as HEAD_KINDS
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import BY_CLASS, FAMILIES
@@ -53,7 +54,7 @@ def test_a_field_that_no_family_declares_is_never_written_as_a_stock_class(famil
 
 
 def test_a_record_can_not_give_a_class_what_it_does_not_compute(tmp_path):
-    write_folder(tmp_path / "bert", toy_encoder(), {})
+    write_folder(tmp_path / "bert", FolderContent(toy_encoder(), {}))
     path = tmp_path / "bert" / "spanwise.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "encoder": {"embedding_norm": False}}))
     with pytest.raises(CheckpointError, match=r"spanwise.json says embedding_norm = False, which BERT has not"):

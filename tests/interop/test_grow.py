@@ -10,6 +10,7 @@ from tests.nn.toy import MODERN, toy_encoder
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder, build_head
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.grow import grow_positions, grow_vocabulary
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.sequences import Sequences
@@ -64,7 +65,7 @@ def test_random_rows_have_the_initial_spread_and_depend_on_the_seed_alone(folder
 def test_a_pair_classifier_of_two_rows_does_not_grow(tmp_path, encoder):
     from tests.interop.conftest import make_heads
 
-    write_folder(tmp_path / "m", encoder, make_heads(encoder, "mlm", "nsp", "qa"))
+    write_folder(tmp_path / "m", FolderContent(encoder, make_heads(encoder, "mlm", "nsp", "qa")))
     after = grow_vocabulary(read_folder(tmp_path / "m"), PIECES)
     assert after.heads["nsp"]["bias"].shape == (2,) and after.heads["qa"]["linear.bias"].shape == (2,)
 
@@ -75,7 +76,7 @@ def test_a_grown_checkpoint_builds_and_is_written_with_all_its_rows(tmp_path, fo
     after = grow_positions(grow_vocabulary(read_folder(folder), PIECES), 100)
     encoder = build_encoder(after)
     heads = {name: build_head(after, name, encoder) for name in ("mlm", "sbo")}
-    write_folder(tmp_path / "grown", encoder, heads)
+    write_folder(tmp_path / "grown", FolderContent(encoder, heads))
 
     theirs, report = AutoModelForMaskedLM.from_pretrained(tmp_path / "grown", output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]
@@ -103,7 +104,7 @@ def test_every_family_grows_and_its_class_scores_old_tokens_as_before(family, tm
     encoder = build_encoder(after)
     heads = {name: build_head(after, name, encoder) for name in after.heads}
     pad = SimpleNamespace(pad_id=oracle.pad_id, save=lambda folder: None)
-    write_folder(tmp_path / "after", encoder, heads, pad, model_type=after.model_type)
+    write_folder(tmp_path / "after", FolderContent(encoder, heads, pad, model_type=after.model_type))
 
     batch = make_batch(oracle)
     (old,) = their_scores(before, oracle, batch).values()
@@ -159,7 +160,7 @@ def test_random_positions_differ_from_old_ones_and_fewer_positions_are_refused(f
 
 def test_rotary_positions_become_more_without_a_row(tmp_path):
     encoder = toy_encoder(**MODERN)
-    write_folder(tmp_path, encoder, {})
+    write_folder(tmp_path, FolderContent(encoder, {}))
     grown = grow_positions(read_folder(tmp_path), 80)
     ids = torch.arange(60)
     with torch.no_grad():

@@ -8,6 +8,7 @@ from transformers import BertForMaskedLM
 
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import LoadReport, build_head
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, make_head
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.record import descriptions_of_heads
@@ -26,7 +27,7 @@ def every_head(encoder):
 def test_all_heads_at_once_come_back_bit_for_bit_though_some_share_their_stock_names(tmp_path):
     encoder = toy_encoder(pooler=True)
     heads = every_head(encoder)
-    written = write_folder(tmp_path, encoder, heads, main_head="tagging")
+    written = write_folder(tmp_path, FolderContent(encoder, heads, main_head="tagging"))
     assert written.architecture == "BertForTokenClassification"
     load_theirs(tmp_path)
     _, _, again = open_ours(tmp_path)
@@ -41,7 +42,7 @@ def test_all_heads_at_once_come_back_bit_for_bit_though_some_share_their_stock_n
 
 def test_a_pooler_survives_a_class_that_has_none(tmp_path):
     encoder = toy_encoder(pooler=True)
-    written = write_folder(tmp_path, encoder, make_heads(encoder, "mlm"))
+    written = write_folder(tmp_path, FolderContent(encoder, make_heads(encoder, "mlm")))
     assert written.architecture == "BertForMaskedLM" and written.beside == ("pooler",)
     assert "no place for pooler" in written.notes[0] and "no place for pooler" in (tmp_path / "README.md").read_text()
     _, info = BertForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
@@ -53,7 +54,9 @@ def test_a_pooler_survives_a_class_that_has_none(tmp_path):
 
 def test_a_pooler_survives_a_family_that_has_none(tmp_path):
     encoder = toy_encoder(pooler=True, embedding_size=8)
-    written = write_folder(tmp_path, encoder, heads := make_heads(encoder, "nsp", "sbo"), model_type="electra")
+    written = write_folder(
+        tmp_path, FolderContent(encoder, heads := make_heads(encoder, "nsp", "sbo"), model_type="electra")
+    )
     assert written.model_type == "electra" and written.beside == ("nsp", "pooler", "sbo")
     _, again, rebuilt = open_ours(tmp_path)
     assert torch.equal(again.pooler.dense.bias, encoder.pooler.dense.bias) and rebuilt.keys() == {"nsp", "sbo"}
@@ -64,7 +67,7 @@ def test_a_pooler_survives_a_family_that_has_none(tmp_path):
 def test_classifiers_of_a_folder_that_names_no_class_are_reported_and_not_guessed(tmp_path):
     encoder = toy_encoder(pooler=True)
     heads = {name: head for name, head in every_head(encoder).items() if name == "tagging"}
-    write_folder(tmp_path / "ours", encoder, heads)
+    write_folder(tmp_path / "ours", FolderContent(encoder, heads))
     (tmp_path / "ours" / "spanwise.json").unlink()
     config = (tmp_path / "ours" / "config.json").read_text()
     (tmp_path / "ours" / "config.json").write_text(config.replace("BertForTokenClassification", "MyOwnClass"))
@@ -75,12 +78,12 @@ def test_classifiers_of_a_folder_that_names_no_class_are_reported_and_not_guesse
 def test_a_head_of_a_users_own_survives_reading_writing_and_being_read_again(tmp_path, folder):
     encoder = toy_encoder()
     heads = {**make_heads(encoder, "mlm", "sbo"), "length": torch.nn.Linear(32, 7), "bare": torch.nn.Identity()}
-    write_folder(tmp_path / "first", encoder, heads)
+    write_folder(tmp_path / "first", FolderContent(encoder, heads))
     assert "length of" not in (card := (tmp_path / "first" / "README.md").read_text()) and "length" in card
     first = read_folder(tmp_path / "first")
     assert first.heads["length"].keys() == {"weight", "bias"} and first.heads["bare"] == {}
     assert first.report == LoadReport()
-    write_folder(tmp_path / "second", encoder, first.heads, extra=descriptions_of_heads(first.record))
+    write_folder(tmp_path / "second", FolderContent(encoder, first.heads, extra=descriptions_of_heads(first.record)))
     second = read_folder(tmp_path / "second")
     assert torch.equal(second.heads["length"]["weight"], heads["length"].weight)
     assert second.record["own_heads"] == first.record["own_heads"]

@@ -23,6 +23,7 @@ from transformers import (
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder, build_head
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.heads.sequence import SequenceHead
 from spanwise.nn.heads.token import TokenClassificationHead
@@ -50,7 +51,7 @@ def test_the_named_class_loads_with_nothing_missing_and_nothing_unexpected(
     tmp_path, architecture, auto, head_names, pooler
 ):
     encoder = toy_encoder(pooler=pooler)
-    write_folder(tmp_path, encoder, make_heads(encoder, *head_names))
+    write_folder(tmp_path, FolderContent(encoder, make_heads(encoder, *head_names)))
     model, info = auto.from_pretrained(tmp_path, output_loading_info=True)
     assert type(model).__name__ == architecture
     assert json.loads((tmp_path / "config.json").read_text())["architectures"] == [architecture]
@@ -67,7 +68,7 @@ def test_the_named_class_loads_with_nothing_missing_and_nothing_unexpected(
 def test_what_was_written_is_read_back_bit_for_bit_with_all_heads(tmp_path):
     encoder = toy_encoder(pooler=True)
     heads = make_heads(encoder, "mlm", "sbo", "qa", "nsp")
-    write_folder(tmp_path, encoder, heads, extra={"labels": ["a", "b"]})
+    write_folder(tmp_path, FolderContent(encoder, heads, extra={"labels": ["a", "b"]}))
     checkpoint = read_folder(tmp_path)
     again = build_encoder(checkpoint)
     for (name, mine), (_, theirs) in zip(encoder.named_parameters(), again.named_parameters(), strict=True):
@@ -83,7 +84,7 @@ def test_what_was_written_is_read_back_bit_for_bit_with_all_heads(tmp_path):
 
 def test_heads_may_be_passed_on_as_tensors(tmp_path, encoder, folder):
     first = read_folder(folder)
-    write_folder(tmp_path / "next", encoder, {**first.heads, **make_heads(encoder, "qa")})
+    write_folder(tmp_path / "next", FolderContent(encoder, {**first.heads, **make_heads(encoder, "qa")}))
     second = read_folder(tmp_path / "next")
     assert second.heads.keys() == {"mlm", "sbo", "qa"}
     for name in ("mlm", "sbo"):
@@ -240,13 +241,13 @@ def test_a_missing_or_a_strange_weight_file_beside_the_record_is_found(folder):
 
 def test_heads_and_architectures_that_do_not_fit_are_refused(tmp_path, encoder, heads):
     with pytest.raises(ConfigError, match="Unknown architecture 'Bert'"):
-        write_folder(tmp_path, encoder, heads, architecture="Bert")
+        write_folder(tmp_path, FolderContent(encoder, heads, architecture="Bert"))
     with pytest.raises(ConfigError, match="BertForQuestionAnswering needs qa"):
-        write_folder(tmp_path, encoder, heads, architecture="BertForQuestionAnswering")
+        write_folder(tmp_path, FolderContent(encoder, heads, architecture="BertForQuestionAnswering"))
     with pytest.raises(
         ConfigError, match=r"the head 'mlm' has the tensors .*positions.weight, but .*masked language model"
     ):
-        write_folder(tmp_path, encoder, {"mlm": heads["sbo"]})
+        write_folder(tmp_path, FolderContent(encoder, {"mlm": heads["sbo"]}))
 
 
 def test_the_tokenizer_is_saved_beside_and_its_padding_id_recorded(tmp_path, encoder):
@@ -256,7 +257,7 @@ def test_the_tokenizer_is_saved_beside_and_its_padding_id_recorded(tmp_path, enc
         def save(self, folder):
             (folder / "vocab.txt").write_text("[PAD]\n")
 
-    write_folder(tmp_path, encoder, {}, OneFile())
+    write_folder(tmp_path, FolderContent(encoder, {}, OneFile()))
     assert json.loads((tmp_path / "config.json").read_text())["pad_token_id"] == 7
     assert read_folder(tmp_path).tokenizer_folder == tmp_path
 
@@ -270,7 +271,7 @@ def test_a_tokenizer_never_leaves_more_tokens_than_there_are_positions(tmp_path,
             settings = {"do_lower_case": False} | ({"model_max_length": length} if length is not None else {})
             (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
-    write_folder(tmp_path, encoder, {}, WithLength())
+    write_folder(tmp_path, FolderContent(encoder, {}, WithLength()))
 
     assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == {
         "do_lower_case": False,
@@ -280,7 +281,7 @@ def test_a_tokenizer_never_leaves_more_tokens_than_there_are_positions(tmp_path,
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt", "vocab.json", "spiece.model"])
 def test_a_tokenizer_of_any_age_is_found_beside_the_weights(tmp_path, encoder, name):
-    write_folder(tmp_path, encoder, {})
+    write_folder(tmp_path, FolderContent(encoder, {}))
     assert read_folder(tmp_path).tokenizer_folder is None
     (tmp_path / name).write_text("")
     assert read_folder(tmp_path).tokenizer_folder == tmp_path
@@ -288,7 +289,7 @@ def test_a_tokenizer_of_any_age_is_found_beside_the_weights(tmp_path, encoder, n
 
 def test_an_encoder_without_token_types_is_written_with_a_row_of_zeros_and_comes_back_without(tmp_path):
     encoder = toy_encoder(num_token_types=0)
-    write_folder(tmp_path, encoder, make_heads(encoder, "mlm"))
+    write_folder(tmp_path, FolderContent(encoder, make_heads(encoder, "mlm")))
     theirs, info = BertForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
     assert not info["missing_keys"] and not info["unexpected_keys"] and theirs.config.type_vocab_size == 1
     assert (hidden_of(encoder) - theirs.eval().bert(IDS[None]).last_hidden_state[0]).abs().max() < 1e-5
@@ -299,7 +300,7 @@ def test_an_encoder_without_token_types_is_written_with_a_row_of_zeros_and_comes
 
 def test_a_causal_encoder_of_berts_shape_is_its_decoder(tmp_path):
     encoder = toy_encoder(causal=True)
-    write_folder(tmp_path, encoder, make_heads(encoder, "mlm"))
+    write_folder(tmp_path, FolderContent(encoder, make_heads(encoder, "mlm")))
     theirs = AutoModel.from_pretrained(tmp_path).eval()
     assert theirs.config.is_decoder
     assert (hidden_of(encoder) - theirs(IDS[None]).last_hidden_state[0]).abs().max() < 1e-5
@@ -309,13 +310,13 @@ def test_a_causal_encoder_of_berts_shape_is_its_decoder(tmp_path):
 def test_labels_are_written_and_read_and_number_the_scores(tmp_path):
     encoder = toy_encoder()
     head = TokenClassificationHead(encoder.config, 3)
-    write_folder(tmp_path / "named", encoder, {"tagging": head}, labels=["O", "B-이름", "I-이름"])
-    write_folder(tmp_path / "plain", encoder, {"tagging": head})
+    write_folder(tmp_path / "named", FolderContent(encoder, {"tagging": head}, labels=["O", "B-이름", "I-이름"]))
+    write_folder(tmp_path / "plain", FolderContent(encoder, {"tagging": head}))
     model = BertForTokenClassification.from_pretrained(tmp_path / "named")
     assert model.config.id2label == {0: "O", 1: "B-이름", 2: "I-이름"} and model.classifier.weight.shape == (3, 32)
     assert read_folder(tmp_path / "named").labels == ("O", "B-이름", "I-이름")
     assert read_folder(tmp_path / "plain").labels == ("LABEL_0", "LABEL_1", "LABEL_2")
-    write_folder(tmp_path / "none", encoder, make_heads(encoder, "mlm"))
+    write_folder(tmp_path / "none", FolderContent(encoder, make_heads(encoder, "mlm")))
     assert read_folder(tmp_path / "none").labels == ()
 
 
@@ -332,7 +333,9 @@ def test_a_pooler_that_is_asked_for_and_not_there_starts_fresh_and_is_said(folde
 def test_the_form_of_a_head_that_its_family_has_not_is_remembered(tmp_path):
     encoder = toy_encoder()
     head = SequenceHead(encoder.config, 3, "gelu")
-    written = write_folder(tmp_path, encoder, {"classification": head}, model_type="bert", architecture="BertModel")
+    written = write_folder(
+        tmp_path, FolderContent(encoder, {"classification": head}, model_type="bert", architecture="BertModel")
+    )
     assert written.beside == ("classification",)
     checkpoint = read_folder(tmp_path)
     again = build_head(checkpoint, "classification", build_encoder(checkpoint))

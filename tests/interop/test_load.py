@@ -66,6 +66,7 @@ def test_input_that_can_not_be_meant_is_refused(folder, change, named):
 
 
 def test_text_is_encoded_with_the_folders_tokenizer(tmp_path, encoder, heads):
+    from spanwise.interop.folder_plan import FolderContent
     from spanwise.interop.huggingface import write_folder
     from spanwise.text.tokenizers import Tokenizer
 
@@ -73,7 +74,7 @@ def test_text_is_encoded_with_the_folders_tokenizer(tmp_path, encoder, heads):
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *("##" + letter for letter in letters)]
     pieces += [f"word{i}" for i in range(99 - len(pieces))]
     (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    write_folder(tmp_path / "model", encoder, heads, Tokenizer.load(tmp_path))
+    write_folder(tmp_path / "model", FolderContent(encoder, heads, Tokenizer.load(tmp_path)))
     model = load(tmp_path / "model")
 
     first, second = model.encode(["ab c", "[MASK]"])

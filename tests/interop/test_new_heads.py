@@ -19,6 +19,7 @@ from tests.interop.oracle import (
 )
 
 from spanwise.interop.checkpoint import build_encoder, build_head
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import BY_MODEL_TYPE
 
@@ -97,11 +98,13 @@ def test_a_new_head_goes_to_its_class_and_all_others_stay(pretrained, head, tmp_
 
     written = write_folder(
         tmp_path / "task",
-        encoder,
-        {**old, head: new},
-        PaddingAlone(pretrained.oracle.pad_id),
-        main_head=head,
-        model_type=checkpoint.model_type,
+        FolderContent(
+            encoder,
+            {**old, head: new},
+            PaddingAlone(pretrained.oracle.pad_id),
+            main_head=head,
+            model_type=checkpoint.model_type,
+        ),
     )
 
     theirs, batch = load_theirs(tmp_path / "task"), make_batch(pretrained.oracle)

@@ -16,6 +16,7 @@ from tests.interop.oracle import (
     their_scores,
 )
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import LoadedModel
 from spanwise.interop.tables import BY_MODEL_TYPE
@@ -45,7 +46,9 @@ def pair(request, tmp_path_factory):
     checkpoint, encoder, heads = open_ours(folder / "theirs")
     tokenizer = PaddingAlone(oracle.pad_id)
     kind = BY_MODEL_TYPE[checkpoint.model_type].architectures[name].kind
-    written = write_folder(folder / "ours", encoder, heads, tokenizer, main_kind=kind, model_type=checkpoint.model_type)
+    written = write_folder(
+        folder / "ours", FolderContent(encoder, heads, tokenizer, main_kind=kind, model_type=checkpoint.model_type)
+    )
     return SimpleNamespace(**locals())
 
 

@@ -7,6 +7,7 @@ from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.convert import convert
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
 from spanwise.interop.record import notes_of_edits, read_record, recorded_forms, with_recorded, write_record
@@ -62,7 +63,7 @@ def test_forms_that_nothing_here_has_are_passed_over(tmp_path):
 
 def test_a_file_edited_after_writing_is_said_and_still_read(tmp_path, caplog):
     with atomic_folder(tmp_path / "model") as folder:
-        write_folder(folder, toy_encoder(), {})
+        write_folder(folder, FolderContent(toy_encoder(), {}))
     assert notes_of_edits(tmp_path / "model") == () == read_folder(tmp_path / "model").report.notes
     path = tmp_path / "model" / "config.json"
     path.write_text(path.read_text().replace('"hidden_dropout_prob": 0.1', '"hidden_dropout_prob": 0.3'))

@@ -3,6 +3,7 @@ import torch
 from tests.nn.toy import toy_encoder
 
 from spanwise.errors import ConfigError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.token_types import TABLE, second_token_type
 
@@ -18,6 +19,6 @@ def test_the_second_token_type_becomes_a_copy_of_the_first_or_zeros_and_nothing_
 
 
 def test_an_encoder_without_a_second_token_type_is_refused(tmp_path):
-    write_folder(tmp_path, toy_encoder(num_token_types=1), {})
+    write_folder(tmp_path, FolderContent(toy_encoder(num_token_types=1), {}))
     with pytest.raises(ConfigError, match="has 1; leave it"):
         second_token_type(read_folder(tmp_path), "zeros")

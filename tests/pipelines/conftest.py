@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.text.learn import learn_tokenizer
@@ -107,7 +108,7 @@ def spanbert_folder(masked_lm_folder, tmp_path_factory):
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.normal_(0, 0.3)
-    write_folder(folder, encoder, {**checkpoint.heads, "sbo": head}, Tokenizer.load(masked_lm_folder))
+    write_folder(folder, FolderContent(encoder, {**checkpoint.heads, "sbo": head}, Tokenizer.load(masked_lm_folder)))
     return folder
 
 
@@ -161,7 +162,7 @@ def pipeline_start(vocabulary_folder, tmp_path_factory):
     encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **shape))
     initialize(encoder, encoder.config, seed=4)
     folder = tmp_path_factory.mktemp("pipeline-start")
-    write_folder(folder, encoder, {}, tokenizer)
+    write_folder(folder, FolderContent(encoder, {}, tokenizer))
     return folder
 
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -39,7 +40,7 @@ def folders(tmp_path_factory, vocabulary_folder):
             torch.nn.init.constant_(head.antecedents.pair.out.bias, -55.0)
         (folder / name).mkdir()
         save_task_model(folder / name, TaskModel(task, encoder, head), tokenizer, other_heads={})
-    write_folder(folder / "bare", encoder, {}, tokenizer)
+    write_folder(folder / "bare", FolderContent(encoder, {}, tokenizer))
     return folder
 
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import spanwise
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -64,7 +65,7 @@ def folder(tokenizer, tmp_path_factory):
             for parameter in module.parameters():
                 if parameter.dim() == 2:
                     parameter.normal_(0, 0.3)
-    write_folder(folder, encoder, heads, tokenizer, main_head="qa")
+    write_folder(folder, FolderContent(encoder, heads, tokenizer, main_head="qa"))
     return folder
 
 

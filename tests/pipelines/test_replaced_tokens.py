@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import spanwise
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.sequences import Sequences
 from spanwise.pipelines.given import InputError, OptionError
@@ -113,7 +114,9 @@ def test_models_without_the_head_are_told_what_fits(masked_lm_folder, discrimina
     with pytest.raises(CheckpointError, match=r"BertForMaskedLM.*no head that tells replaced.*electra-mini"):
         spanwise.pipeline("replaced-tokens", model=masked_lm_folder)
     checkpoint = read_folder(discriminator_folder)
-    write_folder(tmp_path / "generator", build_encoder(checkpoint), {}, Tokenizer.load(discriminator_folder))
+    write_folder(
+        tmp_path / "generator", FolderContent(build_encoder(checkpoint), {}, Tokenizer.load(discriminator_folder))
+    )
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(CheckpointError, match=f"name its discriminator, {tmp_path}"):
         spanwise.pipeline("replaced-tokens", model=tmp_path / "generator")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import spanwise
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.init import initialize
@@ -34,7 +35,9 @@ def coref_folder(discriminator_folder, tmp_path_factory):
     head = CoreferenceHead(encoder.config, HeadSizes(ffn_size=8, feature_size=5, max_width=3))
     initialize(head, encoder.config, seed=5)
     folder = tmp_path_factory.mktemp("coref")
-    write_folder(folder, encoder, {"coref": head}, Tokenizer.load(discriminator_folder), main_head="coref")
+    write_folder(
+        folder, FolderContent(encoder, {"coref": head}, Tokenizer.load(discriminator_folder), main_head="coref")
+    )
     return folder
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import spanwise
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.decoding.writer import Choosing, Writing
 from spanwise.pipelines.given import InputError, OptionError
@@ -175,7 +176,7 @@ def test_models_of_another_kind_are_told_what_fits(masked_lm_folder, causal_mode
         spanwise.pipeline("text-generation", model=masked_lm_folder)
     checkpoint = read_folder(causal_model_folder)
     words = Tokenizer.load(causal_model_folder)
-    write_folder(tmp_path / "bare", build_encoder(checkpoint), {}, words, model_type="openai-gpt")
+    write_folder(tmp_path / "bare", FolderContent(build_encoder(checkpoint), {}, words, model_type="openai-gpt"))
     with pytest.raises(CheckpointError, match=r"\(OpenAIGPTModel\) was not trained to guess the next token"):
         spanwise.pipeline("text-generation", model=tmp_path / "bare")
 

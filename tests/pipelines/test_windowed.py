@@ -6,6 +6,7 @@ import torch
 from tests.nn.int8.byte_machine import refused_here
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -74,6 +75,6 @@ def test_a_text_of_which_nothing_is_kept_is_refused(reader):
 def test_a_model_of_two_positions_has_no_room_beside_its_special_tokens(discriminator_folder, tmp_path):
     words = Tokenizer.load(discriminator_folder)
     shape = {"hidden_size": 8, "num_layers": 1, "num_heads": 1, "intermediate_size": 8, "max_positions": 2}
-    write_folder(tmp_path, Encoder(EncoderConfig(vocab_size=words.vocab_size, **shape)), {}, words)
+    write_folder(tmp_path, FolderContent(Encoder(EncoderConfig(vocab_size=words.vocab_size, **shape)), {}, words))
     with pytest.raises(CheckpointError, match="2 positions, too few"):
         WindowReader(read_folder(tmp_path), words, "cpu", "fp32")

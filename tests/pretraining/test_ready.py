@@ -3,6 +3,7 @@ from tests.nn.toy import toy_encoder
 
 from spanwise import recipes
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.ready import Start, check_given, make_ready
 from spanwise.runtime.progress import RunLog
@@ -32,14 +33,14 @@ def test_a_run_that_goes_on_needs_its_text_no_longer():
 def test_other_weights_are_another_start(tmp_path):
     assert Start().identity is None
     for seed in (0, 1):
-        write_folder(tmp_path / str(seed), toy_encoder(seed=seed), {})
+        write_folder(tmp_path / str(seed), FolderContent(toy_encoder(seed=seed), {}))
     first, second = (Start(checkpoint=read_folder(tmp_path / str(seed))) for seed in (0, 1))
     assert first.identity != second.identity
     assert first.identity != Start(checkpoint=first.checkpoint, generator=second.checkpoint).identity
 
 
 def test_weights_without_a_tokenizer_need_one_named(tmp_path, tiny_store):
-    write_folder(tmp_path / "weights", toy_encoder(), {})
+    write_folder(tmp_path / "weights", FolderContent(toy_encoder(), {}))
     inputs = {"data": tiny_store.path, "init": tmp_path / "weights"}
     with pytest.raises(CheckpointError, match="holds no tokenizer; name one with --tokenizer"):
         make_ready(recipes.spanbert_tiny(), RunFolder(tmp_path / "run"), inputs, RunLog(None))

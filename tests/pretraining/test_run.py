@@ -17,6 +17,7 @@ import torch
 from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
 from spanwise.pretraining.masking import TaggedPhrases
@@ -150,7 +151,8 @@ def test_heads_that_a_recipe_does_not_train_are_kept_beside_and_said(tiny_store,
     encoder = build_encoder(before, replace(before.config, pooler=True))
     heads = {**before.heads, "nsp": nsp, "classification": {"out.weight": nsp["weight"], "out.bias": nsp["bias"]}}
     write_folder(
-        tmp_path / "init", encoder, heads, tiny_store.tokenizer(), extra={"forms": {"classification": "last_biased"}}
+        tmp_path / "init",
+        FolderContent(encoder, heads, tiny_store.tokenizer(), extra={"forms": {"classification": "last_biased"}}),
     )
 
     only_words = replace(recipe, objectives={"mlm": recipe.objectives["mlm"]})

@@ -8,6 +8,7 @@ import torch
 from spanwise import recipes
 from spanwise.config import override
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.formats import SegmentPair, SentencePair, SplitSegments
 from spanwise.pretraining.masking import NoMasking, NoReplacement
@@ -103,7 +104,7 @@ def test_hiding_behind_a_mask_that_the_tokenizer_lacks_is_refused(tiny_store):
 
 def test_a_pooler_that_a_checkpoint_lacks_starts_fresh_and_is_named(tiny_store, tmp_path):
     bare = build_model(small(), tiny_store.vocabulary.size)
-    write_folder(tmp_path / "m", bare.encoder, {"mlm": bare.heads["mlm"]}, tiny_store.tokenizer())
+    write_folder(tmp_path / "m", FolderContent(bare.encoder, {"mlm": bare.heads["mlm"]}, tiny_store.tokenizer()))
     checkpoint = read_folder(tmp_path / "m")
     wanted = replace(
         small(),
@@ -125,7 +126,7 @@ def test_a_pooler_that_a_checkpoint_lacks_starts_fresh_and_is_named(tiny_store, 
 def test_a_checkpoint_whose_encoder_cannot_serve_the_recipe_is_refused(tiny_store, tmp_path):
     one_type = replace(small(), encoder=replace(small().encoder, num_token_types=1))
     model = build_model(one_type, tiny_store.vocabulary.size)
-    write_folder(tmp_path / "m", model.encoder, {}, tiny_store.tokenizer())
+    write_folder(tmp_path / "m", FolderContent(model.encoder, {}, tiny_store.tokenizer()))
     checkpoint = read_folder(tmp_path / "m")
 
     check_inputs(small(), tiny_store, checkpoint)
@@ -137,7 +138,7 @@ def test_masked_language_modelling_is_refused_on_the_weights_of_a_causal_encoder
     """GPT-1's folder, whatever the recipe's own encoder would be."""
     gpt = replace(small().encoder, causal=True, embedding_norm=False, num_token_types=0, activation="gelu_tanh")
     model = build_model(replace(small(), encoder=gpt), tiny_store.vocabulary.size)
-    write_folder(tmp_path / "gpt", model.encoder, {}, tiny_store.tokenizer())
+    write_folder(tmp_path / "gpt", FolderContent(model.encoder, {}, tiny_store.tokenizer()))
 
     with pytest.raises(CheckpointError, match=r"gpt does not fit the recipe: objective 'mlm'.*causal=true"):
         check_inputs(small(), tiny_store, read_folder(tmp_path / "gpt"))
@@ -212,7 +213,7 @@ def test_validation_of_a_static_recipe_has_one_masking(tiny_store):
 def test_going_on_fills_known_heads_and_names_fresh_ones(tiny_store, tmp_path):
     recipe = small()
     model = build_model(recipe, tiny_store.vocabulary.size)
-    write_folder(tmp_path / "m", model.encoder, {"mlm": model.heads["mlm"]}, tiny_store.tokenizer())
+    write_folder(tmp_path / "m", FolderContent(model.encoder, {"mlm": model.heads["mlm"]}, tiny_store.tokenizer()))
     checkpoint = read_folder(tmp_path / "m")
     check_inputs(recipe, tiny_store, checkpoint)
     seeded = replace(recipe, training=replace(recipe.training, seed=9))
@@ -226,7 +227,7 @@ def test_going_on_fills_known_heads_and_names_fresh_ones(tiny_store, tmp_path):
 def test_rows_beyond_the_tokenizers_are_taken_where_the_tokenizer_is_the_checkpoints_own(tiny_store, tmp_path):
     recipe, size = small(), tiny_store.vocabulary.size
     model = build_model(recipe, size + 37)  # as people round up to a multiple of 64
-    write_folder(tmp_path / "m", model.encoder, dict(model.heads.items()), tiny_store.tokenizer())
+    write_folder(tmp_path / "m", FolderContent(model.encoder, dict(model.heads.items()), tiny_store.tokenizer()))
     checkpoint = read_folder(tmp_path / "m")
 
     check_inputs(recipe, tiny_store, checkpoint)
@@ -241,7 +242,7 @@ def test_rows_beyond_the_tokenizers_are_taken_where_the_tokenizer_is_the_checkpo
 
 def test_weights_of_another_vocabulary_are_refused(tiny_store, tmp_path):
     model = build_model(small(), 100)
-    write_folder(tmp_path / "m", model.encoder, {})
+    write_folder(tmp_path / "m", FolderContent(model.encoder, {}))
     with pytest.raises(CheckpointError, match="100 vocabulary rows"):
         check_inputs(small(), tiny_store, read_folder(tmp_path / "m"))
 

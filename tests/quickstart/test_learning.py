@@ -4,6 +4,7 @@ import dataclasses
 
 import torch
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.system import build_model, validation_source
 from spanwise.quickstart.bundle import open_bundle
@@ -53,7 +54,10 @@ def test_a_given_checkpoint_decides_the_shape_and_the_control_has_the_weights_tr
 def save_model(model, prepared, folder):
     from spanwise.interop.huggingface import write_folder
 
-    write_folder(folder, model.encoder, dict(model.heads.items()), prepared.tokenizer, architecture="BertForMaskedLM")
+    write_folder(
+        folder,
+        FolderContent(model.encoder, dict(model.heads.items()), prepared.tokenizer, architecture="BertForMaskedLM"),
+    )
     return folder
 
 

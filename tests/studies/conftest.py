@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from toy_studies import toy_recipe
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.system import build_model
 from spanwise.runtime.progress import RunLog
@@ -81,7 +82,7 @@ def toy_model(tiny_store, tmp_path_factory) -> Path:
     model = build_model(replace(recipe, training=replace(recipe.training, seed=1)), tiny_store.vocabulary.size)
     folder = tmp_path_factory.mktemp("toy-model") / "model"
     folder.mkdir()
-    write_folder(folder, model.encoder, dict(model.heads.items()), tiny_store.tokenizer())
+    write_folder(folder, FolderContent(model.encoder, dict(model.heads.items()), tiny_store.tokenizer()))
     return folder
 
 

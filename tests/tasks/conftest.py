@@ -5,6 +5,7 @@ import string
 
 import pytest
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -110,7 +111,7 @@ def pretrained_folder(tmp_path_factory, tokenizer):
     initialize(encoder, config, seed=1)
     head = MaskedLMHead(config, encoder.word_embedding)
     initialize(head, config, seed=2)
-    write_folder(folder, encoder, {"mlm": head}, tokenizer)
+    write_folder(folder, FolderContent(encoder, {"mlm": head}, tokenizer))
     return folder
 
 
@@ -134,7 +135,7 @@ def causal_folder(tmp_path_factory, tiny_text):
     encoder = Encoder(config)
     initialize(encoder, config, seed=3)
     folder = tmp_path_factory.mktemp("causal") / "model"
-    write_folder(folder, encoder, {"clm": {}}, words)
+    write_folder(folder, FolderContent(encoder, {"clm": {}}, words))
     return folder
 
 

@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.init import initialize
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer, save_task_model, stored_task
@@ -63,7 +64,7 @@ def test_the_tokenizer_can_lie_in_another_folder(pretrained_folder, vocabulary_f
     assert open_tokenizer(checkpoint, vocabulary_folder).is_cased
     own = Tokenizer.load(vocabulary_folder)
     assert open_tokenizer(checkpoint, own) is own
-    write_folder(tmp_path / "bare", build_encoder(checkpoint), {}, None)
+    write_folder(tmp_path / "bare", FolderContent(build_encoder(checkpoint), {}, None))
     with pytest.raises(CheckpointError, match="has no tokenizer"):
         open_tokenizer(read_folder(tmp_path / "bare"), None)
 

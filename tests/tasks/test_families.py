@@ -6,6 +6,7 @@ import pytest
 import torch
 from tests.nn.toy import MODERN
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -54,7 +55,7 @@ def start(tokenizer, tmp_path_factory):
         encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **(SHAPE | FAMILIES[family][1])))
         initialize(encoder, encoder.config, seed=1)
         folder = tmp_path_factory.mktemp(family) / "start"
-        write_folder(folder, encoder, {}, tokenizer, model_type=family)
+        write_folder(folder, FolderContent(encoder, {}, tokenizer, model_type=family))
         return folder
 
     return {family: make(family) for family in FAMILIES}

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from tests.tasks.conftest import FAST, SHORT
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -159,7 +160,7 @@ def test_fine_tuning_stays_in_the_family_it_starts_from_and_may_teach_the_second
     shape = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16, "embedding_size": 8}
     encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **shape))
     initialize(encoder, encoder.config, seed=1)
-    write_folder(tmp_path / "start", encoder, {}, tokenizer, model_type="electra")
+    write_folder(tmp_path / "start", FolderContent(encoder, {}, tokenizer, model_type="electra"))
     changes = [*SHORT, "training.max_steps=1", "training.learning_rate=1e-9", "second_token_type=first"]
     path = squad_files["v2.0"]
     result = finetune("qa", model=tmp_path / "start", train=path, out=tmp_path / "run", overrides=changes)

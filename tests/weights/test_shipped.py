@@ -9,6 +9,7 @@ from transformers import AutoModel, AutoModelForQuestionAnswering
 
 import spanwise
 from spanwise.errors import CheckpointError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.sources import find_folder
 from spanwise.pretraining.system import build_model
@@ -118,7 +119,7 @@ def test_chunks_after_100_sentences_are_found_better_than_from_random_weights_ta
     tokenizer = spanwise.load("spanwise-nano").tokenizer
     encoder = build_model(spanbert_nano(), tokenizer.vocab_size).encoder
     (tmp_path / "random").mkdir()
-    write_folder(tmp_path / "random", encoder, {}, tokenizer)
+    write_folder(tmp_path / "random", FolderContent(encoder, {}, tokenizer))
     found = {}
     for column, model in (("shipped", shipped), ("random", tmp_path / "random")):
         material = Material(

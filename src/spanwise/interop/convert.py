@@ -14,6 +14,7 @@ import torch
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import Written, read_folder, write_folder
 from spanwise.interop.record import MANAGED
 from spanwise.interop.tables import BY_MODEL_TYPE
@@ -67,14 +68,16 @@ def _convert(
     has_heads = architecture is not None and checkpoint.heads.keys() >= set(architecture.heads)
     written = write_folder(
         folder,
-        build_encoder(checkpoint),
-        checkpoint.heads,
-        words,
-        extra={name: value for name, value in checkpoint.record.items() if name not in MANAGED},
-        main_head=architecture.heads[0] if architecture and has_heads and architecture.heads else None,
-        main_kind=architecture.kind if architecture else None,
-        model_type=checkpoint.model_type,
-        labels=checkpoint.labels,
+        FolderContent(
+            build_encoder(checkpoint),
+            checkpoint.heads,
+            words,
+            extra={name: value for name, value in checkpoint.record.items() if name not in MANAGED},
+            main_head=architecture.heads[0] if architecture and has_heads and architecture.heads else None,
+            main_kind=architecture.kind if architecture else None,
+            model_type=checkpoint.model_type,
+            labels=checkpoint.labels,
+        ),
         dtype=dtype,
     )
     generator = None

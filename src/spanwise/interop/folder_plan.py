@@ -7,7 +7,7 @@ loads with nothing missing and nothing unexpected. What the class has no name fo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -42,13 +42,14 @@ class SavesItself(Protocol):
     def save(self, folder: Path) -> None: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FolderContent:
     """All that goes into a folder."""
 
     encoder: Encoder
     heads: Heads
     tokenizer: SavesItself | None = None
+    _: KW_ONLY
     architecture: str | None = None  # the class to write for; None: the one that holds `main_head`, or the most special
     extra: Settings = field(default_factory=dict)  # more of spanwise.json, such as a task's labels
     main_head: str | None = None  # the head that the folder is for
@@ -57,6 +58,8 @@ class FolderContent:
     labels: Sequence[str] = ()  # names of the scores of the class's classifier
     problem_type: str | None = None  # what config.json calls the kind of these scores
     kept: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)  # of earlier training; no say in the class
+    facts: Sequence[str] = ()  # sentences for the model card
+    pipeline: str | None = None  # the name of the pipeline that the card shows
 
     def kept_heads(self) -> dict[str, Mapping[str, Tensor]]:
         """Return the heads of earlier training that have tensors and are not trained again."""

@@ -9,20 +9,18 @@ heads.safetensors: the span boundary head always, the masked-LM head after fine-
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.auto.folders import read_auto_folder
 from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import Checkpoint, LoadReport
 from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
-from spanwise.interop.family import Family, Kind
-from spanwise.interop.folder_plan import FolderContent, Heads, SavesItself, Written, as_float32, as_type, plan_folder
+from spanwise.interop.family import Family
+from spanwise.interop.folder_plan import FolderContent, Written, as_float32, as_type, plan_folder
 from spanwise.interop.head_files import POOLER, own_names
 from spanwise.interop.heads import KINDS, title_of, whole_heads
 from spanwise.interop.json_files import Settings, read_json_object, write_json
@@ -32,7 +30,6 @@ from spanwise.interop.record import RECORD, notes_of_edits, read_record, recorde
 from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.encoder import Encoder
 from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCEPIECE_FILES)  # any of them
@@ -104,46 +101,16 @@ def read_folder(source: str | Path) -> Checkpoint:
     )
 
 
-def write_folder(
-    folder: Path,
-    encoder: Encoder,
-    heads: Heads,
-    tokenizer: SavesItself | None = None,
-    architecture: str | None = None,
-    extra: Settings | None = None,
-    *,
-    main_head: str | None = None,
-    main_kind: Kind | None = None,
-    model_type: str | None = None,
-    labels: Sequence[str] = (),
-    problem_type: str | None = None,
-    facts: Sequence[str] = (),
-    pipeline: str | None = None,
-    kept: Mapping[str, Mapping[str, Tensor]] | None = None,
-    dtype: torch.dtype = torch.float32,
-) -> Written:
+def write_folder(folder: Path, content: FolderContent, *, dtype: torch.dtype = torch.float32) -> Written:
     """Write a model folder, plainly; the caller makes it appear whole or not at all.
 
-    `FolderContent` says what each value means. facts: sentences for the model card. pipeline: the name of the pipeline
-    that the card shows. dtype: of the numbers in the files; bfloat16 halves them and keeps 8 binary digits.
+    dtype: of the numbers in the files; bfloat16 halves them and keeps 8 binary digits.
 
     Raises:
         ConfigError: a head whose name can't stand in files, an unknown architecture, or one that can't hold what it
         names.
     """
-    content = FolderContent(
-        encoder=encoder,
-        heads=heads,
-        tokenizer=tokenizer,
-        architecture=architecture,
-        extra=extra or {},
-        main_head=main_head,
-        main_kind=main_kind,
-        model_type=model_type,
-        labels=labels,
-        problem_type=problem_type,
-        kept=kept or {},
-    )
+    encoder, tokenizer = content.encoder, content.tokenizer
     plan = plan_folder(folder, content)
     folder.mkdir(parents=True, exist_ok=True)
     write_safetensors(as_type(plan.arranged.main, dtype), folder / SAFETENSORS)
@@ -159,9 +126,9 @@ def write_folder(
         encoder.config,
         plan.choice,
         {name: title_of(name, plan.record) for name in sorted(plan.arranged.places.keys() - {POOLER})},
-        notes=(*facts, *plan.written.notes),
+        notes=(*content.facts, *plan.written.notes),
         has_tokenizer=tokenizer is not None,
-        pipeline=pipeline,
+        pipeline=content.pipeline,
         is_half=dtype == torch.bfloat16,
     )
     return plan.written

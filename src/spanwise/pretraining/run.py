@@ -15,6 +15,7 @@ from typing import Any, Unpack
 
 from spanwise.config import override, to_record
 from spanwise.errors import ConfigError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.corruption.folders import write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
@@ -137,17 +138,19 @@ def save_pretrained(folder: Path, ready: Ready) -> None:
     and a generator in a folder of its own."""
     written = write_folder(
         folder,
-        ready.model.encoder,
-        dict(ready.model.heads.items()),
-        ready.tokenizer,
-        model_type=ready.model_type,
-        kept=ready.kept_heads,
-        extra={
-            **ready.kept_descriptions,
-            "recipe": to_record(ready.recipe),
-            "store": ready.mixture.identity,
-            **ready.growth.record,
-        },
+        FolderContent(
+            ready.model.encoder,
+            dict(ready.model.heads.items()),
+            ready.tokenizer,
+            model_type=ready.model_type,
+            kept=ready.kept_heads,
+            extra={
+                **ready.kept_descriptions,
+                "recipe": to_record(ready.recipe),
+                "store": ready.mixture.identity,
+                **ready.growth.record,
+            },
+        ),
     )
     if isinstance(ready.model.corruption, TokenGenerator):
         write_generator(folder, ready.model.corruption, ready.tokenizer, written.model_type)

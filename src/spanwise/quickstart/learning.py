@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.baselines import NeighbourBaseline
 from spanwise.pretraining.collate import Masked
@@ -113,7 +114,7 @@ def make_columns(recipe: PretrainingRecipe, prepared: Prepared, final: Path, ini
 
 def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
     """Write the random weights that training began with, without what it counted in the text, for the control."""
-    write_folder(folder, columns.control.encoder, {}, prepared.tokenizer)
+    write_folder(folder, FolderContent(columns.control.encoder, {}, prepared.tokenizer))
 
 
 @dataclass(frozen=True, kw_only=True)

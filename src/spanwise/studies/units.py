@@ -14,6 +14,7 @@ from typing import IO
 
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import NumericsError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model
@@ -90,7 +91,7 @@ def write_control(plan: StudyPlan, unit: Unit) -> None:
     store = TokenStore.open(plan.data)
     model = build_model(plan.recipe(unit), store.vocabulary.size)
     with atomic_folder(target, existing="replace") as temporary:
-        write_folder(temporary, model.encoder, dict(model.heads.items()), store.tokenizer())
+        write_folder(temporary, FolderContent(model.encoder, dict(model.heads.items()), store.tokenizer()))
 
 
 def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:

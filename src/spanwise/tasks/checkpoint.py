@@ -15,6 +15,7 @@ from spanwise.config.parts import field_names, make_part
 from spanwise.config.records import class_name
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.int8.encoder import prepared_for
@@ -175,15 +176,17 @@ def save_task_model(
     heads = {name: head for name, head in other_heads.items() if name != task.head_name}
     write_folder(
         folder,
-        model.encoder,
-        {**heads, task.head_name: model.head},
-        tokenizer,
-        main_head=task.head_name,
-        main_kind="task",
-        model_type=model_type,
-        extra={"task": to_record(task), **(extra or {})},
-        labels=task.labels,
-        problem_type=task.problem_type,
-        facts=task.facts(model.encoder.config),
-        pipeline=task.pipeline_name,
+        FolderContent(
+            model.encoder,
+            {**heads, task.head_name: model.head},
+            tokenizer,
+            main_head=task.head_name,
+            main_kind="task",
+            model_type=model_type,
+            extra={"task": to_record(task), **(extra or {})},
+            labels=task.labels,
+            problem_type=task.problem_type,
+            facts=task.facts(model.encoder.config),
+            pipeline=task.pipeline_name,
+        ),
     )

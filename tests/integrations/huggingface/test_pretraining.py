@@ -17,6 +17,7 @@ from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.integrations.huggingface import SpanBoundaryOutput, SpanBoundaryPretraining, heads
 from spanwise.integrations.huggingface.heads import find_boundaries
 from spanwise.interop.checkpoint import build_encoder, build_head
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 
 
@@ -105,7 +106,7 @@ def test_training_goes_on_from_a_run_of_ours(tmp_path, batch_of, caplog):
     encoder = build_encoder(checkpoint)
     fresh = SpanBoundaryPretraining(bert_of(), num_positions=9, position_size=8, seed=5)
     heads = {"mlm": dict(fresh.mlm_head.state_dict()), "sbo": dict(fresh.sbo_head.state_dict())}
-    write_folder(tmp_path / "run", encoder, heads)
+    write_folder(tmp_path / "run", FolderContent(encoder, heads))
 
     with caplog.at_level(logging.WARNING, logger="spanwise"):
         model = SpanBoundaryPretraining.from_pretrained(tmp_path / "run", AutoModel)

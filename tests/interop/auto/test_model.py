@@ -12,6 +12,7 @@ from tests.interop.auto.models import SETTINGS, auto_model
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.padded_encoder import PaddedEncoder
 from spanwise.nn.sequences import Sequences
@@ -51,7 +52,7 @@ def test_a_folder_that_is_written_again_loads_with_its_own_class_and_with_auto_m
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.mul_(0.9)
-    written = write_folder(tmp_path / "ours", encoder, {}, model_type=checkpoint.model_type)
+    written = write_folder(tmp_path / "ours", FolderContent(encoder, {}, model_type=checkpoint.model_type))
     assert (written.architecture, written.beside) == (f"{kind}Model", ())
     settings = [json.loads((tmp_path / name / "config.json").read_text()) for name in ("theirs", "ours")]
     assert settings[0] == settings[1]
@@ -136,7 +137,7 @@ def test_pre_training_on_it_names_the_way_there_is(tmp_path):
 def test_a_native_class_is_not_written_for_it(tmp_path):
     checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path / "theirs"))
     with pytest.raises(ConfigError, match="BertModel does not compute this encoder, DistilBertModel does"):
-        write_folder(tmp_path / "ours", build_encoder(checkpoint), {}, architecture="BertModel")
+        write_folder(tmp_path / "ours", FolderContent(build_encoder(checkpoint), {}, architecture="BertModel"))
 
 
 def test_a_native_model_answers_without_importing_transformers():

@@ -9,6 +9,7 @@ from transformers import AlbertModel
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import albert
 from spanwise.nn.config import EncoderConfig
@@ -52,7 +53,7 @@ def test_gradients_of_shared_layers_equal_theirs(tmp_path):
 @pytest.mark.parametrize("embedding_size", [8, 32])
 def test_every_sharing_is_written_for_stock_albert_and_comes_back(tmp_path, sharing, groups, embedding_size):
     encoder = toy_encoder(sharing=sharing, embedding_size=embedding_size, pooler=True)
-    written = write_folder(tmp_path, encoder, {}, model_type="albert")
+    written = write_folder(tmp_path, FolderContent(encoder, {}, model_type="albert"))
     assert written.architecture == "AlbertModel"
     assert json.loads((tmp_path / "config.json").read_text())["num_hidden_groups"] == groups
     theirs = auto_model(tmp_path)
@@ -70,7 +71,7 @@ def test_every_sharing_is_written_for_stock_albert_and_comes_back(tmp_path, shar
 
 
 def test_partly_shared_layers_hold_equal_weights_and_unequal_ones_are_found(tmp_path):
-    write_folder(tmp_path, toy_encoder(sharing="attention", embedding_size=8), {"mlm": mlm_tensors()})
+    write_folder(tmp_path, FolderContent(toy_encoder(sharing="attention", embedding_size=8), {"mlm": mlm_tensors()}))
     tensors = load_file(tmp_path / "model.safetensors")
     first, third = (tensors[f"{GROUP}.{g}.albert_layers.0.attention.query.weight"] for g in (0, 2))
     assert torch.equal(first, third)
@@ -91,7 +92,7 @@ def test_two_groups_of_three_layers_are_read_as_three_layers_and_said(tmp_path):
     assert checkpoint.config.sharing == "none" and "2 groups" in str(checkpoint.report)
     batch = make_batch(oracle)
     expected = their_scores(theirs, oracle, batch)["mlm"]
-    write_folder(tmp_path / "ours", encoder, heads, model_type="albert")
+    write_folder(tmp_path / "ours", FolderContent(encoder, heads, model_type="albert"))
     found = their_scores(load_theirs(tmp_path / "ours"), oracle, batch)["mlm"]
     assert (found - expected).abs().max() < 1e-5
 
@@ -111,7 +112,7 @@ def test_a_product_between_equal_widths_is_the_identity_or_refused(tmp_path):
     ],
 )
 def test_groups_that_can_not_be_are_refused(tmp_path, changes, named):
-    write_folder(tmp_path, toy_encoder(sharing="all", embedding_size=8), {}, model_type="albert")
+    write_folder(tmp_path, FolderContent(toy_encoder(sharing="all", embedding_size=8), {}, model_type="albert"))
     path = tmp_path / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(CheckpointError, match=named):

@@ -2,6 +2,7 @@ import pytest
 from tests.interop.oracle import ORACLES, load_theirs, make_batch, open_ours, our_scores, their_scores
 from tests.nn.toy import toy_config
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import electra
 
@@ -20,7 +21,7 @@ def test_embeddings_as_wide_as_the_layers_have_no_projection(tmp_path, name):
     theirs.save_pretrained(tmp_path / "theirs")
     checkpoint, encoder, heads = open_ours(tmp_path / "theirs")
     assert checkpoint.config.embedding_size is None and encoder.embeddings.projection is None
-    write_folder(tmp_path / "ours", encoder, heads, model_type="electra")
+    write_folder(tmp_path / "ours", FolderContent(encoder, heads, model_type="electra"))
     batch = make_batch(oracle)
     expected = their_scores(theirs, oracle, batch)
     for found in (our_scores(encoder, heads, batch), their_scores(load_theirs(tmp_path / "ours"), oracle, batch)):
@@ -31,13 +32,13 @@ def test_embeddings_as_wide_as_the_layers_have_no_projection(tmp_path, name):
 def test_the_discriminators_head_chooses_electra_also_for_an_encoder_of_berts_shape(tmp_path):
     ORACLES["electra"].model("ElectraForPreTraining", embedding_size=32).save_pretrained(tmp_path / "theirs")
     _, encoder, heads = open_ours(tmp_path / "theirs")
-    assert write_folder(tmp_path / "ours", encoder, heads).architecture == "ElectraForPreTraining"
+    assert write_folder(tmp_path / "ours", FolderContent(encoder, heads)).architecture == "ElectraForPreTraining"
 
 
 def test_a_head_of_another_gelu_is_read_with_a_note_and_never_written_as_that_class(tmp_path):
     ORACLES["electra"].model("ElectraForMaskedLM", hidden_act="gelu_new").save_pretrained(tmp_path / "theirs")
     checkpoint, encoder, heads = open_ours(tmp_path / "theirs")
     assert "another GELU" in str(checkpoint.report)
-    written = write_folder(tmp_path / "ours", encoder, heads, model_type="electra")
+    written = write_folder(tmp_path / "ours", FolderContent(encoder, heads, model_type="electra"))
     assert written.architecture != "ElectraForMaskedLM"
     assert read_folder(tmp_path / "ours").heads.keys() == {"mlm"}

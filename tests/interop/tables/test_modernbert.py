@@ -12,6 +12,7 @@ from tests.nn.toy import MODERN, toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.model_config import encoder_config
 from spanwise.interop.tables import modernbert
@@ -76,7 +77,7 @@ def test_scores_of_every_head_equal_and_are_written_as_the_same_class(tmp_path, 
     wide_model(name, **changes).save_pretrained(tmp_path / "theirs")
     checkpoint, encoder, heads = open_ours(tmp_path / "theirs")
     assert not checkpoint.report.missing and not checkpoint.report.unexpected
-    written = write_folder(tmp_path / "ours", encoder, heads, model_type="modernbert")
+    written = write_folder(tmp_path / "ours", FolderContent(encoder, heads, model_type="modernbert"))
     assert written.architecture == name and written.beside == ()
     lengths = (300, 5, 130)
     rows = texts(lengths)
@@ -202,7 +203,7 @@ def test_settings_that_nothing_here_computes_are_refused_with_their_names(tmp_pa
 
 def test_folders_of_ours_say_both_generations_and_load_with_the_same_states(tmp_path):
     encoder = toy_encoder(**MODERN)
-    assert write_folder(tmp_path, encoder, {}).architecture == "ModernBertModel"
+    assert write_folder(tmp_path, FolderContent(encoder, {})).architecture == "ModernBertModel"
     settings = json.loads((tmp_path / "config.json").read_text())
     assert settings["layer_types"] == ["full_attention", "sliding_attention", "full_attention"]
     assert (settings["global_attn_every_n_layers"], settings["local_attention"]) == (2, 8)
@@ -223,7 +224,7 @@ def test_folders_of_ours_say_both_generations_and_load_with_the_same_states(tmp_
 )  # fmt: skip
 def test_an_encoder_that_modernbert_does_not_compute_is_written_under_our_own_name_and_read_again(tmp_path, changes):
     encoder = toy_encoder(**(MODERN | changes))
-    written = write_folder(tmp_path, encoder, {})
+    written = write_folder(tmp_path, FolderContent(encoder, {}))
     assert written.model_type == "spanwise" and "ModernBERT has no" in written.notes[0]
     again = build_encoder(read_folder(tmp_path)).eval()
     assert again.config == encoder.config

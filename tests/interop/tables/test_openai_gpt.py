@@ -5,6 +5,7 @@ from tests.nn.toy import toy_config, toy_encoder
 from transformers import OpenAIGPTLMHeadModel
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import openai_gpt
 from spanwise.nn.sequences import Sequences
@@ -71,7 +72,7 @@ def test_dropouts_that_are_not_one_rate_and_unknown_activations_are_refused(tmp_
 
 def test_a_causal_encoder_of_ours_becomes_the_language_model_class(tmp_path):
     encoder = toy_encoder(**SHAPE)
-    written = write_folder(tmp_path, encoder, {"clm": {}})
+    written = write_folder(tmp_path, FolderContent(encoder, {"clm": {}}))
     assert written.architecture == "OpenAIGPTLMHeadModel" and written.beside == ()
     ids = torch.arange(2, 12)
     with torch.no_grad():

@@ -7,6 +7,7 @@ from tests.nn.toy import toy_config, toy_encoder
 from transformers import RobertaModel
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.model_config import encoder_config
 from spanwise.interop.tables import roberta
@@ -34,7 +35,7 @@ def test_514_rows_are_512_positions_and_text_of_512_tokens_is_read(tmp_path):
 
 
 def test_our_folder_says_rows_and_the_padding_id_that_positions_are_counted_from(tmp_path):
-    write_folder(tmp_path, toy_encoder(**SHAPE), {})
+    write_folder(tmp_path, FolderContent(toy_encoder(**SHAPE), {}))
     settings = json.loads((tmp_path / "config.json").read_text())
     assert (settings["model_type"], settings["max_position_embeddings"], settings["pad_token_id"]) == ("roberta", 42, 1)
     assert RobertaModel.from_pretrained(tmp_path).embeddings.position_embeddings.weight.shape == (42, 32)

@@ -6,6 +6,7 @@ from tests.interop.conftest import make_heads
 from tests.interop.oracle import open_ours
 from tests.nn.toy import toy_encoder
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.sequences import Sequences
 
@@ -28,7 +29,7 @@ class Padding:
 def test_an_encoder_that_no_stock_class_computes_is_written_under_our_own_name_and_says_so(tmp_path, changes, reason):
     encoder = toy_encoder(pooler=True, **changes)
     heads = make_heads(encoder, "mlm", "sbo", "nsp")
-    written = write_folder(tmp_path, encoder, heads, Padding())
+    written = write_folder(tmp_path, FolderContent(encoder, heads, Padding()))
     settings = json.loads((tmp_path / "config.json").read_text())
     assert settings["model_type"] == written.model_type == "spanwise" and written.beside == ("mlm", "nsp", "sbo")
     assert "No class of Hugging Face computes this encoder" in written.notes[0]
@@ -59,5 +60,5 @@ def test_a_stock_class_is_taken_wherever_one_computes_the_encoder(tmp_path):
         ({"embedding_size": 8, "causal": True, "sharing": "all"}, "ElectraModel"),
     ):
         encoder = toy_encoder(**changes)
-        assert write_folder(tmp_path / architecture, encoder, {}).architecture == architecture
+        assert write_folder(tmp_path / architecture, FolderContent(encoder, {})).architecture == architecture
         assert read_folder(tmp_path / architecture).config == encoder.config

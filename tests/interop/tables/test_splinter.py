@@ -10,6 +10,7 @@ from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.convert import convert
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import splinter
 from spanwise.nn.losses.pointer import ManyPointers, pointer_loss
@@ -94,10 +95,11 @@ def test_gradients_of_the_loss_are_those_of_pre_training(tmp_path):
 def test_a_pointer_is_written_as_pre_training_until_a_task_taught_it(tmp_path):
     encoder = toy_encoder()
     heads = make_heads(encoder, "mlm", "span_selection")
-    untaught = write_folder(tmp_path / "untaught", encoder, heads)
+    untaught = write_folder(tmp_path / "untaught", FolderContent(encoder, heads))
     assert (untaught.architecture, untaught.beside) == ("SplinterForPreTraining", ("mlm",))
     taught = write_folder(
-        tmp_path / "taught", encoder, heads, main_head="span_selection", main_kind="task", model_type="bert"
+        tmp_path / "taught",
+        FolderContent(encoder, heads, main_head="span_selection", main_kind="task", model_type="bert"),
     )
     assert (taught.architecture, taught.beside) == ("SplinterForQuestionAnswering", ("mlm",))
     assert read_folder(tmp_path / "taught").heads.keys() == {"mlm", "span_selection"}
@@ -109,7 +111,7 @@ def test_a_pointer_is_written_as_pre_training_until_a_task_taught_it(tmp_path):
 
 def test_an_encoder_that_is_not_berts_keeps_its_pointer_beside_its_own_class(tmp_path):
     encoder = toy_encoder(position_offset=1, num_token_types=1)
-    written = write_folder(tmp_path / "r", encoder, make_heads(encoder, "mlm", "span_selection"))
+    written = write_folder(tmp_path / "r", FolderContent(encoder, make_heads(encoder, "mlm", "span_selection")))
     assert (written.architecture, written.beside) == ("RobertaForMaskedLM", ("span_selection",))
     assert "span_selection" in read_folder(tmp_path / "r").heads
 
@@ -127,7 +129,7 @@ def words(folder, pieces):
 def test_the_id_of_the_question_token_stands_in_the_configuration(tmp_path):
     tokenizer = words(tmp_path / "words", VOCABULARY)
     encoder = toy_encoder(vocab_size=len(VOCABULARY))
-    write_folder(tmp_path / "a", encoder, make_heads(encoder, "span_selection"), tokenizer)
+    write_folder(tmp_path / "a", FolderContent(encoder, make_heads(encoder, "span_selection"), tokenizer))
     assert json.loads((tmp_path / "a" / "config.json").read_text())["question_token_id"] == 6
     assert load_theirs(tmp_path / "a").question_token_id == 6
     assert read_folder(tmp_path / "a").role_ids == {"question": 6}

@@ -7,6 +7,7 @@ import torch
 from tests.interop.oracle import ORACLES, PaddedBatch, open_ours, our_scores, their_scores
 from tests.nn.toy import toy_config, toy_encoder
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.load import load
 from spanwise.interop.tables import roberta, xlm_roberta
@@ -46,8 +47,8 @@ def test_a_folder_stays_what_it_came_from_and_else_is_robertas(tmp_path):
     ORACLES["xlm_roberta"].model("XLMRobertaForMaskedLM").save_pretrained(tmp_path / "theirs")
     checkpoint, encoder, heads = open_ours(tmp_path / "theirs")
     assert checkpoint.model_type == "xlm-roberta" and checkpoint.source_class == "XLMRobertaForMaskedLM"
-    written = write_folder(tmp_path / "ours", encoder, heads, model_type=checkpoint.model_type)
+    written = write_folder(tmp_path / "ours", FolderContent(encoder, heads, model_type=checkpoint.model_type))
     assert (written.model_type, written.architecture) == ("xlm-roberta", "XLMRobertaForMaskedLM")
     assert json.loads((tmp_path / "ours" / "config.json").read_text())["model_type"] == "xlm-roberta"
     assert read_folder(tmp_path / "ours").model_type == "xlm-roberta"
-    assert write_folder(tmp_path / "other", toy_encoder(**SHAPE), {}).model_type == "roberta"
+    assert write_folder(tmp_path / "other", FolderContent(toy_encoder(**SHAPE), {})).model_type == "roberta"

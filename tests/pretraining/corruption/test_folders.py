@@ -12,6 +12,7 @@ from toy_electra import electra
 from transformers import ElectraForMaskedLM, ElectraForPreTraining
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.corruption import Generator, Symbols
 from spanwise.pretraining.corruption.folders import read_generator, shaped_generator, write_generator
@@ -86,7 +87,7 @@ def test_without_a_generator_in_the_folder_a_fresh_one_starts(run, tiny_store, t
 
 def test_a_generator_with_another_vocabulary_or_another_table_is_refused(tmp_path):
     model, other = build_model(electra(), 100), build_model(electra(), 101)
-    write_folder(tmp_path / "m", model.encoder, dict(model.heads.items()))
+    write_folder(tmp_path / "m", FolderContent(model.encoder, dict(model.heads.items())))
     write_generator(tmp_path / "m", other.corruption, None, "electra")
     with pytest.raises(CheckpointError, match=r"generator has vocab_size 101, the encoder of .* 100.*[Rr]emove"):
         read_generator(read_folder(tmp_path / "m"))
@@ -105,7 +106,7 @@ def test_a_generator_with_another_vocabulary_or_another_table_is_refused(tmp_pat
 
 def test_a_generator_that_no_size_gives_is_refused(tmp_path):
     model = build_model(electra(size=0.5), 100)
-    write_folder(tmp_path / "m", model.encoder, dict(model.heads.items()))
+    write_folder(tmp_path / "m", FolderContent(model.encoder, dict(model.heads.items())))
     write_generator(tmp_path / "m", model.corruption, None, "electra")
     checkpoint = read_folder(tmp_path / "m")
     generator = read_generator(checkpoint)

@@ -9,6 +9,7 @@ import torch
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.grow import with_rows_for
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.initial.growth import Growth, asked_growth, grown
@@ -43,7 +44,7 @@ def first(tiny_store, tmp_path_factory):
     """A folder to go on from: fresh weights of both heads with the store's tokenizer, 64 positions."""
     folder = tmp_path_factory.mktemp("first") / "model"
     model = build_model(tiny_recipe(), tiny_store.vocabulary.size)
-    write_folder(folder, model.encoder, dict(model.heads.items()), tiny_store.tokenizer())
+    write_folder(folder, FolderContent(model.encoder, dict(model.heads.items()), tiny_store.tokenizer()))
     return folder
 
 

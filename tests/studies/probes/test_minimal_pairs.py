@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.minimal_pairs import judge_minimal_pairs, read_minimal_pairs
 from spanwise.studies.probes import MinimalPairs
@@ -29,5 +30,5 @@ def test_a_model_without_an_mlm_head_has_no_figure(context_of, tmp_path):
     from spanwise.interop.checkpoint import build_encoder
 
     (tmp_path / "bare").mkdir()
-    write_folder(tmp_path / "bare", build_encoder(checkpoint), {}, open_tokenizer(checkpoint, None))
+    write_folder(tmp_path / "bare", FolderContent(build_encoder(checkpoint), {}, open_tokenizer(checkpoint, None)))
     assert MinimalPairs().measure(replace(context, model=tmp_path / "bare")) == {}

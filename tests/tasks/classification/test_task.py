@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -152,7 +153,7 @@ def test_every_family_fine_tunes_to_the_class_that_its_library_has(tokenizer, te
     }[model_type]
     encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **(shape | own)))
     initialize(encoder, encoder.config, seed=1)
-    write_folder(tmp_path / "start", encoder, {}, tokenizer, model_type=model_type)
+    write_folder(tmp_path / "start", FolderContent(encoder, {}, tokenizer, model_type=model_type))
     run = finetune(
         "classification",
         model=tmp_path / "start",

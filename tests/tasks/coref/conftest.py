@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -70,7 +71,7 @@ def small_model(small_task, small_encoder):
 @pytest.fixture(scope="session")
 def encoder_folder(small_encoder, tokenizer, tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder") / "model"
-    write_folder(folder, small_encoder, {}, tokenizer)
+    write_folder(folder, FolderContent(small_encoder, {}, tokenizer))
     return folder
 
 
@@ -84,5 +85,5 @@ def story_folder(tmp_path_factory):
     values = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 64}
     encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **values))
     initialize(encoder, encoder.config, seed=1)
-    write_folder(folder / "model", encoder, {}, tokenizer)
+    write_folder(folder / "model", FolderContent(encoder, {}, tokenizer))
     return folder / "model"

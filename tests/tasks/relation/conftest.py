@@ -2,6 +2,7 @@
 
 import pytest
 
+from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -24,5 +25,5 @@ def marked_folder(marked_tokenizer, tmp_path_factory):
     encoder = Encoder(EncoderConfig(vocab_size=marked_tokenizer.vocab_size, **shape))
     initialize(encoder, encoder.config, seed=1)
     folder = tmp_path_factory.mktemp("marked") / "model"
-    write_folder(folder, encoder, {}, marked_tokenizer)
+    write_folder(folder, FolderContent(encoder, {}, marked_tokenizer))
     return folder

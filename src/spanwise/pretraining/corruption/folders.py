@@ -12,7 +12,8 @@ import torch
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, fill
-from spanwise.interop.huggingface import SavesItself, read_folder, write_folder
+from spanwise.interop.folder_plan import FolderContent, SavesItself
+from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.corruption.generator import Generator, TokenGenerator
 
@@ -77,5 +78,6 @@ def fill_generator(module: TokenGenerator, generator: Checkpoint) -> list[str]:
 def write_generator(folder: Path, module: TokenGenerator, tokenizer: SavesItself, model_type: str) -> None:
     """Write `folder/generator`, for the masked-LM class of the family that the encoder was written for."""
     write_folder(
-        folder / FOLDER, module.encoder, dict(module.heads.items()), tokenizer, main_head="mlm", model_type=model_type
+        folder / FOLDER,
+        FolderContent(module.encoder, dict(module.heads.items()), tokenizer, main_head="mlm", model_type=model_type),
     )
