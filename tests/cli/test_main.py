@@ -11,7 +11,7 @@ import pytest
 from spanwise.cli import main as cli
 from spanwise.cli.main import main
 from spanwise.errors import DataError, InterruptedAndSaved
-from spanwise.tasks.registry import task_names
+from spanwise.tasks.registry import TASKS
 
 
 def test_an_unknown_command_is_answered_with_the_nearest_one(capsys):
@@ -47,7 +47,7 @@ def test_every_command_explains_itself_without_torch(name, capsys):
 def test_the_help_of_a_command_of_tasks_names_them_all(name, capsys):
     assert main([name, "--help"]) == 0
     printed = capsys.readouterr().out
-    assert all(task in printed for task in task_names())
+    assert all(task in printed for task in TASKS)
 
 
 @pytest.mark.parametrize(

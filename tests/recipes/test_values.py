@@ -131,7 +131,7 @@ def trained(recipe, store) -> str:
     """A hash of an epoch's batches and of the parameters after four steps, with their names and shapes."""
     model, source = build_model(recipe, store.vocabulary.size), training_source(recipe, store)
     digest = hashlib.sha256()
-    for batch in source.epoch_batches():
+    for batch in map(source.collator.batch, source.epoch_masked()):
         digest.update(batch.input_ids.numpy().tobytes())
         for target in batch.targets.values():
             digest.update(target.positions.numpy().tobytes())

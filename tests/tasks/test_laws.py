@@ -20,7 +20,7 @@ from spanwise.tasks.base import numbers_of
 from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import evaluate, predict
-from spanwise.tasks.registry import task_names, task_recipe
+from spanwise.tasks.registry import TASKS, task_recipe
 from spanwise.tasks.run import finetune
 from spanwise.tasks.seeds import finetune_seeds
 
@@ -31,7 +31,7 @@ STEPS = [
 
 
 def test_every_task_has_its_case():
-    assert set(CASES) == set(task_names())
+    assert set(CASES) == set(TASKS)
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,17 @@ import pytest
 
 from spanwise.errors import ConfigError
 from spanwise.tasks.base import Task
-from spanwise.tasks.registry import recipes_of, task_names, task_recipe
+from spanwise.tasks.registry import TASKS, recipes_of, task_recipe
 
 
 def test_every_recipe_of_every_named_task_answers_the_task_interface():
-    for name in task_names():
+    for name in TASKS:
         for recipe in recipes_of(name):
             assert isinstance(task_recipe(name, recipe).task, Task), (name, recipe)
 
 
 def test_the_default_recipe_is_the_first():
-    for name in task_names():
+    for name in TASKS:
         assert task_recipe(name) == task_recipe(name, next(iter(recipes_of(name))))
 
 

@@ -6,6 +6,7 @@ Nothing here can run code: safetensors holds bytes alone, and a `.bin` goes thro
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -99,6 +100,16 @@ def write_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     mode = path.stat().st_mode
     save_file(dict(tensors), path, metadata={"format": "pt"})
     path.chmod(mode)
+
+
+def sha256_of_tensors(*parts: Mapping[str, Tensor]) -> str:
+    """Return one SHA-256 over names and numbers of all tensors on the host."""
+    digest = hashlib.sha256()
+    for tensors in parts:
+        for name in sorted(tensors):
+            digest.update(name.encode())
+            digest.update(tensors[name].contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _shards(index: Path) -> list[Path]:

@@ -5,7 +5,6 @@ What is made is kept in the run folder, and taken from there when the run goes o
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
 from spanwise.interop.folder_plan import FolderContent, plan_folder
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
+from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator
 from spanwise.pretraining.formats.side_arrays import side_arrays_of
@@ -117,13 +117,8 @@ class Start:
     @property
     def identity(self) -> str | None:
         """A hash of the weights: going on with others would be another run."""
-        given = [checkpoint for checkpoint in (self.checkpoint, self.generator) if checkpoint is not None]
-        digest = hashlib.sha256()
-        for checkpoint in given:
-            for name in sorted(checkpoint.tensors):
-                digest.update(name.encode())
-                digest.update(checkpoint.tensors[name].contiguous().numpy().tobytes())
-        return digest.hexdigest() if given else None
+        given = [one.tensors for one in (self.checkpoint, self.generator) if one is not None]
+        return sha256_of_tensors(*given) if given else None
 
 
 @dataclass(frozen=True, kw_only=True)

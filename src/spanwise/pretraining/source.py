@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from spanwise.data.batch import Batch
 from spanwise.data.packing import pack_boundaries
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.collate import Collator, Masked, PackParts
@@ -44,7 +44,7 @@ class PretrainingSource(PackedSteps):
         super().__init__(Collator(store, parts, seed=seed), packs_per_step)
         self._stream = BlockStream(self.collator, order=order, num_kept=_KEPT_EPOCHS)
         self._lock = threading.Lock()  # the prefetch thread makes steps while the loop asks for positions
-        self._epochs: dict[int, _Epoch] = {}
+        self._kept = lru_cache(_KEPT_EPOCHS)(self._cut)
         self._first_packs = [0]  # first pack of epoch e, over all epochs laid end to end
         self._first_tokens = [0]  # and the tokens before it
         self._epoch(0)
@@ -68,11 +68,6 @@ class PretrainingSource(PackedSteps):
         epoch, pack = self._locate(index * self.packs_per_step)
         tokens = self._first_tokens[epoch] + int(self._epoch(epoch).tokens[pack])
         return {"epoch": epoch + pack / self.num_packs(epoch), "tokens": tokens}
-
-    def epoch_batches(self, epoch: int = 0) -> Iterator[Batch]:
-        """Give all packs of one epoch, in order: an evaluation."""
-        for masked in self.epoch_masked(epoch):
-            yield self.collator.batch(masked)
 
     def epoch_masked(self, epoch: int = 0) -> Iterator[Masked]:
         """Give all packs of one epoch before they become tensors."""
@@ -99,18 +94,15 @@ class PretrainingSource(PackedSteps):
 
     def _epoch(self, epoch: int) -> _Epoch:
         with self._lock:
-            found = self._epochs.get(epoch)
-            if found is None:
-                found = self._epochs[epoch] = self._cut(self._stream.epoch(epoch))
-                while len(self._epochs) > _KEPT_EPOCHS:
-                    self._epochs.pop(next(iter(self._epochs)))
-                if epoch == len(self._first_packs) - 1:
-                    self._first_tokens.append(self._first_tokens[-1] + int(found.tokens[-1]))
-                    self._first_packs.append(self._first_packs[-1] + len(found.borders) - 1)
+            found = self._kept(epoch)
+            if epoch == len(self._first_packs) - 1:
+                self._first_tokens.append(self._first_tokens[-1] + int(found.tokens[-1]))
+                self._first_packs.append(self._first_packs[-1] + len(found.borders) - 1)
             return found
 
-    def _cut(self, laid: LaidEpoch) -> _Epoch:
+    def _cut(self, epoch: int) -> _Epoch:
         """Cut the blocks of an epoch into packs."""
+        laid = self._stream.epoch(epoch)
         parts, lengths_n = self.collator.parts, laid.table.packed_lengths[laid.order]
         num_targets = None
         if parts.max_targets is not None:

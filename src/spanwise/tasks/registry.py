@@ -31,11 +31,6 @@ TASKS = {
 }
 
 
-def task_names() -> list[str]:
-    """Return the names of the package's own tasks."""
-    return list(TASKS)
-
-
 def recipes_of(name: str) -> Mapping[str, Callable[[], FinetuningRecipe]]:
     """Return the recipes of one of the package's tasks, the default one first.
 

@@ -8,16 +8,16 @@ dev_predictions*.json.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from torch import Tensor
 
 from spanwise.config import override, to_record
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
+from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.runtime.files import atomic_folder, refuse_edited, sha256_of, write_text_atomic
 from spanwise.runtime.progress import RunLog
@@ -157,7 +157,7 @@ class _Run:
                 log.say(line)
         self.identity = {  # what a run that goes on must share with the one that was begun
             "recipe": to_record(recipe),
-            "model": _hash_tensors(self.checkpoint.tensors),
+            "model": sha256_of_tensors(self.checkpoint.tensors),
             "tokenizer": self.tokenizer.sha256,
             "train": _hash_file(asked.train),
             "dev": None if asked.dev is None else _hash_file(asked.dev),
@@ -243,12 +243,4 @@ def _hash_file(path: Path) -> str:
     digest = hashlib.sha256()
     for part in sorted(part for part in path.rglob("*") if part.is_file()):
         digest.update(f"{part.relative_to(path).as_posix()} {_hash_file(part)}\n".encode())
-    return digest.hexdigest()
-
-
-def _hash_tensors(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        digest.update(name.encode())
-        digest.update(tensors[name].numpy().tobytes())
     return digest.hexdigest()

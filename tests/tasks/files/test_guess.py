@@ -7,7 +7,7 @@ import pytest
 
 from spanwise.errors import DataError
 from spanwise.tasks.files.guess import looks_like, read_data
-from spanwise.tasks.registry import task_names, task_recipe
+from spanwise.tasks.registry import TASKS, task_recipe
 
 FILES = {
     "qa": {
@@ -46,7 +46,7 @@ CASES = [(name, file) for name, files in FILES.items() for file in files]
 
 
 def test_every_task_has_files_to_be_told_by():
-    assert set(FILES) == set(task_names())
+    assert set(FILES) == set(TASKS)
 
 
 @pytest.mark.parametrize(("name", "file"), CASES)

@@ -79,7 +79,7 @@ def random_logits(windows, seed, scale=3.0):
 
 def gold_logits(windows):
     logits = [np.zeros((length, 2), dtype=np.float32) for length in windows.lengths_W]
-    for array, (first, last) in zip(logits, windows.gold_W2, strict=True):
+    for array, (first, last) in zip(logits, windows.gold_G2[windows.gold_borders_W[:-1]], strict=True):
         array[first, 0] = array[last, 1] = 10.0
     return logits
 

@@ -61,12 +61,6 @@ class TokenGenerator(nn.Module):
             losses=losses,
         )
 
-    def own_parameters(self) -> dict[str, nn.Parameter]:
-        """Return the parameters that it does not share with the encoder, by name."""
-        tables = ("word", "position", "token_type", "norm")
-        shared = tuple(f"encoder.embeddings.{table}." for table in tables)
-        return {name: value for name, value in self.named_parameters() if not name.startswith(shared)}
-
 
 @part("generator")
 class Generator:

@@ -12,6 +12,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class MixedSource(PackedSteps):
         self._lock = threading.RLock()  # the prefetch thread makes steps while the loop asks for positions
         nothing = (0,) * len(self._streams)
         self._begins = [_Begin(places=nothing, tokens=nothing, pack=0)]
-        self._chunks: dict[int, _Chunk] = {}
+        self._kept = lru_cache(_KEPT_CHUNKS)(self._walk)
 
     @property
     def tables(self) -> list[tuple[BlockTable, float]]:
@@ -135,18 +136,15 @@ class MixedSource(PackedSteps):
         return self._chunk(number), pack - self._begins[number].pack
 
     def _chunk(self, number: int) -> _Chunk:
-        chunk = self._chunks.get(number)
-        if chunk is None:
-            chunk = self._chunks[number] = self._walk(self._begins[number])
-            while len(self._chunks) > _KEPT_CHUNKS:
-                self._chunks.pop(next(iter(self._chunks)))
-            if number == len(self._begins) - 1:
-                self._begins.append(_after(chunk, len(self._streams)))
+        chunk = self._kept(number)
+        if number == len(self._begins) - 1:
+            self._begins.append(_after(chunk, len(self._streams)))
         return chunk
 
-    def _walk(self, begin: _Begin) -> _Chunk:
+    def _walk(self, number: int) -> _Chunk:
         """Take the next blocks of all stores and cut them into packs; the last pack, cut short, is left to the next
         chunk."""
+        begin = self._begins[number]
         size, places = self._chunk_blocks, list(begin.places)
         stores_m = np.empty(size, dtype=np.int64)
         columns = np.zeros((2, size), dtype=np.int64)  # tokens and targets of each block

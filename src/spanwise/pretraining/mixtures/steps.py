@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -69,19 +70,14 @@ class BlockStream:
     def __init__(self, collator: Collator, *, order: Order = "shuffled", num_kept: int = 8) -> None:
         self.collator = collator
         self._order = order
-        self._num_kept = num_kept
-        self._kept: dict[int, LaidEpoch] = {}
+        self._kept = lru_cache(num_kept)(self._lay_out)
+        self._first: BlockTable | None = None  # that of all epochs where the format draws none anew
         self._first_places = [0]  # of epoch e; epochs differ in length where the format draws anew
         self.epoch(0)
 
     def epoch(self, epoch: int) -> LaidEpoch:
         """Return the blocks of an epoch, laid out again where they are not kept any more."""
-        laid = self._kept.get(epoch)
-        if laid is None:
-            laid = self._lay_out(epoch)
-            while len(self._kept) >= self._num_kept:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[epoch] = laid
+        laid = self._kept(epoch)
         while len(self._first_places) <= epoch + 1:
             known = len(self._first_places) - 1
             size = laid.table.num_blocks if known == epoch else self.epoch(known).table.num_blocks
@@ -112,10 +108,10 @@ class BlockStream:
 
     def _lay_out(self, epoch: int) -> LaidEpoch:
         collator = self.collator
-        if not collator.format.changes_with_epoch and self._kept:
-            table = next(iter(self._kept.values())).table
-        else:
+        table = self._first
+        if table is None:
             table = collator.format.blocks(collator.store, collator.seed, collator.repeated(epoch))
+            self._first = None if collator.format.changes_with_epoch else table
         if table.num_blocks == 0:
             raise DataError("the token store holds no text; prepare a corpus that does.")
         num_blocks = table.num_blocks

@@ -44,11 +44,6 @@ class SpanBoundaryTargets:
         return torch.cat((self.left, self.right))
 
     @property
-    def span_length(self) -> Tensor:
-        """Tokens of the merged span, [N]."""
-        return self.right - self.left - 1
-
-    @property
     def distance(self) -> Tensor:
         """Tokens to the nearer boundary, [N]: 1 at the span's first and last token."""
         return torch.minimum(self.positions - self.left, self.right - self.positions)

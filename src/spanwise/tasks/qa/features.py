@@ -185,11 +185,6 @@ class QuestionWindows:
     def num_cut_questions(self) -> int:
         return int((self.num_dropped_Q > 0).sum())
 
-    @property
-    def gold_W2(self) -> np.ndarray:
-        """The first gold answer of each window."""
-        return self.gold_G2[self.gold_borders_W[:-1]]
-
     def passage(self, row: int) -> Encoding:
         """The whole passage that window `row` is cut from."""
         return self.passages[self.paragraph_of[self.question_W[row]]]
