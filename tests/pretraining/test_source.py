@@ -18,6 +18,10 @@ from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary
 from spanwise.pretraining.source import PretrainingSource
 
 
+def batches_of(source, epoch=0):
+    return [source.collator.batch(masked) for masked in source.epoch_masked(epoch)]
+
+
 def source_of(store, **options) -> PretrainingSource:
     parts = dict(
         format=SingleSegment(max_length=48),
@@ -67,7 +71,7 @@ def test_every_block_is_visited_once_an_epoch(store):
 def test_other_sequences_meet_in_other_epochs(store):
     source = source_of(store)
 
-    packs = [{batch.ids for batch in map(source.collator.batch, source.epoch_masked(epoch))} for epoch in (0, 1)]
+    packs = [{batch.ids for batch in batches_of(source, epoch)} for epoch in (0, 1)]
 
     assert len(packs[0] & packs[1]) <= 0.1 * len(packs[0])
 
@@ -75,7 +79,7 @@ def test_other_sequences_meet_in_other_epochs(store):
 def test_capacities_are_kept(store):
     source = source_of(store, max_sequences=5, max_targets=24)
 
-    for batch in map(source.collator.batch, source.epoch_masked()):
+    for batch in batches_of(source):
         assert batch.num_tokens <= 200 and len(batch.ids) <= 5 and max(batch.counts.values()) <= 24
 
 
@@ -105,9 +109,7 @@ def test_validation_masks_and_order_are_constant(store):
     """The same masks at each evaluation."""
     source = source_of(store, num_maskings=1, order="stored")
 
-    epochs = [
-        [content([batch])[0] for batch in map(source.collator.batch, source.epoch_masked(epoch))] for epoch in (0, 1, 7)
-    ]
+    epochs = [[content([batch])[0] for batch in batches_of(source, epoch)] for epoch in (0, 1, 7)]
 
     assert epochs[0] == epochs[1] == epochs[2]
     assert [i for batch in epochs[0] for i in batch[0]] == list(range(source.table.num_blocks))
@@ -128,12 +130,10 @@ def test_static_masking_repeats_the_sequences_of_a_format_that_changes_too(store
     static = source_of(store, format=Shifting(max_length=48), num_maskings=2, order="stored")
     dynamic = source_of(store, format=Shifting(max_length=48), order="stored")
 
-    shown = [
-        [content([batch])[0] for batch in map(static.collator.batch, static.epoch_masked(epoch))] for epoch in range(4)
-    ]
+    shown = [[content([batch])[0] for batch in batches_of(static, epoch)] for epoch in range(4)]
 
     assert shown[0] == shown[2] and shown[1] == shown[3] and shown[0] != shown[1]
-    assert [content([batch])[0] for batch in map(dynamic.collator.batch, dynamic.epoch_masked(2))] != shown[0]
+    assert [content([batch])[0] for batch in batches_of(dynamic, 2)] != shown[0]
 
 
 PAIRS = dict(format=SentencePair(max_length=48), objectives={"mlm": MaskedLM(), "nsp": NextSentence()})
@@ -164,7 +164,7 @@ def test_every_epoch_of_a_changing_format_visits_its_own_blocks_once(store):
 
     passed = 0
     for epoch, table in enumerate(tables):
-        batches = list(map(source.collator.batch, source.epoch_masked(epoch)))
+        batches = list(batches_of(source, epoch))
         assert sorted(i for batch in batches for i in batch.ids) == list(range(table.num_blocks))
         labels = {i: label for b in batches for i, label in zip(b.ids, b.targets["nsp"].labels.tolist(), strict=True)}
         assert [labels[i] for i in range(table.num_blocks)] == table.pair_labels.tolist()
@@ -177,10 +177,7 @@ def test_static_data_repeats_its_pairs_with_its_masks(store):
     """BERT's data of ten copies: the copies come again, in another order."""
     source = source_of(store, **PAIRS, num_maskings=2, packs_per_step=1, max_tokens=48, max_sequences=1)
 
-    epochs = [
-        sorted(pairs([batch])[0][1:] for batch in map(source.collator.batch, source.epoch_masked(epoch)))
-        for epoch in range(4)
-    ]
+    epochs = [sorted(pairs([batch])[0][1:] for batch in batches_of(source, epoch)) for epoch in range(4)]
 
     assert epochs[0] == epochs[2] != epochs[1] == epochs[3]
 
@@ -196,7 +193,7 @@ def test_a_document_without_a_successor_is_not_lost(write_store):
     """One short document alone, the validation set that yielded zero examples."""
     source = source_of(write_store([[np.array([10, 11, 12])]]))
 
-    assert [batch.num_tokens for batch in map(source.collator.batch, source.epoch_masked())] == [5]
+    assert [batch.num_tokens for batch in batches_of(source)] == [5]
     assert [batch.num_tokens for batch in source.step(100)] == [5, 5, 5]
 
 
