@@ -1,7 +1,5 @@
 """`path=value`: change the values of a recipe, never its parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args, get_type_hints
 

@@ -1,7 +1,5 @@
 """`@part("name")`: a frozen, checked dataclass that a record can name."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import textwrap

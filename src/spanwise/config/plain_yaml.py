@@ -4,8 +4,6 @@ PyYAML follows YAML 1.1, where `on` and `no` are booleans, `1e-4` is text and `2
 a number and text. Tags, aliases (which can grow without bound) and repeated names are errors.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 from typing import Any

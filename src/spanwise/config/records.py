@@ -1,7 +1,5 @@
 """A recipe as plain JSON and back, and what two recipes differ in."""
 
-from __future__ import annotations
-
 import enum
 import math
 import os

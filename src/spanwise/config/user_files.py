@@ -3,8 +3,6 @@
 A file of a package (a folder with `__init__.py`) is loaded as a module of it, so that its files may import one another.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 Such a file changes values only.
 """
 
-from __future__ import annotations
-
 import inspect
 import io
 import json

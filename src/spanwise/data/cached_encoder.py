@@ -6,8 +6,6 @@ pieces between them, end to end. Where a tokenizer does look further (byte-level
 Letters: k texts, n tokens (of `WordTable`: n bytes), w words.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

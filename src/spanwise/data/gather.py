@@ -3,8 +3,6 @@
 Letters: k ranges, N tokens of the file.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.runtime.compiled import njit

@@ -7,8 +7,6 @@ The `.bin` file holds the ids alone, end to end.
 Letters: n sequences (for us: sentences), d documents. Source: Megatron-LM, `indexed_dataset` (public format).
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The order in which an epoch visits its rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.runtime.compiled import njit

@@ -5,8 +5,6 @@ pass. One compiled pass serves a whole epoch; nothing is looked at twice and no 
 is a pure function of the lengths.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.errors import ConfigError

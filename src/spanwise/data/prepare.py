@@ -8,8 +8,6 @@ document is given with the blank before it, as it stood in the text. With tagger
 and what they say of each token is stored beside it; this is as slow as the taggers are.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

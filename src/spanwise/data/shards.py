@@ -4,8 +4,6 @@ A file that is cut while it is mapped ends the process without a word (SIGBUS), 
 is refused before anything is mapped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from pathlib import Path

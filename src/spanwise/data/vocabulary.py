@@ -1,7 +1,5 @@
 """The facts of a tokenizer that array code needs: special ids, word starts, unigram counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

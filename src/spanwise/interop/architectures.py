@@ -5,8 +5,6 @@ Every folder can be written. Where no class computes the encoder, it gets `model
 has no place for lie beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 

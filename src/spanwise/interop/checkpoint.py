@@ -1,7 +1,5 @@
 """A model folder in memory: configuration, tensors in our names, heads, and a report of what did not fit."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field

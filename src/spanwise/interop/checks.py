@@ -1,7 +1,5 @@
 """Checks that what a folder holds fits together. Each raises a CheckpointError that names the file and the tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path

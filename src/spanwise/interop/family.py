@@ -4,8 +4,6 @@ A family is data: how its `config.json` says what `EncoderConfig` says, how its 
 and which heads each of them holds. Nothing outside `tables/` knows a family's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal

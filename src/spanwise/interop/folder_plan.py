@@ -4,8 +4,6 @@ A folder holds exactly the tensors of the class that `architectures` names in mo
 loads with nothing missing and nothing unexpected. What the class has no name for stays in heads.safetensors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path

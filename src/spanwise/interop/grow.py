@@ -5,8 +5,6 @@ section 5, for repeated positions, which keep the neighbourhoods that attention 
 Letters: V vocabulary before, k new tokens, E width of the embedding tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal

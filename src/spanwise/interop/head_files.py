@@ -5,8 +5,6 @@ names that their family has for them, or behind our own (`classification.out.wei
 says which head is meant.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass

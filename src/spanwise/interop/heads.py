@@ -4,8 +4,6 @@ A head of ours describes itself in the module of `nn/` that defines it. A head o
 heads.safetensors under its own name; `spanwise.json` says which class it is of, under `own_heads`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ heads.safetensors: the span boundary head always, the masked-LM head after fine-
 `spanwise.json` says what the folder is, keeps the SHA-256 of both files, and what config.json has no key for.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

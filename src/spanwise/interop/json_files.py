@@ -1,7 +1,5 @@
 """JSON of other people, read strictly: no duplicate keys, no NaN, no bottomless nesting, no huge files. And ours."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tensor names of one family against ours, in both directions. The tables are data; the walk over them is here."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping

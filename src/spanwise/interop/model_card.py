@@ -1,7 +1,5 @@
 """The README.md of a model folder, in the form that model hubs read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Only plain numbers and names are read. `auto_map`, `trust_remote_code`, `_attn_i
 that could make a loader run code has no effect here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path

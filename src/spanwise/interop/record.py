@@ -1,7 +1,5 @@
 """`spanwise.json`: what a folder of ours is, the SHA-256 of its weights, and what config.json has no key for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path

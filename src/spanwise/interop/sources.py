@@ -1,7 +1,5 @@
 """From what a user names to a folder on this machine: a path, weights that ship with the package, or a hub id."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Nothing here can run code: safetensors holds bytes alone, and a `.bin` goes thro
 (`weights_only=True`), which refuses everything but tensors and plain containers.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 from collections.abc import Mapping

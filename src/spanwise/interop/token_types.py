@@ -4,8 +4,6 @@ Pre-training on single segments (SpanBERT) leaves row 1 of the table where it st
 pairs then begins from noise there.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

@@ -9,8 +9,6 @@ Letters: T tokens in the pack, S sequences, L tokens of one sequence, H heads, K
 Source: Vaswani et al. 2017, section 3.2; Beltagy et al. 2020 (Longformer), section 3.1, for windows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ Source: Srivastava et al. 2014; rate 0.1 as in BERT, appendix A.2.
 Differs: on CPU the rate is rounded to a multiple of 2^-16, and kept values are scaled by that rounded rate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

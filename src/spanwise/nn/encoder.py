@@ -6,8 +6,6 @@ Equal to Hugging Face's `BertModel`, `RobertaModel`, `AlbertModel`, `ElectraMode
 float32.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

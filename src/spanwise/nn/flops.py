@@ -12,8 +12,6 @@ share at 4 layers.
 Source: Kaplan et al. 2020, section 2.1; BERT-base at 512 tokens takes 587 MFLOP per token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from spanwise.nn.config import EncoderConfig

@@ -10,8 +10,6 @@ Source: Steele et al. 2014 (splitmix64); Acklam's rational approximation of the 
 Differs: Google's BERT truncates at two standard deviations, Hugging Face and the original SpanBERT do not; nor do we.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import nn

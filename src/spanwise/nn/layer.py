@@ -8,8 +8,6 @@ Source: Vaswani et al. 2017, section 3; Devlin et al. 2019 (BERT), section 3: po
 Warner et al. 2024 (ModernBERT), section 2.1, for layers without biases and the order of normalisations.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable
 from typing import TypeVar, cast

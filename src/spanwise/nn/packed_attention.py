@@ -8,8 +8,6 @@ alone, a long sequence is computed in blocks of queries, each with the keys that
 Letters: T tokens in the pack, L queries and M keys of one block, H heads, K size of a head, D = H x K.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

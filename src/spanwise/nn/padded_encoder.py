@@ -3,8 +3,6 @@
 Letters: T tokens in the pack, S sequences, B sequences that are padded together, L the longest of them, D hidden size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Protocol, cast
 

@@ -6,8 +6,6 @@ whose last sum is normalised once more at the end of the encoder. LayerNorm stay
 zero in half precision, where a constant row would become not-a-number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

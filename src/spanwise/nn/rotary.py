@@ -5,8 +5,6 @@ Letters: T tokens in the pack, D hidden size, H heads, K size of a head, P posit
 Source: Su et al. 2021 (RoFormer), section 3.2.2, the two halves of a head paired as in GPT-NeoX and Hugging Face.
 """
 
-from __future__ import annotations
-
 import functools
 
 import torch

@@ -8,8 +8,6 @@ Differs: ELECTRA's code adds Gumbel noise to every score and takes the greatest,
 random number for each of the N x V scores.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

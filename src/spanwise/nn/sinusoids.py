@@ -7,8 +7,6 @@ Source: Vaswani et al. 2017, section 3.5 (the sinusoids; here a start, not a con
 Letters: L positions, D hidden size.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

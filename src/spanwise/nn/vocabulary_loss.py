@@ -11,8 +11,6 @@ Padded rows of the table get a bias of minus infinity, so their probability and 
 No id is special: token id 0 is a legal target.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -1,7 +1,5 @@
 """The base of all pipelines: how a model is opened, which forms an input may have, and how options are checked."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools

@@ -3,8 +3,6 @@
 Sentences are split by `sentencex`, words by the model's own tokenizer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast

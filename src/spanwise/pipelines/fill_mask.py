@@ -8,8 +8,6 @@ where `joint` is set.
 Letters: n tokens of one text, K runs of blanks.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Sequence

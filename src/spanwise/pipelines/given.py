@@ -1,7 +1,5 @@
 """Read what people give to a pipeline: folders, objects of transformers, texts, old and new names of options."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import warnings

@@ -4,8 +4,6 @@ Letters: n tokens of one question, k blanks asked for, V vocabulary, D hidden si
 Source: the masked-LM head after BERT, section 3.1; the span-boundary head after SpanBERT, section 3.2.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

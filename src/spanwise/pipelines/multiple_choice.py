@@ -1,7 +1,5 @@
 """The choice that fits best: `pipeline("multiple-choice", model=FOLDER)`."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from spanwise.errors import DataError

@@ -14,8 +14,6 @@ Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the 
 `align_to_words`; [CLS] is never offered as an answer of score 0.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The relation between two mentions of a text: `pipeline("relation-extraction", model=FOLDER)`."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from spanwise.errors import DataError

@@ -4,8 +4,6 @@ ELECTRA's discriminator says of every piece how likely it was replaced; a word i
 Source: Clark et al. 2020 (ELECTRA), section 2.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from pathlib import Path

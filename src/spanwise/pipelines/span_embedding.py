@@ -11,8 +11,6 @@ Source: Joshi et al. 2020 (SpanBERT), section 2.2 (a span is what its boundaries
 boundary and width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels or numbers for texts and pairs of texts: `pipeline("text-classification", model=FOLDER)`."""
 
-from __future__ import annotations
-
 from typing import TypedDict, get_args
 
 from spanwise.pipelines.base import CallOptions, Reading, TaskPipeline

@@ -1,7 +1,5 @@
 """Spans of given types, or the class of each word, in raw text: `pipeline("token-classification", model=FOLDER)`."""
 
-from __future__ import annotations
-
 import dataclasses
 import unicodedata
 

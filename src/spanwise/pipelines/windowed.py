@@ -3,8 +3,6 @@
 Letters: n tokens of a window, D hidden size.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

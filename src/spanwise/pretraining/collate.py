@@ -4,8 +4,6 @@ All of it is a pure function of (store, recipe parts, seed, epoch, block id): a 
 is in its pack. Letters: T tokens in the pack, S sequences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -3,8 +3,6 @@
 Accuracies are per cent, losses nats a token. Letters: N hidden tokens.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

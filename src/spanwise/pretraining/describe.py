@@ -3,8 +3,6 @@
 Letters: D hidden size, I intermediate size, V vocabulary, T tokens in the pack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ Source: Joshi et al. 2020 (SpanBERT), figure 1 and section 3.2: the loss of x_i 
 -log P(x_i | left, right, p_i), added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -3,8 +3,6 @@
 Letters: S sequences, M spans.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -6,8 +6,6 @@ copying it), the masking is constant, and all models and baselines are asked for
 Letters: T tokens in the pack, S sequences, N hidden tokens, D hidden size, V vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ Source: Salazar et al. 2020 (pseudo-log-likelihood); Warstadt et al. 2020 (BLiMP
 Letters: C masked copies in a pack, T tokens in the pack.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

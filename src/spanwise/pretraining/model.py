@@ -3,8 +3,6 @@
 Letters: T tokens in the pack, D hidden size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor, nn

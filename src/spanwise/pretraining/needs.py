@@ -4,8 +4,6 @@ A format, a masking, a corruption and an encoder each give some words; an object
 those below can be given by a format of your own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from typing import Protocol
 

@@ -3,8 +3,6 @@
 What is made is kept in the run folder, and taken from there when the run goes on.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

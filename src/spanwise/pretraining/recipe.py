@@ -1,7 +1,5 @@
 """A pre-training system as one readable value: which parts, in which sizes, trained how."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal

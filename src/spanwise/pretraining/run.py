@@ -4,8 +4,6 @@ What is missing is made first and kept in the run folder: a tokenizer from the t
 same call with `resume=True` finds what is there and goes on bit for bit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence

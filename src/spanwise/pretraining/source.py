@@ -4,8 +4,6 @@ A step is an index. Epochs are laid end to end as packs, and step k owns the pac
 no iterator and nothing to save: resuming at any step costs the same. Letters: S packs of a step, n blocks, p packs.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass

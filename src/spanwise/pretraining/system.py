@@ -1,7 +1,5 @@
 """From a recipe to the things that train: checked without a file, checked against the data, then built."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import overload
 

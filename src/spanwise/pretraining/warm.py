@@ -5,8 +5,6 @@ Compiled code is kept on disk (runtime/compiled), so this belongs to installatio
 masking scheme and every format from a small text of its own; what it makes is thrown away.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace

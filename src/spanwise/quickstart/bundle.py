@@ -1,7 +1,5 @@
 """The text and questions that ship with the package; their sources and licences are in the LICENSES.md beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

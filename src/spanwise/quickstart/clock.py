@@ -1,7 +1,5 @@
 """Split a budget of minutes into stages, and keep how long each stage took."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator

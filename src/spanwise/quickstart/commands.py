@@ -1,7 +1,5 @@
 """Commands that a person can paste: how to go on with a quickstart that was stopped, and what to try after it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

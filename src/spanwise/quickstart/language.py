@@ -4,8 +4,6 @@ The bundled questions come in these two languages. Korean is known by its letter
 function words, which are a tenth of any English text and next to nothing of another.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The pre-training side of the quickstart: recipe, run, and the columns that are measured."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The quickstart's record as a page: blocks of the report, in the words of its language. Nothing is computed here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The question side of the quickstart: fine-tune every column alike, score on unseen articles, answer."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The result of a quickstart as values: result.json holds them field by field, and the page is a function of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

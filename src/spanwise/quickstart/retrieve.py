@@ -3,8 +3,6 @@
 Source: Robertson and Zaragoza 2009 (BM25), with k1 = 1.2 and b = 0.75.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -4,8 +4,6 @@ Every stage is a function of the floors below; this file only sets their order, 
 written down. Nothing is hidden from the measures: each number stands beside the same network with random weights.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import platform

@@ -1,7 +1,5 @@
 """The output of the quickstart while it works: headings, the paragraph in colour, the measures, an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

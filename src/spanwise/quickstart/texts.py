@@ -1,7 +1,5 @@
 """Every word of the quickstart's page, by language: a table in `words/` each, with the same keys (a test checks it)."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib.resources import files

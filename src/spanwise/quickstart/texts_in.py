@@ -1,7 +1,5 @@
 """The text side of the quickstart: vocabulary, training store and held-out store, from the bundle or from files."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

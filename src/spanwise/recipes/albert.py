@@ -3,8 +3,6 @@
 Numbers: Lan et al. 2020, sections 3 and 4 and appendix A.4, and the released code.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.nn.config import EncoderConfig

@@ -3,8 +3,6 @@
 Numbers: section 3 and appendix A.2; Google's released code where the paper is silent.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.nn.config import EncoderConfig

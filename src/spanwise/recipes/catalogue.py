@@ -1,7 +1,5 @@
 """Recipes by name: ours with dashes, a user's as `file.py:function`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import ModuleType
 

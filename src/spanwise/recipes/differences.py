@@ -1,7 +1,5 @@
 """Sentences that several systems share about where we knowingly leave their papers."""
 
-from __future__ import annotations
-
 ATTENTION_DROPOUT = (
     "encoder.attention_dropout is 0 (the paper: 0.1): variable-length kernels have none; 0.1 takes a slower path."
 )

@@ -3,8 +3,6 @@
 Numbers: Clark et al. 2020, appendix A, and the released code.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.pretraining.corruption import Generator

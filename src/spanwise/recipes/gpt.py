@@ -3,8 +3,6 @@
 Numbers: Radford et al. 2018, section 4.1.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.pretraining.formats import ContiguousText

@@ -1,7 +1,5 @@
 """A published system made small enough for one machine; its parts stay what they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.nn.config import EncoderConfig

@@ -3,8 +3,6 @@
 Numbers: Liu et al. 2019, sections 3 to 5 and table 9.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.pretraining.formats import DocSentences, FullSentences, SegmentPair

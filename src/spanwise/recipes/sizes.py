@@ -1,8 +1,6 @@
 """Encoder shapes under the names the field uses (BERT base and large; the miniatures of Turc et al. 2019;
 ModernBERT base)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.nn.config import EncoderConfig

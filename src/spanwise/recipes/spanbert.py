@@ -4,8 +4,6 @@
 twins keep what the released code does instead. Numbers: section 4 of the paper and its released code.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.pretraining.formats import SingleSegment

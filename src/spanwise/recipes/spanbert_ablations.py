@@ -4,8 +4,6 @@ All are the large model at 1.2 M steps. Table 6 has pairs of segments and NextSe
 the first of table 7. Numbers: section 5 of the paper.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

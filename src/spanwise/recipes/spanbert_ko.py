@@ -6,8 +6,6 @@ for masking, and no piece of the vocabulary holds a stem and its particle togeth
 text is prepared (`prepare --tag morphemes`, extra `ko`); the trained model needs none.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary

@@ -5,8 +5,6 @@ networks have three matrices in the place of two, so those of one machine are tw
 `spanbert-mini` and `spanbert-small` have in their layers.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.nn.config import EncoderConfig

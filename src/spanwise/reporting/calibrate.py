@@ -6,8 +6,6 @@ backward a pack, the update a step, and the peak of memory. Compiling and a firs
 counted once.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 The plot is stretched to its box while strokes and labels keep their size: labels are HTML, placed in per cent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tables, sentences and commands of a page as Markdown; of a chart, a few points of every line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from spanwise.reporting.curves import Chart

@@ -3,8 +3,6 @@
 Letters: S sequences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

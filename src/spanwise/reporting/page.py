@@ -1,7 +1,5 @@
 """One HTML page that works offline: blocks of content in, a string out. Every text is escaped by the template."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

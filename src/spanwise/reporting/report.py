@@ -1,7 +1,5 @@
 """`spanwise report RUN...`: run folders in, one HTML page out, with curves, timing, masks and scores side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Read a run folder: its recipe, its curves, where its time went. A run in progress may be read too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 Letters: n tokens of one sequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

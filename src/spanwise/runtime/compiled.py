@@ -8,8 +8,6 @@ so that the choice is made before any function is decorated.
 All functions release the interpreter lock, so that the one prefetch thread works beside PyTorch.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile

@@ -1,7 +1,5 @@
 """Which device computes, in which precision, with how many threads, and what must stay equal for equal bits."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

@@ -5,8 +5,6 @@ Processes are started by `spanwise pretrain --processes N`, or by `torchrun`; bo
 things are said through Gloo, on CPU; tensors are added there too, or by NCCL where they lie on GPUs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

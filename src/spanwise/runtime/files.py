@@ -6,8 +6,6 @@ only after its manifest agrees. All disk operations that matter go through `Disk
 every possible power loss against this very code.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

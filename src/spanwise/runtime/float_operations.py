@@ -8,8 +8,6 @@ Source: the exponential is that of Cephes (expf: halves of ln 2, polynomial of d
 place off.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ is shown, where theirs was the first. Ctrl-C and SIGTERM are handed on once, so 
 also leave when this process is killed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

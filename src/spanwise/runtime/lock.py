@@ -5,8 +5,6 @@ is never taken as proof. Where the system has no `flock` (Windows) the file is s
 `folder_lock` says so through its return value.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

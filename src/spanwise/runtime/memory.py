@@ -1,7 +1,5 @@
 """How much memory this process holds, as the system counts it."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Modules in shapes alone, without memory for a weight: to be counted or compared, not run."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """How this program is called, for commands that a person can paste."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -8,8 +8,6 @@ between two powers of 2 cost 1.5 % of the arithmetic and leave few shapes. float
 Letters: N rows, D their width.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

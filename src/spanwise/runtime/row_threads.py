@@ -4,8 +4,6 @@ The calling thread takes the first part and threads kept for this take the other
 With one thread nothing is started. Parts depend on the number of rows and threads alone, so results are repeatable.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable

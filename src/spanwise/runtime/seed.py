@@ -8,8 +8,6 @@ The hash is splitmix64 (Steele, Lea and Flood 2014): the `counter`-th number of 
 `key + (counter + 1) * golden`. All arithmetic is modulo 2**64; negative seeds and counters wrap.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

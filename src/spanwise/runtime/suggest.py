@@ -1,7 +1,5 @@
 """Answers to a wrong name: the nearest right one, and our name for another library's spelling."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

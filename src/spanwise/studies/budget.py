@@ -5,8 +5,6 @@ rounds, and the fastest round is its rate. Rates and tokens are kept in study.js
 a machine that is disturbed later changes how many tokens an arm reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """Studies by name: ours with dashes, a user's as `file.py:function`."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable

@@ -10,8 +10,6 @@ result.json table.md report.html what came of it
 Seeds and probes may be added to a finished study: what is there already is not done again, nor left out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ A process that is asked to stop saves first. Where the process that started it d
 left running that nobody waits for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The record of a study as a page of tables, bars and curves: report.html and table.md are drawn from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from spanwise.reporting.curves import Chart, Line, draw_chart

@@ -1,7 +1,5 @@
 """A study made ready: files found, text opened, every arm's tokens settled, and the models that there will be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The findings of a study as values: result.json holds them field by field, tables and page are drawn from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

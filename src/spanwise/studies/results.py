@@ -3,8 +3,6 @@
 Nothing is computed from models here; a study that is not finished gives what there is and says what is not.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict

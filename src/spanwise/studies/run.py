@@ -1,7 +1,5 @@
 """A study from its first step to its table; called again, it goes on where it stopped."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

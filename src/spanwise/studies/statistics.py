@@ -7,8 +7,6 @@ difference is then mostly narrower than two deviations suggest. Intervals are no
 Source: Student's t for paired samples; tests hold it against scipy.stats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ An arm is a pre-training recipe. What the arms share (tokens or compute, seeds, 
 file is opened, so that the difference of two arms is the difference of their recipes and of nothing else.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Everything is kept as soon as it is whole, and found again by a later call: a fi
 was cut off goes on bit for bit, a figure is measured once. A run whose numbers went bad is kept as that.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import asdict

@@ -7,8 +7,6 @@ extends `Task` and answers its abstract methods; `examples/my_task.py` is one.
 Letters: T tokens in the pack, D hidden size, W examples.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

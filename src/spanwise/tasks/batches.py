@@ -3,8 +3,6 @@
 Letters: W examples in all (windows of question answering), B examples per step.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterator

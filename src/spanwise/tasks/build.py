@@ -1,7 +1,5 @@
 """The model that a fine-tuning run trains: encoder and head out of a checkpoint, fresh where they have to be."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fine-tuned models on disk: a Hugging Face folder whose spanwise.json holds the task's record."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 What was scored before is kept in the run's checkpoints, so a resumed run decides as one that was never stopped.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

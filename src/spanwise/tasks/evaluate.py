@@ -1,7 +1,5 @@
 """Fine-tuned models asked: scores of labelled files, and answers to unlabelled ones, whatever the task."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ BERT writes [CLS] a [SEP] b [SEP], RoBERTa <s> a </s></s> b </s>, and GPT-1 noth
 tokenizer's template, so that the classes of Hugging Face see here what their own tokenizers would give them.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ New pieces are special tokens, so no text can hold them, and their rows start li
 stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from spanwise.interop.checkpoint import Checkpoint

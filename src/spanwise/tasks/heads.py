@@ -4,8 +4,6 @@ A head in the folder is trained on where it is this task's: of the same shape, w
 same kind of task. Else a fresh one takes its place, and that is said.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

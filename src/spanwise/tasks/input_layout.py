@@ -12,8 +12,6 @@ token, which is `_classify_` (the extract token of the paper); its names are tho
 Source: Radford et al. 2018 (GPT-1), section 3.3 and figure 1.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

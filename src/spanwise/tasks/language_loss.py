@@ -9,8 +9,6 @@ Differs: a mean over the tokens of a step, as in pre-training, where the release
 and it guesses the added tokens too, which are no language.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 Letters: T tokens in the pack, D hidden size, W examples.
 """
 
-from __future__ import annotations
-
 from typing import Generic
 
 import torch

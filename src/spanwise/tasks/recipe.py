@@ -1,7 +1,5 @@
 """Fine-tuning as one readable value: the task's options and the training loop's."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -7,8 +7,6 @@ commands ask it for everything that differs from task to task (files, scores, ta
 A task of one's own is named as `file.py:function` everywhere: the function returns a recipe, or the task part alone.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping
 

@@ -5,8 +5,6 @@ A fine-tuning run leaves behind: recipe.json (what was run on what), plan.jsonl,
 dev_predictions*.json.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 One run says little where the data is small: heads, order and dropout alone move scores by points.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import statistics

@@ -4,8 +4,6 @@ Letters: n tokens in the passage, W windows.
 Source: Devlin et al. 2018 (BERT), the SQuAD code.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.errors import ConfigError

@@ -7,8 +7,6 @@ too: macOS writes Hangul in parts (NFD), and a vocabulary of whole syllables kno
 Letters: n characters of composed text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ Plain text has one paragraph (or one sentence) a line and a blank line between d
 a document. JSON lines and parquet have one document a row.
 """
 
-from __future__ import annotations
-
 import glob
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """One text as tokens: what every tokenizer gives, and what taggers, tasks and pipelines read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

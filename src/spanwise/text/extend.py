@@ -12,8 +12,6 @@ vocabulary has none, it follows the last id.
 Letters: V vocabulary before, k new tokens.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

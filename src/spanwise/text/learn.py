@@ -5,8 +5,6 @@ by id, so two runs on the same text differ. Here the alphabet is counted first a
 is counted; after that no choice is left to chance. How each kind is learned: `text/kinds/`.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

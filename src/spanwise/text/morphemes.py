@@ -4,8 +4,6 @@ The analyser is kiwipiepy (extra `ko`). It works while a vocabulary is learned a
 neither tokenizers nor models need it. Letters: k texts, n tokens of one text.
 """
 
-from __future__ import annotations
-
 import functools
 import unicodedata
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Every reader is a generator over one file that gives a thing with its place (the
 and whose errors name the file and that place.
 """
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import gzip

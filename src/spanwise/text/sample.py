@@ -4,8 +4,6 @@ Trainers need the alphabet before they see the first word. What they then read i
 grow with the corpus.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import unicodedata

@@ -4,8 +4,6 @@ The file is one protocol buffer message; the few fields needed are picked out by
 Source: `sentencepiece_model.proto` of the SentencePiece project (a public format).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path

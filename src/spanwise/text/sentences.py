@@ -3,8 +3,6 @@
 Source: the rules and abbreviation lists are those of `sentencex` (Wikimedia).
 """
 
-from __future__ import annotations
-
 import sentencex
 
 MAX_SENTENCE_CHARACTERS = 10_000

@@ -6,8 +6,6 @@ into sentences as the corpus is. A sentence that the file does not have has no p
 some 100 bytes per sentence.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The special tokens of a vocabulary: which role each plays, and what they are called in each family."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 

@@ -7,8 +7,6 @@ The library's classes build their pipeline anew from `tokenizer_config.json` and
 Source: transformers 5 (`TokenizersBackend.convert_to_native_format`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 A pipeline may be of any language that has one. spaCy is an extra and loaded late.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path

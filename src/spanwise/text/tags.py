@@ -7,8 +7,6 @@ another where it goes on, so that phrases that touch stay apart.
 Letters: k texts, n tokens of one text, b borders.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 

@@ -4,8 +4,6 @@ Differs: `transformers` lower-cases a folder that has only `vocab.txt`, and so r
 decides: upper-case pieces can only come from text whose case was kept.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import unicodedata

@@ -10,8 +10,6 @@ belong to no word.
 Letters: V vocabulary, n tokens.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Sequence

@@ -9,8 +9,6 @@ The `Saver` decides when one is written, and where the trained model goes. There
 order or schedule: all are functions of the step. Nothing is pickled.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Losses on batches that never change: the same numbers whenever and how often they are asked for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol

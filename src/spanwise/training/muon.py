@@ -1,7 +1,5 @@
 """Muon in stacks: all matrices of one shape are orthogonalised by one batched product."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable

@@ -7,8 +7,6 @@ depend on a clock or a signal. Dropout is keyed by the pack's place in the step,
 rounding and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 

@@ -6,8 +6,6 @@ checkpoints/step-000001000  what a run goes on from
 final                       the trained model
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ shape falls, and the last step has rate 0 (`constant` stays at the peak). A plan
 (a budget in seconds): progress then goes on from where it stands with another slope, so the rate never jumps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ not items. Letters: N items, G clusters.
 Source: the linearised (ratio) estimator of survey sampling; Cochran, Sampling Techniques, 3rd ed., section 9A.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@ Time is attributed to data, forward, backward, optimizer, communication, evaluat
 runs beside the host, forward, backward and optimizer are measured by events on the device and read once per log line.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import time

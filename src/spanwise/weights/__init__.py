@@ -1,7 +1,5 @@
 """Weights of our own that ship with the package, by name; LICENSES.md beside them says where they come from."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Letters: B examples, T tokens end to end, L padded length, V vocabulary.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.data.vocabulary import Vocabulary

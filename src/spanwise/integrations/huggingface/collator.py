@@ -10,8 +10,6 @@ and the result is padded. Letters: B examples, T tokens of all of them, L padded
 Source: SpanBERT, section 3.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, Literal

@@ -7,8 +7,6 @@ Letters: B examples, L padded length, D hidden size, E width of the word table, 
 Source: SpanBERT, section 3.2.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from typing import Any, Literal

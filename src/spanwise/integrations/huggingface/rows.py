@@ -3,8 +3,6 @@
 Letters: B examples, T tokens of all of them together. Source: the forms that `tokenizers` and `datasets` give.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain

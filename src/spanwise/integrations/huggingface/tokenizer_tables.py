@@ -3,8 +3,6 @@
 Letters: V vocabulary.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

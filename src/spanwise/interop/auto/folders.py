@@ -4,8 +4,6 @@ Heads of ours lie in heads.safetensors. Of the classes of transformers three hea
 tokens, and of hidden words where the table of words is tied; what the others compute differs from model to model.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 from collections.abc import Mapping

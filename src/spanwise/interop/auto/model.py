@@ -5,8 +5,6 @@ package (`pip install 'spanwise[transformers]'`). Families that this package com
 Code that a folder brings along is not run (`auto_map` has no effect).
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import json

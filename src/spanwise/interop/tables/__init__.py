@@ -1,7 +1,5 @@
 """One file per family. The order is that in which a class is looked for where several can hold the same encoder."""
 
-from __future__ import annotations
-
 from spanwise.interop.family import Family
 from spanwise.interop.tables import (
     albert,

@@ -10,8 +10,6 @@ it is written as the identity, and nothing else is read.
 Source: Hugging Face `AlbertForPreTraining` and the other `Albert...` classes; Lan et al. 2020, section 3.1.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

@@ -6,8 +6,6 @@ Source: Hugging Face `BertForPreTraining` and the other `Bert...` classes; SpanB
 `cls.pair_target_predictions.*`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -7,8 +7,6 @@ Source: Hugging Face `ElectraForPreTraining` (discriminator), `ElectraForMaskedL
 `Electra...` classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.interop.family import Architecture, Family, usual_classes

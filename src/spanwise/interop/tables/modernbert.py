@@ -9,8 +9,6 @@ published folder.
 Source: Hugging Face `ModernBertModel` and its heads; Warner et al. 2024 (ModernBERT).
 """
 
-from __future__ import annotations
-
 from spanwise.errors import ConfigError
 from spanwise.interop.family import EncoderLines, Family, usual_classes
 from spanwise.interop.json_files import JsonObject, Settings

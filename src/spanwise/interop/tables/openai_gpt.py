@@ -7,8 +7,6 @@ wide as the layers.
 Source: Hugging Face `OpenAIGPTLMHeadModel` and the other `OpenAIGPT...` classes.
 """
 
-from __future__ import annotations
-
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Architecture, EncoderLines, Family
 from spanwise.interop.json_files import JsonObject, Settings

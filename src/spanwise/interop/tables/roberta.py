@@ -6,8 +6,6 @@ positions.
 Source: Hugging Face `RobertaForMaskedLM` and the other `Roberta...` classes.
 """
 
-from __future__ import annotations
-
 from spanwise.errors import ConfigError
 from spanwise.interop.family import Family, usual_classes
 from spanwise.interop.json_files import JsonObject, Settings

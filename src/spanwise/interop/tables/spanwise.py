@@ -3,8 +3,6 @@
 Such a folder loads with `spanwise.load` alone, and its card says so. Heads are all in heads.safetensors.
 """
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from spanwise.interop.family import Architecture, EncoderLines, Family

@@ -4,8 +4,6 @@ Source: Conneau et al. 2020, section 3.1; Hugging Face `XLMRobertaForMaskedLM` a
 whose tensors are called `roberta.*` too.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.interop.family import usual_classes

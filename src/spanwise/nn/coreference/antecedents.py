@@ -10,8 +10,6 @@ Letters: k spans, c antecedents each, r rows of a chunk, G size of a span's vect
 Source: Lee et al. 2018, sections 3 and 4.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import torch

@@ -7,8 +7,6 @@ the last layer row by row, in the cache; in PyTorch each of these reads and writ
 Letters: n rows, F size of the hidden layer.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Letters: k spans kept, c antecedents each.
 Source: Lee et al. 2017, section 4 (marginal log-likelihood); Xu and Choi 2020 (mention loss).
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -4,8 +4,6 @@ Scores of pairs are sums of numbers of order ten whose differences decide, so th
 below them may be: their errors average out over thousands of units.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

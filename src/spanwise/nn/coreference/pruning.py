@@ -6,8 +6,6 @@ Differs: candidates begin and end at the borders of words (the released code tri
 inside a word), and no special token is ever inside one. Equal scores are decided by position.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.runtime.compiled import njit

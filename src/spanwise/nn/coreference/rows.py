@@ -1,7 +1,5 @@
 """Rows that are made chunk by chunk, from the last chunk to the first or the other way."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -15,8 +15,6 @@ Source: Lee et al. 2017, section 3; Joshi et al. 2019 (BERT for coreference).
 Differs: which spans are kept is decided without dropout, in training too.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

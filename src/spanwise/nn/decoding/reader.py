@@ -8,8 +8,6 @@ Letters: T tokens of a pack, B rows, C slots of a row, H heads, K size of a head
 Source: Vaswani et al. 2017, section 3.2.3 (masked self-attention): what is read later changes nothing before it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import cast

@@ -7,8 +7,6 @@ Letters: B texts written side by side, V vocabulary, Vp = V rounded up to a mult
 Source: Radford et al. 2018 (GPT-1), section 3.1; top-k sampling: Fan et al. 2018, section 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

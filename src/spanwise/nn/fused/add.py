@@ -1,7 +1,5 @@
 """Sums and products into float32 memory from bfloat16 or float32 arrays, without a float32 copy in between."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from spanwise.runtime.compiled import njit

@@ -4,8 +4,6 @@ cache, where torch's operators take nine over a block and as many temporary copi
 Letters: C rows, V vocabulary size, Vp = V rounded up to a multiple of 64, P parts that threads compute.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

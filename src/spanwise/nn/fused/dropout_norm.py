@@ -3,8 +3,6 @@
 Letters: T tokens of the pack, R rows computed (all T, or some of them), D hidden size, P parts that threads compute.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -3,8 +3,6 @@
 Letters: P pointers (runs), N candidates of all of them, G gold positions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

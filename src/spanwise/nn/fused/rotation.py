@@ -3,8 +3,6 @@
 Letters: T tokens of the pack, D hidden size, H heads, K size of a head, P positions of the tables.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -5,8 +5,6 @@ Source: Devlin et al. 2019 (BERT), section 3.1; Linear D -> E, GELU, LayerNorm, 
 a bias of its own. E is D but for factorised embeddings (ALBERT, ELECTRA's generator).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -4,8 +4,6 @@ Letters: N sequences, D hidden size.
 Source: Devlin et al. 2019 (BERT), section 3.1; Lan et al. 2020 (ALBERT), section 3.1.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

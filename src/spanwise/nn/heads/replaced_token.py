@@ -4,8 +4,6 @@ Letters: T tokens in the pack, D hidden size.
 Source: Clark et al. 2020 (ELECTRA), section 2; Linear D -> D, GELU, Linear D -> 1, as in the released code.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig

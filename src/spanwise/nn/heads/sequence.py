@@ -17,8 +17,6 @@ Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark e
 2018 (GPT-1) and Warner et al. 2024 (ModernBERT) in the classes of Hugging Face.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -6,8 +6,6 @@ models/pair_bert.py. Layer 1 has a bias and takes 2D + P inputs; there is no dro
 embedding and has a bias of its own. Layer 2 is D -> E, which is D -> D in SpanBERT.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import torch

@@ -5,8 +5,6 @@ Source: Devlin et al. 2019 (BERT), section 5.3; dropout, then one product, no co
 class in Hugging Face for the rows of pre-norm encoders.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig

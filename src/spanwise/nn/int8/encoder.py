@@ -1,7 +1,5 @@
 """An encoder whose layers multiply bytes, for prediction on processors that have instructions for it."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import torch

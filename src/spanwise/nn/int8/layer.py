@@ -7,8 +7,6 @@ written and read in between stays in the cache.
 Letters: T tokens in the pack, n rows of a piece of it, D hidden size, I intermediate size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -3,8 +3,6 @@
 Letters: n rows, K their width, N outputs.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -9,8 +9,6 @@ Source: Dettmers et al. 2022 (LLM.int8()), section 2.1, for vector-wise scales: 
 column of the weights.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Source: Devlin et al. 2019 (BERT), section 3.1 (symbols alone).
 Letters: T tokens in the pack, S sequences, N hidden tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Protocol

@@ -3,8 +3,6 @@
 The shared tables are in both, as the classes of Hugging Face need them, and must be equal.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -7,8 +7,6 @@ Source: Clark et al. 2020 (ELECTRA), sections 2 and 3.1; the released code for w
 Letters: T tokens in the pack, D hidden size, E width of the embedding tables, N hidden tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Annotated, ClassVar

@@ -3,8 +3,6 @@
 Letters: n blocks, S sequences of a pack, T tokens of a pack.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 

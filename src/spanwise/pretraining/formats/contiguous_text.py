@@ -4,8 +4,6 @@ Source: Radford et al. 2018 (GPT-1), section 4.1.
 Letters: n blocks, d documents, S sequences of a pack.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

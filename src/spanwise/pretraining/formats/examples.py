@@ -3,8 +3,6 @@
 Letters: n blocks, S sequences shown.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

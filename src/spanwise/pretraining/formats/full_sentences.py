@@ -4,8 +4,6 @@ Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2.
 Letters: n blocks, u units, d documents, S sequences of a pack.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

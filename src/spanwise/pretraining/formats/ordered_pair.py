@@ -4,8 +4,6 @@ Source: Lan et al. 2020 (ALBERT), section 3.1, and its released code.
 Letters: n blocks, u units, d documents.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -4,8 +4,6 @@ A sequence is [CLS] piece [SEP] piece ... [SEP], where a frame says which of the
 Letters: P pieces, S sequences, T tokens of the pack, V vocabulary.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ section 4.2 and Table 2 (SEGMENT-PAIR).
 Letters: n blocks, u units, d documents.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 import numpy as np

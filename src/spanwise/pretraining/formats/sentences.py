@@ -3,8 +3,6 @@
 Letters: n blocks, u units (sentences, or pieces of an over-long one), d documents.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

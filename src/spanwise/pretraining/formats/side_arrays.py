@@ -5,8 +5,6 @@ In Korean a word between blanks (an eojeol) is a stem with its particles; with `
 word of its own for masking. Letters: T tokens in the pack, S sequences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal

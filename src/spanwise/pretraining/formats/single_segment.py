@@ -5,8 +5,6 @@ Source: SpanBERT, section 3.3 (single-sequence training); the rule of blocks is 
 Letters: n blocks, S sequences of a pack.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -4,8 +4,6 @@ Source: Clark et al. 2020 (ELECTRA), released code.
 Letters: n blocks, u units, d documents.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -10,8 +10,6 @@ counts to the power of 0.75, eigenvalues to the power of 1/2).
 Letters: V vocabulary, D dimensions, T tokens counted.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

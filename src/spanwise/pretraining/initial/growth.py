@@ -1,7 +1,5 @@
 """More tokens and more positions for the weights that a run goes on from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -10,8 +10,6 @@ masking = FunctionMasking(function=every_third_word)
 For trying an idea out: a Python function costs some hundred times a compiled scheme. Letters: n tokens of one sequence.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 Letters: T tokens in the pack, S sequences, n maskable tokens of one sequence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable

@@ -4,8 +4,6 @@ Source: Joshi et al. 2020 (SpanBERT), section 3.1; released code.
 Letters: T tokens in the pack, S sequences, W words and n maskable tokens of one sequence, K lengths.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Literal
 

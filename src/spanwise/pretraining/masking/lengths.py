@@ -4,8 +4,6 @@ Every law is a list of probabilities of the lengths min_words, min_words + 1, ..
 that list, so a sampler cannot drift from the law it states.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ Source: SpanBERT's released code, where overlapping and touching spans are merge
 Letters: T tokens, S sequences, W words of one sequence, M spans, N hidden tokens, G groups, O marks of grouped spans.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

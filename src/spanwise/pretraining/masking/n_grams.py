@@ -4,8 +4,6 @@ Source: Lan et al. 2020 (ALBERT), section 4.1: P(n) = (1/n) / sum over k of (1/k
 Letters: T tokens in the pack, S sequences, W words of one sequence, K lengths.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Literal
 

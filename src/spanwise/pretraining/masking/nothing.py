@@ -3,8 +3,6 @@
 Source: Radford et al. 2018 (GPT-1), section 3.1. Letters: T tokens, S sequences.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

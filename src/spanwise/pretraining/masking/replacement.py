@@ -5,8 +5,6 @@ tokens of a span are replaced alike.
 Letters: T tokens in the pack, S sequences, V vocabulary.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

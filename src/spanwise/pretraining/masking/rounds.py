@@ -12,8 +12,6 @@ Source: the released code of SpanBERT; Devlin et al. 2019 (BERT), section 3.1, a
 schemes of single pieces and whole words.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

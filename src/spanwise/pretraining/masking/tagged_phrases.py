@@ -4,8 +4,6 @@ Source: Joshi et al. 2020 (SpanBERT), section 5.1 ("Named Entities", "Noun Phras
 Letters: T tokens in the pack, S sequences, W words and P phrases of one sequence.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -6,8 +6,6 @@ Differs: the change comes after a number of steps, not a share of them, because 
 the text begins anew with it, in another order; what is cut off a short sequence is a sequence of its own, not lost.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Protocol
 
 from pydantic import Field

@@ -6,8 +6,6 @@ chunk of blocks at a time; the walk is compiled and keeps only where each chunk 
 Letters: c stores, m blocks of a chunk, p packs of a chunk.
 """
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Shares are of the tokens that training reads, whatever the size of the stores: a
 time in another order and under other masks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

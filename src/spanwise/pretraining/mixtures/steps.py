@@ -3,8 +3,6 @@
 Letters: S packs of a step, n blocks of an epoch.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Letters: T tokens in the pack, D hidden size.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Source: Radford et al. 2018 (GPT-1), section 3.1; decoder tied to the word embed
 bias. Letters: T tokens in the pack, S sequences, D hidden size, N = T - S targets.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

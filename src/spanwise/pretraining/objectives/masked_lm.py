@@ -4,8 +4,6 @@ Source: Devlin et al. 2019 (BERT), section 3.1.
 Letters: T tokens in the pack, D hidden size, N hidden tokens.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

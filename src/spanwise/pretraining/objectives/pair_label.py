@@ -4,8 +4,6 @@ Source: Devlin et al. 2019 (BERT), section 3.1, task 2 (next sentence); Lan et a
 Letters: S sequences of a pack, N of them with a label, D hidden size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

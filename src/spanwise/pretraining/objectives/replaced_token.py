@@ -7,8 +7,6 @@ Source: Clark et al. 2020 (ELECTRA), section 2, weight 50 (lambda) in section 3.
 Letters: T tokens in the pack with filler, N real ones, D hidden size.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

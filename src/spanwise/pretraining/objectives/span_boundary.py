@@ -4,8 +4,6 @@ Source: Joshi et al. 2020 (SpanBERT), section 3.2, and the released code.
 Letters: T tokens in the pack, D hidden size, M spans, N targets.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 

@@ -5,8 +5,6 @@ that what cannot work is refused at once and not when a vocabulary has been lear
 Letters: T tokens in the pack, D hidden size.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

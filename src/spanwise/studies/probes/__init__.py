@@ -1,7 +1,5 @@
 """The probes by name: one file each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from spanwise.errors import ConfigError

@@ -4,8 +4,6 @@ A probe is a frozen part, so that a study records the values it was measured wit
 time; that the control (random weights) is measured alike is the study's business. Baselines need no model at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Source: Joshi et al. 2019 (the model), Pradhan et al. 2014 (the score).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 

@@ -3,8 +3,6 @@
 Every arm and every seed of a study is given the same cut, so that differences are those of the models.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -4,8 +4,6 @@ A cut holds the first n examples in an order that a key decides, so small cuts l
 every seed of a study is given the same.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The learning rate follows the width of the encoder (1e-3 at 128, 7e-5 at 768) un
 are trained with higher rates, and one rule for all arms favours none. The seed is that of the pre-training run.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

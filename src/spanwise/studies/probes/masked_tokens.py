@@ -8,8 +8,6 @@ that lie deeper.
 Source: Joshi et al. 2020, section 3.1 (spans); Devlin et al. 2019, section 3.1 (pieces).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Source: Warstadt et al. 2020 (BLiMP); Salazar et al. 2020 (pseudo-log-likelihood).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 

@@ -4,8 +4,6 @@ Source: Rajpurkar et al. 2016 (SQuAD); Miller et al. 2020 (SQuADShifts: Wikipedi
 Ram et al. 2021 (few-shot sizes: 128 and 1,024).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar

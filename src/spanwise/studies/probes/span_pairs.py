@@ -11,8 +11,6 @@ Letters: T pieces of a document, D hidden size, M mentions, A those with an earl
 F features.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

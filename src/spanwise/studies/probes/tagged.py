@@ -3,8 +3,6 @@
 Source: Tjong Kim Sang and Buchholz 2000 (CoNLL-2000); Pan et al. 2017 (WikiANN), in the split of Rahimi et al. 2019.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Larger: `spanwise study NAME --set encoder.num_layers=6 --set encoder.hidden_size=384 ... --tokens 1000000000`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -7,8 +7,6 @@ Letters: W examples, S sequences of a pack, K labels.
 Source: Devlin et al. 2019 (BERT), section 4.1; Radford et al. 2018, section 3.3 (both orders of similarity).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -3,8 +3,6 @@
 Letters: W examples, K labels.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

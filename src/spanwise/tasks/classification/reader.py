@@ -1,7 +1,5 @@
 """Labelled texts and pairs of texts from tables, whatever the data set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Differs: the last weights are kept, not the best of ten evaluations an epoch; Ad
 every precision.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Source: Wang et al. 2018 (GLUE), section 3; Gorodkin 2004 for the correlation of more than two labels.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence, Set

@@ -3,8 +3,6 @@
 Letters: k spans kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ Such a file has one word a line, an empty line after a sentence, `#begin documen
 divided by tabs where a line has one, else by blanks. Source: the CoNLL-2012 shared task.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

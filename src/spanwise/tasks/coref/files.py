@@ -1,7 +1,5 @@
 """Predictions as files, their scores, and the table that people read."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

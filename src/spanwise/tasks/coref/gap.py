@@ -4,8 +4,6 @@ Source: Webster et al. 2018, and its official scorer: every name of every exampl
 masculine and over feminine pronouns, and bias = feminine F1 / masculine F1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -6,8 +6,6 @@ Differs: special tokens are not part of the document, so none is ever inside a s
 speakers are told apart whatever their number; a word longer than a segment is cut.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ clusters of `[first, last]` word numbers (last included), counted through the do
 predict on. LitBank and OntoGUM are CoNLL columns.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterator, Mapping

@@ -6,8 +6,6 @@ Differs: one AdamW for encoder and head (the released code gives the head plain 
 clip over both, warm-up for both; the last weights are kept, not the best of all evaluations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

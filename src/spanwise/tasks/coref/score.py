@@ -10,8 +10,6 @@ Source: Pradhan et al. 2014 (the reference implementation for predicted mentions
 (Bagga and Baldwin 1998), CEAF (Luo 2005), BLANC (Luo et al. 2014); LEA (Moosavi and Strube 2016).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

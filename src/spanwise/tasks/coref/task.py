@@ -6,8 +6,6 @@ Differs: the loss of a step is the mean over spans (the released code adds them 
 a genre that training never saw is "none".
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

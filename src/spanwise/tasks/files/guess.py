@@ -1,7 +1,5 @@
 """The task that a file looks like: named where another task can't read it, since a wrong path is a common mistake."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ are written so, and a reader of quotes would swallow whole lines at the first lo
 every cell in quotes are they read as quotes. A file with commas follows the usual rules of quotes.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence

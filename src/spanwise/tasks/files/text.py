@@ -1,7 +1,5 @@
 """Labelled files as text and as JSON: plain, `.gz` or `.xz`, in UTF-8 with or without a byte order mark."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

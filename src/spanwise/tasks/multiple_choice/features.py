@@ -9,8 +9,6 @@ Source: Devlin et al. 2019 (BERT), section 4.4; Liu et al. 2019 (RoBERTa), secti
 most 128 tokens, the passage cut to fit); Radford et al. 2018 (GPT-1), section 3.3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

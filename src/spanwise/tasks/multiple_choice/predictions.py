@@ -1,7 +1,5 @@
 """The choice that is made for each question, and how it is written and read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

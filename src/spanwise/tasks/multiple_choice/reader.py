@@ -4,8 +4,6 @@ plain objects.
 A choice is read together with what stands before it: a context (premise, passage, dialogue), a question, or both.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree

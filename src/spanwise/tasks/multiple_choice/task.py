@@ -6,8 +6,6 @@ Source: Devlin et al. 2019 (BERT), section 4.4 (SWAG: 3 epochs, learning rate 2e
 (GPT-1), section 4.1. SpanBERT's paper has no such task.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path

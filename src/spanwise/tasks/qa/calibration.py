@@ -9,8 +9,6 @@ Letters: K answers of a question, Q questions.
 Source: Guo et al. 2017 (On Calibration of Modern Neural Networks), sections 2 and 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -2,8 +2,6 @@
 fields, answers put in their place, ids that stand once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeVar
 

@@ -13,8 +13,6 @@ Letters: T tokens in the pack, S windows in the pack, W windows in all, n tokens
 Source: Devlin et al. 2018 (BERT), section 4.2 and its code for SQuAD.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

@@ -20,8 +20,6 @@ Source: Fisch et al. 2019 (MRQA 2019 shared task) and Trischler et al. 2017 (New
 of the formats.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path

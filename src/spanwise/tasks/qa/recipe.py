@@ -6,8 +6,6 @@ Differs: the same AdamW with bias correction in every precision; the last weight
 evaluations an epoch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -13,8 +13,6 @@ Source: Rajpurkar et al. 2016 and 2018 (SQuAD 1.1 and 2.0), evaluate-v1.1.py and
 Differs: evaluate-v2.0.py stops with an error where a prediction is missing; here it counts as wrong, as in 1.1.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import string

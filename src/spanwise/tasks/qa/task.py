@@ -4,8 +4,6 @@ Letters: T tokens in the pack, D hidden size.
 Source: Joshi et al. 2020 (SpanBERT), appendix B.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -25,8 +25,6 @@ Differs: the released code cuts at the right, object and all; here markers are n
 training file, not in the order in which files are read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -3,8 +3,6 @@
 The subject is `subj` of TACRED, e1 of SemEval, [[ ]] of SciERC.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

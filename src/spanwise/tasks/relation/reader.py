@@ -11,8 +11,6 @@ Differs: FewRel is read as relations to tell apart, not as episodes of few examp
 (CONJUNCTION, COMPARE) counts in the direction in which it is annotated.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ epochs, length 128, warm-up over a tenth, mentions replaced by their types.
 Differs: the last weights are kept, not the best of ten evaluations an epoch.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ the scorer of SemEval-2010 Task 8 (Hendrickx et al. 2010), version 1.2, "(9+1)-w
 account".
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

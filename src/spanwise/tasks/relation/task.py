@@ -4,8 +4,6 @@ Letters: T tokens in the pack, D hidden size, K relations.
 Source: Joshi et al. 2020 (SpanBERT), section 4.2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Source: CoNLL-2000 and CoNLL-2003; the CoNLL-U format of Universal Dependencies; Park et al. 2021 (KLUE).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -7,8 +7,6 @@ Letters: W sentences, n tokens of one, U units in all, K tags.
 Source: Devlin et al. 2019 (BERT), section 5.3; Park et al. 2021 (KLUE), section 4.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Letters: n units of a sentence, K tags.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

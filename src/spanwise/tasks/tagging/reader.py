@@ -3,8 +3,6 @@
 A unit is what a tag stands at: a word, or in files tagged by character a character.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Source: Tjong Kim Sang and De Meulder 2003 (an entity is right where both border
 (KLUE-NER: macro F1 over types, and over the tags of characters).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Source: Tjong Kim Sang and De Meulder 2003 (CoNLL-2003) and the behaviour of its
 stands for spans, also one that breaks its scheme (a span begins where the type changes, or where I follows O).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Letters: T tokens in the pack, D hidden size, K tags.
 Source: Devlin et al. 2019 (BERT), section 5.3.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence

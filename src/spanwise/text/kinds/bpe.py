@@ -4,8 +4,6 @@ Differs: the authors clean text with ftfy and split it with spaCy; this is BERT'
 Source: Radford et al. 2018 (GPT-1).
 """
 
-from __future__ import annotations
-
 import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, trainers
 

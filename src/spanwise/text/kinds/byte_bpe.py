@@ -6,8 +6,6 @@ of it (`Ġthe`), which is how words are told; the first word of a text has none.
 Source: Liu et al. 2019 (RoBERTa).
 """
 
-from __future__ import annotations
-
 import json
 
 import tokenizers

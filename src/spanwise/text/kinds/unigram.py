@@ -6,8 +6,6 @@ randomly seeded hash table, and no two runs agree on a score; that of the former
 Source: Kudo 2018; Lan et al. 2020 (ALBERT).
 """
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Iterable

@@ -7,8 +7,6 @@ Source: Devlin et al. 2019 (BERT). The training rule is the `tokenizers` library
 in byte-pair encoding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 
