@@ -8,14 +8,7 @@ from spanwise.cli.options.asking import USUAL_ASKING, AskingOptions
 
 
 def predict(
-    task: str,
-    /,
-    *,
-    model: str,
-    input: Path,
-    output: Path,
-    asking: AskingOptions = USUAL_ASKING,
-    json: bool = False,
+    task: str, /, *, model: str, input: Path, output: Path, asking: AskingOptions = USUAL_ASKING, json: bool = False
 ) -> None:
     """Write a fine-tuned checkpoint's predictions; labels in the input are not looked at.
 

@@ -126,11 +126,7 @@ def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, Giv
 
 
 def _lacking(
-    family: Family,
-    architecture: Architecture,
-    config: EncoderConfig,
-    heads: Mapping[str, GivenHead],
-    key_map: KeyMap,
+    family: Family, architecture: Architecture, config: EncoderConfig, heads: Mapping[str, GivenHead], key_map: KeyMap
 ) -> list[str]:
     """Return what the class needs and does not get: absent heads, heads of another form, another activation, a
     pooler."""

@@ -96,10 +96,7 @@ def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -
 
 
 def describe_own_heads(
-    heads: Mapping[str, nn.Module | Mapping[str, Tensor]],
-    kept: Iterable[str],
-    before: Settings,
-    main_head: str | None,
+    heads: Mapping[str, nn.Module | Mapping[str, Tensor]], kept: Iterable[str], before: Settings, main_head: str | None
 ) -> dict[str, JsonObject]:
     """Return what spanwise.json says of the heads that are not ours: class, title, and whether a labelled task made it.
 

@@ -91,10 +91,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def head_rows(
-    encoder: Encoder,
-    masked: Sequence[Masked],
-    heads: Mapping[str, TokenHead],
-    beyond: Literal["last", "skip"] = "skip",
+    encoder: Encoder, masked: Sequence[Masked], heads: Mapping[str, TokenHead], beyond: Literal["last", "skip"] = "skip"
 ) -> Iterator[tuple[Masked, str, Tensor, np.ndarray]]:
     """Encode each pack once and give (pack, head name, transformed rows of the asked tokens, asked [N]).
 

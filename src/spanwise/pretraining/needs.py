@@ -10,13 +10,7 @@ from typing import Protocol
 from spanwise.errors import ConfigError
 from spanwise.pretraining.corruption.base import Corruption
 from spanwise.pretraining.formats import FORMATS, InputFormat
-from spanwise.pretraining.masking.base import (
-    MaskingScheme,
-    ReplacementScheme,
-    ShorteningReplacement,
-    given_by,
-    left_by,
-)
+from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme, ShorteningReplacement, given_by, left_by
 
 MASKING_WORDS = {
     "spans": "asks for hidden tokens ('spans'); masking {part} hides none. Choose a masking that does, such as "
@@ -35,7 +29,7 @@ ENCODER_WORDS = {
 
 CORRUPTION_WORDS = {
     "replacements": "asks which tokens were replaced by likely ones ('replacements'); corruption {part} replaces none. "
-    "Use corruption=Generator().",
+    "Use corruption=Generator()."
 }
 REPLACEMENT_WORDS = {
     "spans": "guesses hidden tokens at their places ('spans'); replacement {part} leaves one token of a span, so none "

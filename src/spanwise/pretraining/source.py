@@ -106,11 +106,7 @@ class PretrainingSource(PackedSteps):
         if parts.max_targets is not None:
             num_targets = budgets(self.collator.masking.ratio, laid.table.text_lengths[laid.order])
         borders = pack_boundaries(
-            lengths_n,
-            parts.tokens_of_pack,
-            parts.max_sequences,
-            num_targets=num_targets,
-            max_targets=parts.max_targets,
+            lengths_n, parts.tokens_of_pack, parts.max_sequences, num_targets=num_targets, max_targets=parts.max_targets
         )
         tokens = np.concatenate([[0], np.cumsum(lengths_n, dtype=np.int64)])[borders]
         return _Epoch(laid=laid, borders=borders, tokens=tokens)

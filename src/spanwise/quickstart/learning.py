@@ -16,13 +16,7 @@ from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.measure import TokenScores, facts_of, fill_sequence, score_hidden
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.pretraining.system import (
-    build_model,
-    continue_model,
-    shaped_like,
-    training_source,
-    validation_source,
-)
+from spanwise.pretraining.system import build_model, continue_model, shaped_like, training_source, validation_source
 from spanwise.quickstart.record import FilledPlace, FilledRecord
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import spanbert_quickstart, spanbert_quickstart_ko

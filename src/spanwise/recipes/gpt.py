@@ -27,12 +27,7 @@ def gpt1() -> PretrainingRecipe:
         name="gpt1",
         tokenizer=LearnedTokenizer(kind="bpe", vocab_size=40_478, cased=False),
         encoder=replace(
-            sizes.BASE,
-            causal=True,
-            num_token_types=0,
-            embedding_norm=False,
-            norm_eps=1e-5,
-            activation="gelu_tanh",
+            sizes.BASE, causal=True, num_token_types=0, embedding_norm=False, norm_eps=1e-5, activation="gelu_tanh"
         ),
         format=ContiguousText(max_length=512),
         masking=NoMasking(),

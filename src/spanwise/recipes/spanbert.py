@@ -139,9 +139,6 @@ def _original(recipe: PretrainingRecipe) -> PretrainingRecipe:
         recipe,
         name=f"{recipe.name}-original",
         masking=replace(recipe.masking, start="tokens", end="budget"),
-        objectives={
-            "mlm": MaskedLM(),
-            "sbo": SpanBoundary(num_positions=15, edges="skip", beyond="skip"),
-        },
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary(num_positions=15, edges="skip", beyond="skip")},
         differences=(*without(POSITIONS, recipe.differences), *_ORIGINAL),
     )

@@ -70,11 +70,7 @@ def seed_mean(column: SeedValues) -> SeedMean:
         return SeedMean(mean=float(values[0]), num_seeds=1, why=ONE_SEED)
     found = paired_difference(values, np.zeros(len(values)), np.arange(len(values)))
     return SeedMean(
-        mean=found.value,
-        deviation=float(values.std(ddof=1)),
-        low=found.low,
-        high=found.high,
-        num_seeds=len(values),
+        mean=found.value, deviation=float(values.std(ddof=1)), low=found.low, high=found.high, num_seeds=len(values)
     )
 
 

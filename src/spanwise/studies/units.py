@@ -113,11 +113,7 @@ def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:
         failed = f"the probe's own training diverged: {error}"
     where = {"device": choose_device(plan.device).type, "torch": version("torch"), "spanwise": version("spanwise")}
     found = Measure(
-        settings=plan.settings(probe),
-        figures=figures,
-        failed=failed,
-        seconds=time.perf_counter() - began,
-        where=where,
+        settings=plan.settings(probe), figures=figures, failed=failed, seconds=time.perf_counter() - began, where=where
     )
     write_record(plan.folder.measured(probe.name, unit.name), asdict(found))
 

@@ -24,13 +24,7 @@ from spanwise.runtime.files import JsonObject
 from spanwise.text.composition import compose
 from spanwise.text.encoding import Encoding
 from spanwise.text.specials import KNOWN_ROLES, SPECIAL_ROLES, is_reserved, role_piece, special_pieces
-from spanwise.text.tokenizer_files import (
-    content_sha256,
-    pipeline_steps,
-    read_backend,
-    word_marks,
-    write_tokenizer,
-)
+from spanwise.text.tokenizer_files import content_sha256, pipeline_steps, read_backend, word_marks, write_tokenizer
 from spanwise.text.words import ends_word_table, starts_word_table, word_ids
 
 

@@ -32,11 +32,7 @@ def num_correct(value: Loss) -> Tensor | None:
 
 
 def evaluate_batches(
-    model: nn.Module,
-    batches: Iterable[Batch],
-    *,
-    device: torch.device,
-    precision: Literal["fp32", "bf16"] = "fp32",
+    model: nn.Module, batches: Iterable[Batch], *, device: torch.device, precision: Literal["fp32", "bf16"] = "fp32"
 ) -> dict[str, float]:
     """Mean loss of each target name over all batches, its perplexity and its accuracy, and the weighted `loss`.
 

@@ -180,8 +180,7 @@ class Updater:
 def _sums(packs: Sequence[Batch], found: list[dict[tuple[str, str], float]]) -> StepSums:
     """The sums over the packs of one process."""
     sums = StepSums(
-        num_tokens=sum(batch.num_tokens for batch in packs),
-        num_padding=sum(batch.num_padding for batch in packs),
+        num_tokens=sum(batch.num_tokens for batch in packs), num_padding=sum(batch.num_padding for batch in packs)
     )
     for pack in found:
         _add(sums.losses, {name: value for (kind, name), value in pack.items() if kind == "loss"})

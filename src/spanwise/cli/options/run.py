@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_changes(
-    config: Path | None,
-    overrides: Sequence[str] | None,
-    *,
-    save_every: int | None = None,
-    keep: int | None = None,
+    config: Path | None, overrides: Sequence[str] | None, *, save_every: int | None = None, keep: int | None = None
 ) -> list[str]:
     """Return `path=value` changes: those of a YAML file first, then the options, so that --set wins.
 

@@ -189,12 +189,7 @@ class SpanBoundaryPretraining(nn.Module):
         self.encoder = encoder
         self.mlm_head = TiedMaskedLMHead(encoder, seed=seed)
         self.sbo_head = SpanBoundaryHead(
-            encoder,
-            num_positions=num_positions,
-            position_size=position_size,
-            combine=combine,
-            beyond=beyond,
-            seed=seed,
+            encoder, num_positions=num_positions, position_size=position_size, combine=combine, beyond=beyond, seed=seed
         )
         self.weights, self.edges, self.max_targets = weights, edges, max_targets
         ids = torch.tensor([] if special_ids is None else list(special_ids), dtype=torch.int64)

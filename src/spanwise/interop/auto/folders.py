@@ -72,8 +72,7 @@ def read_auto_folder(folder: Path, settings: Mapping[str, Any], *, has_tokenizer
         source_class=source_class,
         tokenizer_folder=folder if has_tokenizer else None,
         report=LoadReport(
-            unexpected=tuple(name for name in loaded.unexpected if name not in used),
-            notes=notes_of_edits(folder),
+            unexpected=tuple(name for name in loaded.unexpected if name not in used), notes=notes_of_edits(folder)
         ),
         model_type=settings["model_type"],
         labels=read_labels(settings),

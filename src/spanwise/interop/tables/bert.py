@@ -63,10 +63,7 @@ ONLY = {"position_embedding_type": "absolute", "add_cross_attention": False, "pr
 
 def stock_settings(config: EncoderConfig) -> JsonObject:
     """Return what the class calls otherwise than we do: it has one token type at least, and is a decoder if causal."""
-    return {
-        "type_vocab_size": max(1, config.num_token_types),
-        **({"is_decoder": True} if config.causal else {}),
-    }
+    return {"type_vocab_size": max(1, config.num_token_types), **({"is_decoder": True} if config.causal else {})}
 
 
 def encoder_lines(

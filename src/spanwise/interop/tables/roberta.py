@@ -56,11 +56,7 @@ ROBERTA = Family(
     encoder=lambda config, settings: bert.encoder_lines(config, "roberta."),
     pooler=linear("pooler.dense", "roberta.pooler.dense"),
     heads={
-        "mlm": (
-            Line("bias", "lm_head.bias"),
-            *linear("dense", "lm_head.dense"),
-            *linear("norm", "lm_head.layer_norm"),
-        ),
+        "mlm": (Line("bias", "lm_head.bias"), *linear("dense", "lm_head.dense"), *linear("norm", "lm_head.layer_norm")),
         **bert.TASK_HEADS,
         "classification": (*linear("dense", "classifier.dense"), *linear("out", "classifier.out_proj")),
     },

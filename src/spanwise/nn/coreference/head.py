@@ -34,14 +34,7 @@ class HeadSizes:
     gated: bool = False  # for a depth above 1
 
     def as_tuple(self) -> tuple[int, ...]:
-        return (
-            self.ffn_size,
-            self.feature_size,
-            self.max_width,
-            self.num_genres,
-            self.num_segments,
-            int(self.gated),
-        )
+        return (self.ffn_size, self.feature_size, self.max_width, self.num_genres, self.num_segments, int(self.gated))
 
     @classmethod
     def from_tuple(cls, sizes: tuple[int, ...]) -> HeadSizes:

@@ -92,12 +92,7 @@ class SpanScorer(nn.Module):
             yield from ((a, b) for a, b in itertools.pairwise(places.tolist()) if a < b)
 
     def _score_block(
-        self,
-        hidden_TD: Tensor,
-        start_N: np.ndarray,
-        end_N: np.ndarray,
-        scores_N: np.ndarray,
-        dtype: torch.dtype | None,
+        self, hidden_TD: Tensor, start_N: np.ndarray, end_N: np.ndarray, scores_N: np.ndarray, dtype: torch.dtype | None
     ) -> None:
         base, last = int(start_N[0]), int(end_N.max())
         pieces = hidden_TD[base:last].float()

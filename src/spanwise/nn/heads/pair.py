@@ -30,13 +30,9 @@ class PairHead(nn.Module):
 
 HEAD_KINDS = (
     HeadKind(
-        name="nsp",
-        title="next sentence",
-        build=lambda encoder, size, form: PairHead(encoder.config, encoder.pooler),
+        name="nsp", title="next sentence", build=lambda encoder, size, form: PairHead(encoder.config, encoder.pooler)
     ),
     HeadKind(
-        name="sop",
-        title="sentence order",
-        build=lambda encoder, size, form: PairHead(encoder.config, encoder.pooler),
+        name="sop", title="sentence order", build=lambda encoder, size, form: PairHead(encoder.config, encoder.pooler)
     ),
 )

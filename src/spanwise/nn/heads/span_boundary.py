@@ -28,11 +28,7 @@ class SpanBoundaryHead(TiedDecoder):
     """
 
     def __init__(
-        self,
-        config: EncoderConfig,
-        word_embedding: nn.Parameter,
-        num_positions: int = 15,
-        position_size: int = 200,
+        self, config: EncoderConfig, word_embedding: nn.Parameter, num_positions: int = 15, position_size: int = 200
     ) -> None:
         super().__init__(word_embedding)
         hidden_size = config.hidden_size

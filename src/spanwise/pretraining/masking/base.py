@@ -146,12 +146,7 @@ def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:
 
 
 def mask_by(
-    loop: Callable[..., Any],
-    pack: Pack,
-    keys: np.ndarray,
-    ratio: float,
-    capacity: int | None,
-    *options: object,
+    loop: Callable[..., Any], pack: Pack, keys: np.ndarray, ratio: float, capacity: int | None, *options: object
 ) -> Spans:
     """Return the spans that a compiled loop marks in a pack.
 

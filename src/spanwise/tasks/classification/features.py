@@ -140,10 +140,7 @@ def encode_texts(
             windows, num_dropped = _windows(first, second, room, fit.stride)
             writer.add(_wrapped(frame, windows, both_orders), num_dropped)
     return LabelledRows(
-        gold=gold,
-        num_orders=1 + both_orders,
-        silent_ids=frame.ids if guesses_tokens else None,
-        **writer.arrays(),
+        gold=gold, num_orders=1 + both_orders, silent_ids=frame.ids if guesses_tokens else None, **writer.arrays()
     )
 
 

@@ -77,9 +77,7 @@ _NLI = (
 )
 DATA_SETS = {
     "cola": DataSet(
-        "single_label",
-        ("mcc", "accuracy"),
-        (Layout("sentence", None, "label"), Layout("3", None, "1", num_columns=4)),
+        "single_label", ("mcc", "accuracy"), (Layout("sentence", None, "label"), Layout("3", None, "1", num_columns=4))
     ),
     "sst-2": DataSet("single_label", _ACCURACY, (Layout("sentence", None, "label"),)),
     "mrpc": DataSet("single_label", _WITH_F1, (Layout("#1 String", "#2 String", "Quality"), *_SENTENCES), True),

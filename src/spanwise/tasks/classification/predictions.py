@@ -39,11 +39,7 @@ class ClassPredictions:
             }
             found = {"labels": list(told)} if isinstance(told, tuple) else {"label": told, "score": shares[told]}
             found["scores"] = shares
-        return {
-            **found,
-            "num_windows": self.num_windows[number],
-            "num_dropped_tokens": self.num_dropped[number],
-        }
+        return {**found, "num_windows": self.num_windows[number], "num_dropped_tokens": self.num_dropped[number]}
 
     def files(self) -> dict[str, object]:
         """`.json`: all that is known of each example, by id; `.tsv`: index and prediction, as GLUE wants them."""

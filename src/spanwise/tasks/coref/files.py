@@ -118,9 +118,7 @@ def clusters_table(scores: Scores) -> ScoreTable:
         return ScoreTable(columns=("pronouns", *columns[1:]), rows=_rows(rows), notes=(note,))
     rows = [(title, group_in(scores, name)) for name, title in METRICS.items()]
     return ScoreTable(
-        columns=columns,
-        rows=_rows(rows),
-        notes=(f"mean F1 of MUC, B-cubed and CEAF-e {shown(scores, 'conll_f1')}",),
+        columns=columns, rows=_rows(rows), notes=(f"mean F1 of MUC, B-cubed and CEAF-e {shown(scores, 'conll_f1')}",)
     )
 
 

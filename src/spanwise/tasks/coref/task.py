@@ -207,11 +207,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         return found
 
     def outputs(
-        self,
-        encode: Callable[[Batch], Tensor],
-        head: nn.Module,
-        features: CoreferenceFeatures,
-        pack_tokens: int,
+        self, encode: Callable[[Batch], Tensor], head: nn.Module, features: CoreferenceFeatures, pack_tokens: int
     ) -> Iterator[Links]:
         """The links of every document, in order; segments of several documents share packs."""
         assert isinstance(head, CoreferenceHead)

@@ -20,15 +20,7 @@ from typing import Any
 from spanwise.errors import DataError
 from spanwise.tasks.files.tables import Row, Table, parsed, read_table, text_of
 from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_lines
-from spanwise.tasks.relation.pairs import (
-    Format,
-    Mention,
-    Pair,
-    RelationData,
-    checked_pair,
-    label_of,
-    text_of_words,
-)
+from spanwise.tasks.relation.pairs import Format, Mention, Pair, RelationData, checked_pair, label_of, text_of_words
 from spanwise.tasks.relation.score import NEGATIVE
 
 
