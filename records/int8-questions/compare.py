@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.tasks.files.text import read_json
-from spanwise.tasks.qa.reader import read_predictions, read_squad
+from spanwise.tasks.qa.reader import read_predictions, read_questions
 from spanwise.tasks.qa.score import raw_scores, score
 from spanwise.training.statistics import paired_difference
 
@@ -30,7 +30,7 @@ def compare(out: Path) -> dict:
     done = [part for part in range(PARTS) if all((out / f"{name}-{part}.json").is_file() for name in PRECISIONS)]
     articles = [article for part in done for article in read_json(out / f"part-{part}.json")["data"]]
     (out / "answered.json").write_text(json.dumps({"version": "1.1", "data": articles}), encoding="utf-8")
-    data = read_squad(out / "answered.json", purpose="score")
+    data = read_questions(out / "answered.json", purpose="score")
     titles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
     answers: dict[str, dict] = {name: {} for name in PRECISIONS}
     for name in PRECISIONS:

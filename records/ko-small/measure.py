@@ -23,7 +23,7 @@ from spanwise.pretraining.comparison import baseline_scores, compare
 from spanwise.pretraining.measure import facts_of, score_hidden
 from spanwise.pretraining.system import build_model, continue_model, validation_source
 from spanwise.runtime.progress import read_metrics
-from spanwise.tasks.qa.reader import SquadData, read_predictions, read_squad
+from spanwise.tasks.qa.reader import SquadData, read_predictions, read_questions
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.training.statistics import clustered_mean, paired_difference
 
@@ -85,8 +85,8 @@ def borders(data: SquadData, tokenizer) -> dict:
 
 
 def question_measures(out: Path) -> dict:
-    data = read_squad(out / "korquad-dev.json", purpose="score")
-    parts = read_squad(out / "korquad-dev-nfd.json", purpose="score")
+    data = read_questions(out / "korquad-dev.json", purpose="score")
+    parts = read_questions(out / "korquad-dev-nfd.json", purpose="score")
     articles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
     names = ("exact", "character_f1", "word_f1")
     seeds = [seed for seed in range(10) if all((out / f"qa-{arm}-{seed}" / "dev-nfd.json").exists() for arm in ARMS)]
@@ -142,7 +142,7 @@ def main() -> None:
         },
         "held_out": language_measures(out),
         "korquad": {
-            "borders": borders(read_squad(out / "korquad-dev.json"), tokenizer),
+            "borders": borders(read_questions(out / "korquad-dev.json"), tokenizer),
             **question_measures(out),
         },
     }

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.runtime.progress import read_metrics
-from spanwise.tasks.qa.reader import read_predictions, read_squad
+from spanwise.tasks.qa.reader import read_predictions, read_questions
 from spanwise.tasks.qa.score import raw_scores, score
 from spanwise.training.statistics import clustered_mean, paired_difference
 
 ARMS = ("as-it-came", "trained-on", "trained-on-gently", "trained-on-at-two-rates", "random-weights")
 
 dev, out = Path(sys.argv[1]), Path(sys.argv[2])
-data = read_squad(dev, purpose="score")
+data = read_questions(dev, purpose="score")
 articles = np.unique([data.titles[question.paragraph] for question in data.questions], return_inverse=True)[1]
 arms, rows = {}, {}
 for name in ARMS:

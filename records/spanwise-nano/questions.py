@@ -26,7 +26,7 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes.finetuned import usual_rate
 from spanwise.tasks.checkpoint import load_task_model
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import raw_scores
 
 EPOCHS, WIDTH = 5, 256
@@ -57,7 +57,7 @@ def learn(start: Path, train: Path, dev: Path, out: Path, is_random: bool, chang
 
 def asked(folders: dict[str, Path], file: Path) -> list[dict[str, Any]]:
     """Exact match and F1 of all columns, with the paired gain over the control."""
-    data = read_squad(file)
+    data = read_questions(file)
     ids = [question.id for question in data.questions]
     columns: dict[str, dict[str, np.ndarray]] = {"exact": {}, "f1": {}}
     for name, folder in folders.items():

@@ -6,13 +6,13 @@ import pytest
 
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.quickstart.questions import question_recipe, squad_json, subset
-from spanwise.tasks.qa.reader import parse_squad, read_squad
+from spanwise.tasks.qa.reader import parse_squad, read_questions
 
 
 @pytest.fixture(scope="module")
 def dev():
     with open_bundle() as corpus:
-        return read_squad(corpus.qa_dev)
+        return read_questions(corpus.qa_dev)
 
 
 def test_a_subset_is_spread_over_all_articles(dev):

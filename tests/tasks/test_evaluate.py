@@ -7,7 +7,7 @@ import pytest
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.tasks.evaluate import evaluate, evaluate_each, predict, write_predictions
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import score
 from spanwise.tasks.run import finetune
 
@@ -26,7 +26,7 @@ def test_predictions_score_as_the_evaluation_does(finetuned, squad_files, tmp_pa
     assert [path.name for path in files] == ["p.json", "p.nbest.json", "p.null_odds.json", "p.windows.json"]
     answers, nbest, odds, windows = (json.loads(path.read_text()) for path in files)
     assert all(read["num_windows"] >= 1 and read["num_dropped_tokens"] == 0 for read in windows.values())
-    data = read_squad(squad_files["v2.0"], purpose="score")
+    data = read_questions(squad_files["v2.0"], purpose="score")
     assert score(data, answers)["f1"] == finetuned.scores["f1"]
     assert nbest.keys() == odds.keys() == answers.keys() == {question.id for question in data.questions}
     assert answers["price"] == "" and odds["price"] > finetuned.task.null_threshold

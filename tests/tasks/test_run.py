@@ -16,7 +16,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import evaluate
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.run import finetune
 
 
@@ -62,7 +62,7 @@ def test_a_classifier_lies_beside_the_stock_class_whose_logits_stay_the_same(pre
     assert not report["missing_keys"] and not report["unexpected_keys"]
     ours = load_task_model(run.final, "qa", device="cpu")
     model, words = ours.model, ours.tokenizer
-    data = read_squad(squad_files["v2.0"])
+    data = read_questions(squad_files["v2.0"])
     windows = ours.task.featurize(data, words, model.encoder.config, training=False)
     for row, said in enumerate(ours.model.outputs(windows)):
         batch = windows.assemble(np.array([row]))

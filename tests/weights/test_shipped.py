@@ -19,7 +19,7 @@ from spanwise.runtime.files import sha256_of
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes import Chunks, Context, Material, find_files
 from spanwise.tasks.checkpoint import load_task_model
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.weights import SHIPPED, shipped_folder
 
@@ -102,7 +102,7 @@ def test_unseen_questions_are_answered_as_the_record_says_and_better_than_by_ran
     """The control of the record is the same network, taught the same questions from random weights."""
     recorded = next(measure for measure in kept("questions.json")["bundled"] if measure["key"] == "f1")
     with open_bundle() as bundle:
-        data = read_squad(bundle.qa_dev)
+        data = read_questions(bundle.qa_dev)
     loaded = load_task_model(shipped_folder("spanwise-nano-qa"), "qa")
     features = loaded.task.featurize(data, loaded.tokenizer, loaded.model.encoder.config, training=False)
     scores = raw_scores(data, loaded.task.decode(data, features, loaded.model.outputs(features)).best())

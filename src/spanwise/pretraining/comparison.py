@@ -45,7 +45,6 @@ class Measure:
     num_items: int
     values: Mapping[str, ColumnMean]
     against_unigram: Gain | None = None
-    against_bigram: Gain | None = None
     against_control: Gain | None = None
     distance: str = ""  # from the nearest visible token, where it is measured by distance
 
@@ -124,7 +123,6 @@ def compare_columns(
         num_items=int(chosen.sum()),
         values={name: ColumnMean(value=finite(m.value), se=finite(m.standard_error)) for name, m in means.items()},
         against_unigram=gain_over("unigram"),
-        against_bigram=gain_over("bigram"),
         against_control=gain_over(CONTROL),
     )
 

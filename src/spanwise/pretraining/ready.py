@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from torch import Tensor
 
 from spanwise.data.prepare import prepare
-from spanwise.data.token_store import TokenStore
+from spanwise.data.token_store import STORE_NAME, TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
 from spanwise.interop.folder_plan import FolderContent, plan_folder
@@ -226,7 +226,7 @@ def _texts(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, words: 
         log.say(f"Reading {mixture} of the tokens.")
     if valid is None:
         return Texts(mixture=mixture, validation=None)
-    if isinstance(valid, str | Path) and _is_store(Path(valid)):
+    if isinstance(valid, str | Path) and any([*Path(valid).glob(STORE_NAME), *Path(valid).glob("*.idx")]):
         return Texts(mixture=mixture, validation=TokenStore.open(valid, words))
     validation = _store(valid, folder.path / VALIDATION_FOLDER, words, corpus, tags, log)
     return Texts(mixture=mixture, validation=validation)
@@ -317,7 +317,3 @@ def _store(
             f"([UNK] {report.unknown_share:.2%})."
         )
     return TokenStore.open(own, words)
-
-
-def _is_store(folder: Path) -> bool:
-    return folder.is_dir() and ((folder / "store.json").exists() or any(folder.glob("*.idx")))

@@ -11,6 +11,7 @@ import torch
 
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.huggingface import read_folder
+from spanwise.pipelines.question_answering import as_data
 from spanwise.pretraining.comparison import Measure, compare_columns
 from spanwise.quickstart.record import AnswerRecord
 from spanwise.quickstart.retrieve import nearest_paragraphs
@@ -250,17 +251,10 @@ def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask
     nearest = nearest_paragraphs(question, kept)
     if not nearest:
         return None
-    data = SquadData(
-        source="the question",
-        version="1.1",
-        contexts=tuple(kept[index] for index in nearest),
-        titles=("",) * len(nearest),
-        questions=tuple(Question(id=str(n), text=question, paragraph=n) for n in range(len(nearest))),
-        has_unanswerable=False,
-    )
-    predictions = answer(loaded, data)
-    answers = [(predictions.nbest[str(n)][0], n) for n in range(len(nearest)) if predictions.nbest[str(n)]]
+    contexts = [kept[index] for index in nearest]
+    nbest = answer(loaded, as_data([(question, context) for context in contexts])).nbest
+    answers = [(nbest[str(n)][0], context) for n, context in enumerate(contexts) if nbest[str(n)]]
     if not answers:
         return None
-    best, number = max(answers, key=lambda item: item[0].score)
-    return answer_record(question, data.contexts[number], best)
+    best, context = max(answers, key=lambda item: item[0].score)
+    return answer_record(question, context, best)

@@ -48,7 +48,7 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import LOCK_NAME, folder_lock
 from spanwise.runtime.machine import num_usable_cores
 from spanwise.runtime.progress import RunLog, finite
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
 
@@ -272,7 +272,7 @@ class _Job:
         """Fine-tune every column on the same questions for the same number of steps."""
         self.terminal.heading(5, "Teach it to answer questions, and the random weights too", seconds * len(starts))
         with self.clock.stage("finetune"):
-            data = read_squad(self.bundle.qa_train)
+            data = read_questions(self.bundle.qa_train)
             file = self.folder / "qa-train.json"
             plan = questions.plan_finetuning(
                 starts["trained"], data, self.bundle.qa_train, file, seconds, is_given=is_given
@@ -296,7 +296,7 @@ class _Job:
         """Ask all columns about articles that they never saw, and answer a person's own question."""
         self.terminal.heading(6, "Ask about articles it never saw", seconds)
         with self.clock.stage("score"):
-            dev = read_squad(self.bundle.qa_dev)
+            dev = read_questions(self.bundle.qa_dev)
             scored = questions.score_columns(questions.with_shipped(finals, self.bundle.language), dev, seconds)
             answers = questions.confident_answers(scored)
             if question is not None:

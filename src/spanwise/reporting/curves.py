@@ -61,8 +61,10 @@ def draw_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str,
 
     A line with one point is drawn across the whole width: it is a level, such as a baseline.
     """
-    kept = [(line, finite_points(line)) for line in lines]
-    kept = [(line, points) for line, points in kept if points]
+    kept = []
+    for line in lines:
+        points = [xy for xy in zip(line.x, line.y, strict=True) if all(map(math.isfinite, xy))]
+        kept += [(line, points)] if points else []
     if not kept:
         return None
     x_values = [x for line, points in kept for x, _ in points if len(points) > 1] or [0.0, 1.0]
@@ -105,11 +107,6 @@ def sampled(points: list[tuple[float, float]]) -> str:
     """Write a few points of a line, evenly chosen, with its ends."""
     chosen = sorted({round(i * (len(points) - 1) / (NUM_SAMPLES - 1)) for i in range(NUM_SAMPLES)})
     return "; ".join(f"{points[index][0]:,.0f}: {points[index][1]:.3f}" for index in chosen)
-
-
-def finite_points(line: Line) -> list[tuple[float, float]]:
-    """Return the points of a line that can be drawn."""
-    return [(x, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
 
 
 def thin(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -6,7 +6,7 @@ import pytest
 
 from spanwise.errors import DataError
 from spanwise.studies.probes.cuts import chosen, cut_questions, cut_sentences
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.tagging.reader import read_tagged
 
 
@@ -21,7 +21,7 @@ def test_a_cut_of_questions_is_a_squad_file_with_so_many(probe_data, tmp_path):
     cut = cut_questions(path, 5, tmp_path)
     asked = {question["id"] for p in json.loads(cut.read_text())["data"][0]["paragraphs"] for question in p["qas"]}
     assert len(asked) == 5
-    read_squad(cut, purpose="score")
+    read_questions(cut, purpose="score")
     assert cut_questions(path, None, tmp_path) == path
     assert cut_questions(path, 12, tmp_path) == path  # all there are
     with pytest.raises(DataError, match="holds 12 questions and the probe asks for 13"):

@@ -14,7 +14,6 @@ from spanwise.tasks.qa.reader import (
     read_null_odds,
     read_predictions,
     read_questions,
-    read_squad,
 )
 
 CONTEXT = "Seoul lies on the Han. The Han is 494 km long; Seoul is old."
@@ -36,7 +35,7 @@ def test_a_file_is_read_plain_and_compressed(tmp_path):
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "a.json.xz").write_bytes(lzma.compress(text.encode()))
     for name in ("a.json", "a.json.gz", "a.json.xz"):
-        data = read_squad(tmp_path / name)
+        data = read_questions(tmp_path / name)
         (question,) = data.questions
         assert data.context_of(question) == CONTEXT
         assert (question.id, question.text, question.answers[0].text, question.answers[0].end) == (
@@ -66,7 +65,7 @@ def test_a_damaged_file_is_named_with_the_reason(tmp_path, make, words):
     path = tmp_path / "bad.json"
     make(path)
     with pytest.raises(DataError, match=r"bad\.json") as error:
-        read_squad(path)
+        read_questions(path)
     assert words in str(error.value)
 
 
@@ -75,10 +74,10 @@ def test_a_truncated_archive_is_named(tmp_path, suffix, compress):
     path = tmp_path / f"cut.json{suffix}"
     path.write_bytes(compress(json.dumps(record()).encode())[:-12])
     with pytest.raises(DataError, match="damaged or cut off"):
-        read_squad(path)
+        read_questions(path)
     path.write_bytes(b"this is no archive")
     with pytest.raises(DataError, match="damaged or cut off"):
-        read_squad(path)
+        read_questions(path)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,7 @@ def test_repair_moves_an_answer_to_its_nearest_place_and_drops_what_stands_nowhe
     with pytest.raises(DataError, match="no questions"):
         parse(record(answers=[{"text": "Busan", "answer_start": 0}]), errors="repair")
     with pytest.raises(ConfigError, match="'strict' or 'repair'"):
-        read_squad("han.json", errors="ignore")
+        read_questions("han.json", errors="ignore")
 
 
 def test_prediction_needs_no_answers_and_scoring_no_offsets():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spanwise.errors import DataError
 from spanwise.tasks.qa.data import Answer, Question, SquadData
-from spanwise.tasks.qa.reader import parse_squad, read_predictions, read_squad
+from spanwise.tasks.qa.reader import parse_squad, read_predictions, read_questions
 from spanwise.tasks.qa.score import (
     METRICS,
     best_threshold,
@@ -191,7 +191,7 @@ def test_published_predictions_score_exactly_as_the_official_scripts_print(reque
     names = [name for name in expected if name.startswith("squad")]
     assert len(names) == 8
     for name in names:
-        data = read_squad(squad_folder / f"{expected[name]['data']}.xz", purpose="score")
+        data = read_questions(squad_folder / f"{expected[name]['data']}.xz", purpose="score")
         predictions = read_predictions(squad_folder / "peer_predictions" / f"{name}.xz")
         scores = score(data, predictions)
         official = {key: value for key, value in expected[name].items() if key not in ("data", "missing_predictions")}
@@ -288,7 +288,7 @@ def test_answers_of_several_readers_count_by_the_best():
 @pytest.mark.slow
 def test_korquads_own_example_scores_as_its_script_prints(data_folder):
     folder = data_folder / "qa" / "korquad"
-    data = read_squad(folder / "KorQuAD_v1.0_dev.json.xz", purpose="score")
+    data = read_questions(folder / "KorQuAD_v1.0_dev.json.xz", purpose="score")
     predictions = read_predictions(folder / "dev-evaluate-in1.json.xz")
     scores = score(data, predictions)
     assert (scores["exact"], scores["f1"], scores["total"]) == (100.0, 100.0, 5774)

@@ -14,7 +14,7 @@ from spanwise.config import part
 from spanwise.studies.probes.base import ProbeFile
 from spanwise.studies.probes.cuts import cut_questions
 from spanwise.studies.probes.few_examples import FewExamples
-from spanwise.tasks.qa.reader import read_squad
+from spanwise.tasks.qa.reader import read_questions
 
 LONGEST = 384  # tokens of a window
 
@@ -58,7 +58,7 @@ class Questions(FewExamples):
         return [f"task.max_length={length}", f"task.doc_stride={max(1, length // 2)}"]
 
     def read(self, path: Path, *, is_trained_on: bool) -> object:
-        return read_squad(path, purpose="train" if is_trained_on else "score")
+        return read_questions(path, purpose="train" if is_trained_on else "score")
 
     def cut(self, path: Path, size: int | None, folder: Path) -> Path:
         return cut_questions(path, size, folder)

@@ -29,12 +29,12 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.files.text import OnError, Purpose, parse_json, plain_suffix, read_json, read_lines
 from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, T, field, id_field, text_field
 
-__all__ = ["Answer", "Question", "SquadData", "parse_squad", "read_questions", "read_squad"]
+__all__ = ["Answer", "Question", "SquadData", "parse_squad", "read_questions"]
 LINES = (".jsonl", ".ndjson")
 
 
 def read_question_lines(path: str | Path, *, purpose: Purpose, errors: OnError) -> SquadData:
-    """Read `.jsonl` (plain, `.gz`, `.xz`). Raises: DataError naming file and line, as `read_squad`."""
+    """Read `.jsonl` (plain, `.gz`, `.xz`). Raises: DataError naming file and line, as `read_questions`."""
     source = str(path)
     found: Gathering | None = None
     for number, line in enumerate(read_lines(path), start=1):
@@ -239,19 +239,7 @@ def _cut(found: Gathering, span: dict[str, object], context: str, where: str) ->
 
 def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
     """Read a file of questions, plain, `.gz` or `.xz`: `.jsonl` is MRQA's or one question per line, `.json` SQuAD's or
-    NewsQA's. Arguments and errors are those of `read_squad`.
-    """
-    _check_errors(errors)
-    if plain_suffix(path) in LINES:
-        return read_question_lines(path, purpose=purpose, errors=errors)
-    record = read_json(path)
-    if looks_like_newsqa(record):
-        return parse_newsqa(record, source=str(path), purpose=purpose, errors=errors)
-    return parse_squad(record, source=str(path), purpose=purpose, errors=errors)
-
-
-def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
-    """Read a `.json`, `.json.gz` or `.json.xz` file of the SQuAD shape.
+    NewsQA's.
 
     `purpose="train"` checks that every gold answer stands at its offset; `"score"` needs the answer texts alone;
     `"predict"` needs no answers. `errors="repair"` moves a wrong offset to the nearest place where the answer stands
@@ -260,12 +248,18 @@ def read_squad(path: str | Path, *, purpose: Purpose = "train", errors: OnError 
     Raises: DataError naming file, article and question: damaged or malformed JSON, missing keys, empty contexts or
     questions, duplicate ids, offsets outside the context or not at the text, an unanswered question in a 1.1 file.
     """
-    _check_errors(errors)
-    return parse_squad(read_json(path), source=str(path), purpose=purpose, errors=errors)
+    if errors not in ("strict", "repair"):
+        raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
+    if plain_suffix(path) in LINES:
+        return read_question_lines(path, purpose=purpose, errors=errors)
+    record = read_json(path)
+    if looks_like_newsqa(record):
+        return parse_newsqa(record, source=str(path), purpose=purpose, errors=errors)
+    return parse_squad(record, source=str(path), purpose=purpose, errors=errors)
 
 
 def parse_squad(record: object, *, source: str, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
-    """The same as `read_squad`, from the parsed JSON value; `source` is the name used in messages."""
+    """The same as `read_questions`, from the parsed JSON value; `source` is the name used in messages."""
     articles = record.get("data") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(articles, list):
         raise DataError(f"{source}: expected an object with a list 'data' of articles (the SQuAD format).")
@@ -327,11 +321,6 @@ class _Parser:
         needs_start = self.found.purpose != "score" and bool(text.strip())
         start = field(entry, "answer_start", int, f"{where}, answer {text!r}") if needs_start else -1
         return _row_answer(self.found, (text, start), context, where)
-
-
-def _check_errors(errors: OnError) -> None:
-    if errors not in ("strict", "repair"):
-        raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
 
 
 def _any_impossible_key(articles: list[object]) -> bool:
