@@ -1,7 +1,5 @@
 """JSON that others wrote, decoded so that whatever is wrong with it is one kind of error."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -6,8 +6,6 @@ Two classes hold the same tensors: `SplinterForPreTraining` the pointer as recur
 Source: Hugging Face `SplinterModel` and the two classes; Ram et al. 2021 (Splinter), section 4.
 """
 
-from __future__ import annotations
-
 from spanwise.interop.family import Architecture, Family
 from spanwise.interop.key_map import Line, linear
 from spanwise.interop.tables import bert

@@ -13,8 +13,6 @@ Source: Ram et al. 2021 (Splinter), section 4.2; the epsilon of the norms (1e-5)
 the encoder has, are those of `SplinterForPreTraining` of Hugging Face.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from torch import Tensor, nn
