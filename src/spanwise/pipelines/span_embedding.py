@@ -22,7 +22,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import Checkpoint
 from spanwise.pipelines.base import CallOptions, Pipeline, Reading, Span
 from spanwise.pipelines.given import InputError, OptionError, open_checkpoint
 from spanwise.pipelines.windowed import WindowReader
@@ -97,7 +96,10 @@ class SpanEmbeddingPipeline(Pipeline[_Asked, Embedded, EmbeddingOptions]):
 
     def _check(self, options: EmbeddingOptions) -> None:
         if options.kind == "boundary+width" and self._widths_WP is None:
-            raise CheckpointError(_no_widths(self._checkpoint))
+            raise CheckpointError(
+                f"{self._checkpoint.folder} ({self._checkpoint.source_class}) has no embedding of widths, which a "
+                "coreference head has: fine-tune it (spanwise finetune coref), or take kind='boundary' or 'mean'."
+            )
 
     def _parse(self, item: object, options: EmbeddingOptions) -> _Asked:
         if not isinstance(item, Mapping) or set(item) != {"text", "spans"}:
@@ -205,10 +207,3 @@ def _checked_span(number: int, span: object, text: str) -> tuple[int, int]:
     if start == end:
         raise InputError(f"span {number} [{start}, {end}] is empty; its end is not included.")
     return start, end
-
-
-def _no_widths(checkpoint: Checkpoint) -> str:
-    return (
-        f"{checkpoint.folder} ({checkpoint.source_class}) has no embedding of widths, which a coreference head has: "
-        "fine-tune it (spanwise finetune coref), or take kind='boundary' or 'mean'."
-    )

@@ -40,7 +40,8 @@ class CorpusReader:
         self.texts, self.bundle, self.options = list(texts), bundle, options
         self.max_characters = max(1_000_000, int(CHARACTERS_A_SECOND * budget))
         self.is_cut = False
-        self.by_parts = bool(texts) and self._is_small()
+        few = itertools.islice(read_documents(self.texts, self.options), FEW_DOCUMENTS) if texts else ()
+        self.by_parts = bool(texts) and len(list(few)) < FEW_DOCUMENTS
 
     @property
     def source(self) -> str:
@@ -57,10 +58,6 @@ class CorpusReader:
         for document in parts_of(documents) if self.by_parts else documents:
             if is_held_out(document) is held_out:
                 yield document
-
-    def _is_small(self) -> bool:
-        first = list(itertools.islice(read_documents(self.texts, self.options), FEW_DOCUMENTS))
-        return len(first) < FEW_DOCUMENTS
 
     def _cut(self, documents: Iterable[Document]) -> Iterator[Document]:
         left = self.max_characters

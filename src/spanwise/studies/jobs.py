@@ -28,7 +28,7 @@ THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": 
 AGAIN = "the same command goes on"
 
 
-def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit], None]) -> None:
+def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit], object]) -> None:
     """Work on all models that are not done, `jobs` at a time; `after` is called here whenever one is.
 
     A process works on one model after the other: what it has loaded stays as it was when the study began.

@@ -1,7 +1,6 @@
 """A study from its first step to its table; called again, it goes on where it stopped."""
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -26,7 +25,7 @@ from spanwise.studies.folder import (
 )
 from spanwise.studies.jobs import work_beside
 from spanwise.studies.page import study_page
-from spanwise.studies.plan import SAME_COMMAND, StudyPlan, Unit, plan_study
+from spanwise.studies.plan import SAME_COMMAND, StudyPlan, plan_study
 from spanwise.studies.record import StudyRecord
 from spanwise.studies.results import collect
 from spanwise.studies.study import Study
@@ -87,14 +86,12 @@ def run_study(
             return None
     with folder_lock(plan.folder.path):
         settle_all(plan)
-
-        def after(unit: Unit) -> None:
-            write_tables(plan, command)
-
         if jobs == 1:
-            work_in_turn(plan, stream, after)
+            for unit in plan.units:
+                work_on(plan, unit, stream)
+                write_tables(plan, command)
         else:
-            work_beside(plan, jobs, log, after)
+            work_beside(plan, jobs, log, lambda _: write_tables(plan, command))
         record = write_tables(plan, command)
     return StudyResult(folder=plan.folder.path, record=record)
 
@@ -128,13 +125,6 @@ def train_together(plan: StudyPlan, stream: IO[str] | None) -> bool:
             if not unit.is_control and group.gather(needs_training(plan, unit))[0]:
                 train(plan, unit, stream if group.world.is_leader else None, group.world)
         return group.world.is_leader
-
-
-def work_in_turn(plan: StudyPlan, stream: IO[str] | None, after: Callable[[Unit], None]) -> None:
-    """Work on all models in this process, one after the other."""
-    for unit in plan.units:
-        work_on(plan, unit, stream)
-        after(unit)
 
 
 def write_tables(plan: StudyPlan, command: str) -> StudyRecord:

@@ -170,9 +170,10 @@ class Task(ABC, Generic[D, F, O, P]):
         """Return the content of the files to write.
 
         The key "" stands for the file that was asked for, another name for a file beside it, and ".suffix" for the
-        file with this suffix. Text is written as it is, everything else as JSON.
+        file with this suffix. Text is written as it is, everything else as JSON. By default the predictions say it in
+        a method `files()`, or are one file.
         """
-        return {"": predictions}
+        return predictions.files() if hasattr(predictions, "files") else {"": predictions}
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of predictions without a model; `options` holds those of `score_options` that were given."""

@@ -53,18 +53,23 @@ def window_scores(head: Any, hidden_TD: Tensor, sequences: Sequences, targets: C
     return head.score(rows_SD[0::2] + rows_SD[1::2])
 
 
-def class_loss(scores_SK: Tensor, targets: ClassTargets, kind: Kind) -> LossSum:
-    """Cross-entropy, squared error, or the mean over labels of binary cross-entropy, of each example's mean scores."""
-    scores_WK = targets.examples.mean(scores_SK.float())
-    assert targets.gold is not None  # training reads labelled files alone
+def example_scores(head: Any, hidden_TD: Tensor, batch: Batch) -> Tensor:
+    """Scores [W, K] of each example, fp32: the mean over its windows."""
+    targets = batch.target(TARGET, ClassTargets)
+    return targets.examples.mean(window_scores(head, hidden_TD, batch.sequences, targets).float())
+
+
+def class_loss(scores_WK: Tensor, gold: Tensor | None, kind: Kind) -> LossSum:
+    """Cross-entropy, squared error, or the mean over labels of binary cross-entropy."""
+    assert gold is not None  # training reads labelled files alone
     if kind == "regression":
-        return LossSum(sum=(scores_WK[:, 0] - targets.gold).square().sum())
+        return LossSum(sum=(scores_WK[:, 0] - gold).square().sum())
     if kind == "multi_label":
-        losses_WK = F.binary_cross_entropy_with_logits(scores_WK, targets.gold, reduction="none")
+        losses_WK = F.binary_cross_entropy_with_logits(scores_WK, gold, reduction="none")
         return LossSum(sum=losses_WK.mean(dim=1).sum())
     with torch.no_grad():
-        num_correct = (scores_WK.argmax(dim=1) == targets.gold).sum()
-    return LossSum(sum=F.cross_entropy(scores_WK, targets.gold, reduction="sum"), num_correct=num_correct)
+        num_correct = (scores_WK.argmax(dim=1) == gold).sum()
+    return LossSum(sum=F.cross_entropy(scores_WK, gold, reduction="sum"), num_correct=num_correct)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ from spanwise.tasks.classification.features import (
     Overflow,
     class_loss,
     encode_texts,
-    window_scores,
+    example_scores,
 )
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
@@ -224,14 +224,12 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         assert self.kind is not None  # said by the training file
-        targets = batch.target(TARGET, ClassTargets)
-        return {TARGET: class_loss(window_scores(head, hidden_TD, batch.sequences, targets), targets, self.kind)}
+        gold = batch.target(TARGET, ClassTargets).gold
+        return {TARGET: class_loss(example_scores(head, hidden_TD, batch), gold, self.kind)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
-        """The scores [K] of each example, fp32: the mean over its windows."""
-        targets = batch.target(TARGET, ClassTargets)
-        scores_WK = targets.examples.mean(window_scores(head, hidden_TD, batch.sequences, targets).float())
-        return list(scores_WK.cpu().numpy())
+        """The scores [K] of each example."""
+        return list(example_scores(head, hidden_TD, batch).cpu().numpy())
 
     def decode(self, data: TextData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:
         return decide(
@@ -265,9 +263,6 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     def score_table(self, scores: Scores) -> ScoreTable:
         return plain_table(scores, "examples have a label that the model does not know; they count as wrong.")
-
-    def prediction_files(self, predictions: ClassPredictions) -> Mapping[str, object]:
-        return predictions.files()
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to label, or a TSV of index and prediction; a missing one counts as wrong."""

@@ -106,9 +106,6 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
             data, {question.id: place for question, place in zip(data.questions, predictions.best, strict=True)}
         )
 
-    def prediction_files(self, predictions: ChoicePredictions) -> Mapping[str, object]:
-        return predictions.files()
-
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to choice, or a TSV of id and choice; a missing one counts as wrong."""
         gold = self.read(data, purpose="score")

@@ -30,7 +30,7 @@ from spanwise.tasks.base import (
     plain_table,
     taught_labels,
 )
-from spanwise.tasks.classification.features import TARGET, ClassTargets, LabelledRows, class_loss
+from spanwise.tasks.classification.features import TARGET, ClassTargets, LabelledRows, class_loss, example_scores
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.files.text import OnError, Purpose
@@ -147,13 +147,12 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         ]
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
-        targets = batch.target(TARGET, ClassTargets)
-        return {TARGET: class_loss(head(hidden_TD, batch.sequences), targets, "single_label")}
+        gold = batch.target(TARGET, ClassTargets).gold
+        return {TARGET: class_loss(example_scores(head, hidden_TD, batch), gold, "single_label")}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> list[np.ndarray]:
-        """The scores [K] of each example, fp32."""
-        scores_WK = batch.target(TARGET, ClassTargets).examples.mean(head(hidden_TD, batch.sequences).float())
-        return list(scores_WK.cpu().numpy())
+        """The scores [K] of each example."""
+        return list(example_scores(head, hidden_TD, batch).cpu().numpy())
 
     def decode(self, data: RelationData, features: LabelledRows, outputs: Sequence[np.ndarray]) -> ClassPredictions:
         return decide(

@@ -182,9 +182,6 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
             notes=(*notes, *unknown_labels(scores, unknown)),
         )
 
-    def prediction_files(self, predictions: TagPredictions) -> Mapping[str, object]:
-        return predictions.files()
-
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of units and tags (the last column) or a JSON list of texts and spans, sentence by sentence."""
         gold = self.read(data, purpose="score")
