@@ -19,8 +19,6 @@ import numba
 from numba import config as numba_config
 from numba import extending
 
-__all__ = ["intrinsic", "njit", "private_cache_folder", "writable"]
-
 intrinsic: Any = extending.intrinsic
 """For code that is written in LLVM's own instructions; see runtime/float_operations."""
 

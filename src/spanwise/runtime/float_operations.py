@@ -17,8 +17,6 @@ from numba import types
 
 from spanwise.runtime.compiled import intrinsic, njit
 
-__all__ = ["REORDERED", "array_of", "exponential", "larger", "like", "widened"]
-
 REORDERED = {"reassoc", "contract", "nsz"}
 """What a loop may do to be vectorised: add in another order. Not-a-number and infinity keep their meaning."""
 

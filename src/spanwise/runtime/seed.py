@@ -14,8 +14,6 @@ import numpy as np
 
 from spanwise.runtime.compiled import njit
 
-__all__ = ["below", "child_key", "derive_key", "keys_for", "mix", "seed_device", "uniform", "uniforms"]
-
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, splitmix64's increment
 _CHILD = 0xD1B54A32D192ED03  # keeps the keys made from a key apart from the numbers drawn with it

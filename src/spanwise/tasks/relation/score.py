@@ -83,6 +83,3 @@ def _relation(label: str) -> str:
 
 def _f1(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-__all__ = ["NEGATIVE", "OTHER", "micro_scores", "semeval_scores"]
