@@ -10,8 +10,6 @@ first is chosen first, where the code goes by the first token of each.
 Letters: n tokens of one sequence, V vocabulary, O occurrences, G clusters.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from spanwise.runtime.compiled import njit

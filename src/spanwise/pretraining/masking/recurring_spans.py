@@ -4,8 +4,6 @@ Source: Ram et al. 2021 (Splinter), section 3: spans that a passage repeats teac
 Letters: T tokens in the pack, S sequences, W words of one sequence, V vocabulary, G groups, O occurrences.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import ClassVar, Literal
 

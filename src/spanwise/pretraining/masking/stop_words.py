@@ -11,8 +11,6 @@ Thai) count as letters.
 Letters: V vocabulary.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from typing import Literal
