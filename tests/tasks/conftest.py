@@ -5,11 +5,14 @@ import string
 
 import pytest
 
+from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.folder_plan import FolderContent
-from spanwise.interop.huggingface import write_folder
+from spanwise.interop.grow import with_roles_for
+from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
+from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.init import initialize
 from spanwise.tasks.qa.reader import parse_squad
 from spanwise.tasks.run import finetune
@@ -112,6 +115,19 @@ def pretrained_folder(tmp_path_factory, tokenizer):
     head = MaskedLMHead(config, encoder.word_embedding)
     initialize(head, config, seed=2)
     write_folder(folder, FolderContent(encoder, {"mlm": head}, tokenizer))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def selection_folder(tmp_path_factory, pretrained_folder, tokenizer):
+    """The same as after recurring span selection: [QUESTION] in the vocabulary, and a pointer that is trained."""
+    folder = tmp_path_factory.mktemp("selection") / "model"
+    checkpoint, words, _ = with_roles_for(read_folder(pretrained_folder), tokenizer, ["question"], seed=4)
+    encoder = build_encoder(checkpoint)
+    pointer = SpanSelectionHead(encoder.config)
+    initialize(pointer, encoder.config, seed=3)
+    heads = {"mlm": checkpoint.heads["mlm"], "span_selection": pointer}
+    write_folder(folder, FolderContent(encoder, heads, words))
     return folder
 
 

@@ -22,6 +22,7 @@ FAMILIES = {
     "xlm-roberta": ("XLMRoberta", {"position_offset": 1, "num_token_types": 1}),
     "albert": ("Albert", {"embedding_size": 8, "sharing": "all", "pooler": True}),
     "electra": ("Electra", {"embedding_size": 8}),
+    "splinter": ("Bert", {}),  # the library has Splinter's classes for questions alone
     "modernbert": ("ModernBert", MODERN | {"hidden_dropout": 0.1}),
     "openai-gpt": (
         "OpenAIGPT", {"causal": True, "embedding_norm": False, "num_token_types": 0, "activation": "gelu_tanh"},

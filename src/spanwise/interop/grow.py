@@ -16,6 +16,8 @@ from torch import Tensor
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.nn.init import normal
+from spanwise.text.extend import with_roles
+from spanwise.text.tokenizers import Tokenizer
 
 WORDS, POSITIONS = "embeddings.word.weight", "embeddings.position.weight"
 
@@ -61,6 +63,21 @@ def with_rows_for(checkpoint: Checkpoint, num_ids: int, *, seed: int) -> Checkpo
     num_rows = max(0, num_ids - checkpoint.config.vocab_size)
     nothing = [np.empty(0, dtype=int)] * num_rows
     return grow_vocabulary(checkpoint, nothing, rows="random", seed=seed) if num_rows else checkpoint
+
+
+def with_roles_for(
+    checkpoint: Checkpoint, tokenizer: Tokenizer, roles: Sequence[str], *, seed: int
+) -> tuple[Checkpoint, Tokenizer, str]:
+    """Return both with a piece for each role, and the new pieces with their ids for a person; "" where there are none.
+
+    Raises: CheckpointError where a text may hold such a piece, or where ids have gaps.
+    """
+    missing = [role for role in roles if role not in tokenizer.roles]
+    if not missing:
+        return checkpoint, tokenizer, ""
+    grown = with_roles(tokenizer, missing)
+    named = ", ".join(f"{grown.specials[role]} (id {grown.roles[role]})" for role in missing)
+    return with_rows_for(checkpoint, grown.vocab_size, seed=seed), grown, named
 
 
 def grow_positions(

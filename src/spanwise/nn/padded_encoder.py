@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
@@ -63,6 +64,11 @@ class PaddedEncoder(Encoder):
     ) -> Tensor:
         """Encode one pack as `Encoder.forward` does; all tokens are computed, whichever `rows` are wanted."""
         self.check_lengths(sequences)
+        if sequences.num_positions:
+            raise ConfigError(
+                f"positions with gaps came, and {type(self.body).__name__}, which runs through transformers, counts "
+                "them itself; keep every token in its sequence (task.separators=seen)."
+            )
         device = input_ids.device
         parts, places = [], []
         for place_BL, keep_BL in _padded_batches(sequences.lengths):

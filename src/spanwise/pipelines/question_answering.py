@@ -285,6 +285,7 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
             overlap=overlap,
             max_question_tokens=max_question,
             num_token_types=self.model.encoder.config.num_token_types,
+            frame=self.task.frame(self.tokenizer),
         )
         cut = np.flatnonzero(windows.num_dropped_Q)
         if len(cut) and (options.on_overflow or self.task.on_overflow) == "error":

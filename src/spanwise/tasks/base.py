@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
+from spanwise.interop.checkpoint import Checkpoint
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.batches import Features, prediction_packs
@@ -64,13 +65,16 @@ class Task(ABC, Generic[D, F, O, P]):
     """
 
     part_name: ClassVar[str]
-    head_name: ClassVar[str]
     target_name: ClassVar[str]
     score_options: ClassVar[tuple[str, ...]] = ()  # options of the command `score` that `score_files` takes
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
     labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
     layout: Layout = "template"  # the special tokens of a sequence
     lm_weight: float = 0.0  # of guessing the next token beside the task; features then hold `silent_ids`
+
+    @property
+    def head_name(self) -> str:
+        raise AttributeError(f"{type(self).__name__} names no head")  # `registry` says what to do
 
     @property
     @abstractmethod
@@ -90,6 +94,19 @@ class Task(ABC, Generic[D, F, O, P]):
     def pieces(self) -> tuple[str, ...]:
         """Return special pieces that the task gives a meaning of its own; a vocabulary that lacks some gets them."""
         return layout_pieces(self.layout)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Return the roles of special tokens that the task's sequences hold; a vocabulary that lacks some gets them."""
+        return ()
+
+    def started_from(self, checkpoint: Checkpoint) -> Self:
+        """Return the task with what the folder that it starts from decides, such as which of two heads answers."""
+        return self
+
+    def saved_tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
+        """Return the tokenizer to save with the model, by which other programs make the same sequences."""
+        return tokenizer
 
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """Return the task for a folder that has no record of it, from the labels in its config.json."""

@@ -15,7 +15,6 @@ from spanwise.data.batch import Batch
 from spanwise.data.order import permutation
 from spanwise.data.packing import pack_boundaries
 from spanwise.errors import ConfigError
-from spanwise.nn.sequences import Sequences
 
 # Matrix products of a few rows take other kernels, which round otherwise (measured: below 12 rows on two threads).
 # From this size on a row's bits do not depend on how many others are in the pack.
@@ -102,11 +101,14 @@ def filled(batch: Batch, min_tokens: int) -> Batch:
         return batch
     short = [8] * (lacking // 8) + ([lacking % 8] if lacking % 8 else [])  # fits encoders of few positions
     filler = torch.zeros(lacking, dtype=batch.input_ids.dtype)
+    sequences = batch.sequences
+    for length in short:
+        sequences = sequences.with_filler(length)
     return dataclasses.replace(
         batch,
         input_ids=torch.cat([batch.input_ids, filler]),
         token_type_ids=torch.cat([batch.token_type_ids, filler]),
-        sequences=Sequences.from_lengths([*batch.sequences.lengths, *short]),
+        sequences=sequences,
         num_padding=batch.num_padding + lacking,
     )
 

@@ -1,6 +1,7 @@
 """Fine-tuned models on disk: a Hugging Face folder whose spanwise.json holds the task's record."""
 
 import dataclasses
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfi
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
 from spanwise.tasks.base import D, F, O, P, Task
@@ -24,6 +26,8 @@ from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import task_recipe
 from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,13 +66,14 @@ def load_task_model(
     resolve_precision(precision, where)
     checkpoint = read_folder(source)
     warn_of_misfits(checkpoint)
-    head_name = recipe.task.head_name
-    if head_name not in checkpoint.heads:
+    default = recipe.task.started_from(checkpoint)
+    if default.head_name not in checkpoint.heads:
         raise CheckpointError(
             f"{source} ({checkpoint.source_class}) has no head for {task_name!r}; answers from a fresh head would be "
             f"noise. Fine-tune it first: spanwise finetune {task_name} --model {source} --train FILE --out RUN"
         )
-    task = stored_task(checkpoint, recipe.task)
+    task = stored_task(checkpoint, default)
+    _warn_of_untaught(checkpoint, task)
     encoder = build_encoder(checkpoint)
     model = TaskModel(task, prepared_for(precision, encoder), stored_head(checkpoint, task, encoder))
     model.to(where).eval()
@@ -97,11 +102,11 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
     if (
         isinstance(record, Mapping)
         and record.get("part")
-        and (default.head_name not in KINDS or not has_own_head(default))
+        and (default.head_name not in KINDS or not has_own_head(default) or not KINDS[default.head_name].is_labelled)
     ):
         raise CheckpointError(
-            f"{checkpoint.folder} was fine-tuned for the task {record['part']!r}, not for {name!r}; its labels mean "
-            "something else."
+            f"{checkpoint.folder} was fine-tuned for the task {record['part']!r}, not for {name!r}; what its "
+            "heads say means something else."
         )
     if has_own_head(default):
         return default
@@ -116,6 +121,20 @@ def _check_size(checkpoint: Checkpoint, task: Task) -> None:
         raise CheckpointError(
             f"{checkpoint.folder}: spanwise.json names {task.head_size[0]} labels ({', '.join(task.labels[:4])}), and "
             f"the {task.head_name} head has {size[0]} scores; they do not belong together. Copy the folder again."
+        )
+
+
+def _warn_of_untaught(checkpoint: Checkpoint, task: Task) -> None:
+    """Log a warning where the head that answers comes from pre-training, and no labelled task has taught it."""
+    name = task.head_name
+    family = BY_MODEL_TYPE.get(checkpoint.model_type)
+    architecture = None if family is None else family.architectures.get(checkpoint.source_class)
+    is_of_task = architecture is not None and architecture.kind == "task" and name in architecture.heads
+    if name in KINDS and not KINDS[name].is_labelled and not is_of_task and not checkpoint.record.get("task"):
+        logger.warning(
+            "%s: the head %r comes from pre-training and was never taught this task; it answers as well as it can.",
+            checkpoint.folder,
+            name,
         )
 
 
@@ -177,7 +196,7 @@ def save_task_model(
         FolderContent(
             model.encoder,
             {**heads, task.head_name: model.head},
-            tokenizer,
+            task.saved_tokenizer(tokenizer),
             main_head=task.head_name,
             main_kind="task",
             model_type=model_type,

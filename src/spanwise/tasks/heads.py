@@ -59,7 +59,7 @@ def misfit(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> str | None:
     Raises: KeyError where the folder has no head of this name.
     """
     stored = checkpoint.heads[task.head_name]
-    record = checkpoint.record.get("task")
+    record = checkpoint.record.get("task") if checkpoint.is_labelled(task.head_name) else None
     if isinstance(record, Mapping) and record.get("part") not in (None, class_name(type(task))):
         return f"the one that the model has is of the task {record['part']!r}"
     with outline():

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.config import override, to_record
+from spanwise.interop.grow import with_roles_for
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.tensor_files import sha256_of_tensors
@@ -134,13 +135,17 @@ class _Run:
         refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
         words = open_tokenizer(checkpoint, tokenizer)
         train_data = read_data(asked.task, recipe.task, asked.train, purpose="train", errors=asked.errors)
-        task = recipe.task.taught_by(train_data)
+        task = recipe.task.taught_by(train_data).started_from(checkpoint)
         dev_data = None
         if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
             dev_data = read_data(asked.task, task, asked.dev, purpose="score", errors=asked.errors)
             task.check_pair(train_data, dev_data)
         task.check_encoder(checkpoint.config)
-        self.checkpoint, self.tokenizer, added = with_pieces(checkpoint, words, task.pieces, recipe.training.seed)
+        seed = recipe.training.seed
+        checkpoint, words, named = with_roles_for(checkpoint, words, task.roles, seed=seed)
+        if named:
+            log.say(f"The task writes {named}, which the vocabulary got for it.")
+        self.checkpoint, self.tokenizer, added = with_pieces(checkpoint, words, task.pieces, seed)
         if added:
             names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")

@@ -26,6 +26,7 @@ _PIPELINE = ("normalizer", "pre_tokenizer")
 
 def stock_class(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
     """The fields of `tokenizer_config.json` that name a class for the tokenizer whose JSON is `record`."""
+    asks = f'"{specials.get("question")}"' in json.dumps(record["post_processor"])
     specials = {role: piece for role, piece in specials.items() if role in SPECIAL_ROLES}
     has_types = '"type_id": 1' in json.dumps(record["post_processor"])
     general = {
@@ -35,6 +36,8 @@ def stock_class(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
     model = record["model"]
     ends = _ends(record, specials)
     if model["type"] == "WordPiece":
+        if asks:
+            return _splinter(record) or general
         return _bert(record) or general
     if model["type"] == "BPE" and model["end_of_word_suffix"]:
         if _same_pipeline(record, bpe_backend({}, [])):
@@ -56,6 +59,12 @@ def _bert(record: JsonObject) -> JsonObject:
         "strip_accents": normalizer["strip_accents"],
         "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
     }
+
+
+def _splinter(record: JsonObject) -> JsonObject:
+    """Splinter's class puts [QUESTION] and a full stop between two texts, and gives no token types."""
+    fields = _bert(record)
+    return {**fields, "tokenizer_class": "SplinterTokenizer"} if fields and "." in record["model"]["vocab"] else {}
 
 
 def _roberta(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:

@@ -34,6 +34,17 @@ def test_each_family_has_its_own_way(name, rate, batch, epochs, decay, spans, an
     assert (task.spans, task.answerability) == (spans, answerability)
 
 
+def test_splinters_values_are_those_of_its_code():
+    all_of_it, few = RECIPES["splinter"](), RECIPES["splinter-few"]()
+    assert (all_of_it.training.num_epochs, few.training.max_steps) == (2, 200)
+    for recipe in (all_of_it, few):
+        training, task = recipe.training, recipe.task
+        assert (training.learning_rate, recipe.batch_size, training.warmup_steps) == (3e-5, 12, 0.1)
+        assert (training.weight_decay, training.adam_epsilon, training.max_grad_norm) == (0.0, 1e-8, 1.0)
+        assert (task.max_length, task.doc_stride, task.max_answer_tokens) == (384, 128, 10)
+        assert (task.head, task.separators) == ("span_selection", "unseen")
+
+
 def test_what_only_some_recipes_say():
     assert RECIPES["korquad"]().task.metric == "korquad"
     assert RECIPES["roberta"]().training.warmup_steps == 0.06

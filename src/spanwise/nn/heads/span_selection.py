@@ -15,13 +15,16 @@ the encoder has, are those of `SplinterForPreTraining` of Hugging Face.
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import HeadKind
+from spanwise.nn.heads.sequence import MIN_ROWS
 from spanwise.nn.layer import gelu
 from spanwise.nn.losses.pointer import ManyPointers
 from spanwise.nn.residual import LayerNorm
+from spanwise.nn.sequences import Sequences
 from spanwise.runtime.row_counts import apply_to_rows
 
 NORM_EPS = 1e-5
@@ -74,6 +77,27 @@ class SpanSelectionHead(nn.Module):
             pointers.scores(rows.query_start_PD, rows.token_start_TD),
             pointers.scores(rows.query_end_PD, rows.token_end_TD),
         )
+
+    def one_each(self, hidden_TD: Tensor, question_S: Tensor, sequences: Sequences) -> Tensor:
+        """Score the tokens for the one question of each sequence: [T, 2] float32, start and end as other heads have
+        them.
+
+        question_S: [S] int64, rows of the pack. Sequences of filler behind these ask with their first row.
+        """
+        num_asked, lengths_S = len(question_S), sequences.cu_seqlens.diff()
+        asked_S = torch.cat([question_S, sequences.cu_seqlens[num_asked:-1].to(question_S.dtype)])
+        num_sequences = len(asked_S)
+        if (
+            not self.training and num_sequences < MIN_ROWS
+        ):  # else an answer's bits would depend on what is asked with it
+            asked_S = torch.cat([asked_S, asked_S[:1].expand(MIN_ROWS - num_sequences)])
+        rows = self.rows(hidden_TD, asked_S)
+        pairs = ((rows.query_start_PD, rows.token_start_TD), (rows.query_end_PD, rows.token_end_TD))
+        scores = [
+            (tokens_TD * queries_SD[:num_sequences].float().repeat_interleave(lengths_S, dim=0)).sum(1)
+            for queries_SD, tokens_TD in pairs
+        ]
+        return torch.stack(scores, dim=1)
 
     def rows(self, hidden_TD: Tensor, question_P: Tensor) -> SelectionRows:
         """Return the rows of questions, their forms applied, and of all tokens; all float32 but under autocast."""

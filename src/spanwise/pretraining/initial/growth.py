@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.interop.grow import grow_positions, grow_vocabulary, with_rows_for
+from spanwise.interop.grow import grow_positions, grow_vocabulary, with_roles_for
 from spanwise.runtime.progress import RunLog
-from spanwise.text.extend import extend_tokenizer, read_tokens, with_roles
+from spanwise.text.extend import extend_tokenizer, read_tokens
 from spanwise.text.tokenizers import Tokenizer
 
 TokenRows = Literal["mean", "random"]
@@ -85,11 +85,8 @@ def grown(
         known = f"; {len(extension.known)} were there already" if extension.known else ""
         start = "the mean of their old pieces" if growth.token_rows == "mean" else "random rows"
         _say(log, f"Added {len(extension.tokens):,} tokens, which start at {start}{known}.")
-    missing = [role for role in roles if role not in tokenizer.roles]
-    if missing:
-        tokenizer = with_roles(tokenizer, missing)
-        checkpoint = with_rows_for(checkpoint, tokenizer.vocab_size, seed=seed)
-        named = ", ".join(f"{tokenizer.specials[role]} (id {tokenizer.roles[role]})" for role in missing)
+    checkpoint, tokenizer, named = with_roles_for(checkpoint, tokenizer, roles, seed=seed)
+    if named:
         _say(log, f"The recipe writes {named}, which the vocabulary got for it.")
     if growth.position_rows is not None:
         before = checkpoint.config.max_positions

@@ -1,5 +1,6 @@
 """Questions and their passages as model inputs, in windows: [CLS] question [SEP] passage [SEP] with BERT's tokenizers,
-<s> question </s></s> passage </s> with RoBERTa's, as the tokenizer's own template says.
+<s> question </s></s> passage </s> with RoBERTa's, as the tokenizer's own template says; or in a frame that asks
+(asking.py), whose [QUESTION] a pointer starts from.
 
 Everything is held once: the ids of a paragraph serve all its questions and windows, and a window is four integers
 until its pack is assembled. Offsets point into the original text, so an answer is cut out of it, never rebuilt.
@@ -16,7 +17,7 @@ Source: Devlin et al. 2018 (BERT), section 4.2 and its code for SQuAD.
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.frames import Frame, pair_frame
+from spanwise.tasks.qa.asking import AskingFrame
 from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.loss import SpanTargets
 from spanwise.tasks.qa.score import Metric
@@ -202,17 +204,18 @@ class QuestionWindows:
             types.append(types_n)
         lengths_S = self.lengths_W[rows]
         starts_S = np.cumsum(lengths_S) - lengths_S
+        place_S = np.array([self.passage_start(row) for row in rows])
         token_type_ids = np.minimum(np.concatenate(types).astype(np.int64), max(0, self.num_token_types - 1))
         numbers_S = np.diff(self.gold_borders_W)[rows]
         chosen_G = np.concatenate([np.arange(*self.gold_borders_W[row : row + 2]) for row in rows])
         gold_G2 = self.gold_G2[chosen_G] + np.repeat(starts_S, numbers_S)[:, None]
-        passage_S1 = starts_S[:, None] + np.array([self.passage_start(row) for row in rows])[:, None]
+        passage_S1 = (starts_S + place_S)[:, None]
         passage_S2 = np.concatenate([passage_S1, passage_S1 + (self.last_W - self.first_W)[rows, None]], axis=1)
         borders_S = None if (numbers_S == 1).all() else np.concatenate([[0], np.cumsum(numbers_S)])
         return Batch(
             input_ids=torch.from_numpy(np.concatenate(pieces).astype(np.int64)),
             token_type_ids=torch.from_numpy(token_type_ids),
-            sequences=Sequences.from_lengths(lengths_S),
+            sequences=self._sequences(lengths_S, place_S),
             targets={
                 TARGET: SpanTargets(
                     first_G=torch.from_numpy(gold_G2[:, 0].copy()),
@@ -220,11 +223,27 @@ class QuestionWindows:
                     borders_S=None if borders_S is None else torch.from_numpy(borders_S),
                     passage_S2=torch.from_numpy(passage_S2),
                     impossible_S=torch.from_numpy(self.is_impossible[self.question_W[rows]].astype(np.float32)),
+                    question_S=self._asking_rows(starts_S, place_S),
                 )
             },
             counts={TARGET: len(rows)},
             ids=tuple(int(row) for row in rows),
         )
+
+    def _asking_rows(self, starts_S: np.ndarray, place_S: np.ndarray) -> torch.Tensor | None:
+        """Return the rows of the pack that ask; None where the frame does not."""
+        if not isinstance(self.frame, AskingFrame):
+            return None
+        return torch.from_numpy(starts_S + place_S - len(self.frame.between))
+
+    def _sequences(self, lengths_S: np.ndarray, place_S: np.ndarray) -> Sequences:
+        """Return the borders of the windows, with the positions that separators out of attention leave free."""
+        sequences = Sequences.from_lengths(lengths_S)
+        if not isinstance(self.frame, AskingFrame) or not self.frame.gap:
+            return sequences
+        is_passage_T = sequences.positions >= torch.from_numpy(np.repeat(place_S, lengths_S))
+        positions_T = sequences.positions + self.frame.gap * is_passage_T
+        return replace(sequences, positions=positions_T, num_positions=int(positions_T.max()) + 1)
 
 
 def make_windows(
@@ -238,18 +257,22 @@ def make_windows(
     num_token_types: int = 2,
     gold: Gold = "first",
     skip_unreachable: bool = False,
+    frame: Frame | None = None,
 ) -> QuestionWindows:
     """Encode `data` and cut it into windows of at most `max_length` tokens.
 
     Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one (half a window at most). A
     question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
-    gold: whether the first answer of a question is gold, or all of them (each range of tokens once).
+    gold: whether the first answer of a question is gold, or all of them (each range of tokens once). frame: the special
+    tokens around question and passage; None: those of the tokenizer's template.
     With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
     Raises: ConfigError where `max_length` leaves no room, or for a tokenizer that frames no two texts; DataError.
     """
     if (doc_stride is None) is (overlap is None):
         raise ConfigError("give the windows either a doc_stride or an overlap.")
-    frame, question_limit = _frame_and_limit(tokenizer, max_length, max_question_tokens)
+    frame = frame or pair_frame(tokenizer)
+    question_limit = _question_limit(frame, max_length, max_question_tokens)
+    num_free = frame.gap + frame.tail if isinstance(frame, AskingFrame) else 0  # positions without a token
     place_of = {number: place for place, number in enumerate(sorted({q.paragraph for q in data.questions}))}
     passages = tokenizer.encode_batch([data.contexts[paragraph] for paragraph in place_of])
     questions = tokenizer.encode_batch([question.text for question in data.questions])
@@ -263,7 +286,7 @@ def make_windows(
         if wanted and not spans and skip_unreachable:
             continue
         start = _passage_start(frame, len(question_ids[number]))
-        capacity = max_length - start - len(frame.after)
+        capacity = max_length - start - len(frame.after) - num_free
         stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
         windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
         cut.add(number, windows, spans, start)
@@ -309,20 +332,20 @@ class _CutWindows:
             self.gold_counts.append(max(1, len(shown)))
 
 
-def _frame_and_limit(tokenizer: Tokenizer, max_length: int, max_question_tokens: int) -> tuple[Frame, int]:
-    """Return the special tokens around question and passage, and how many tokens of a question are kept."""
+def _question_limit(frame: Frame, max_length: int, max_question_tokens: int) -> int:
+    """Return how many tokens of a question are kept beside the special tokens, [QUESTION] among them."""
     if max_length < 8:
         raise ConfigError(f"max_length {max_length} leaves no room for a question and a passage; use 8 or more.")
-    frame = pair_frame(tokenizer)
     if not len(frame.before):
         raise ConfigError(
             "this tokenizer puts no special token before a text, and 'no answer' is an answer at that token; add one "
             "to its template."
         )
-    limit = min(max_question_tokens, max_length - frame.num_specials - max_length // 4)
+    num_free = frame.gap + frame.tail if isinstance(frame, AskingFrame) else 0
+    limit = min(max_question_tokens, max_length - frame.num_specials - num_free - max_length // 4)
     if limit < 1:
         raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
-    return frame, limit
+    return limit
 
 
 def _gold_spans(question: Question, offsets_n2: np.ndarray, gold: Gold) -> tuple[bool, list[tuple[int, int]]]:

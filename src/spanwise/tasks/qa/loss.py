@@ -22,10 +22,13 @@ from torch import Tensor
 
 from spanwise.data.batch import Batch
 from spanwise.nn.heads.qa import QuestionAnsweringHead
+from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.losses.pointer import Pointed, log_softmax, loss_of_any, point, spread
 from spanwise.nn.sequences import Sequences
 from spanwise.tasks.base import per_sequence
+
+AnswerHead = QuestionAnsweringHead | SpanSelectionHead
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class SpanTargets:
 
     A window that does not show its answer points both at its [CLS], its first row. `borders_S` [S+1] says which answers
     are a window's; None: one each. `passage_S2` are the first row and the one past the last of each window's passage,
-    `impossible_S` is 1.0 for windows of questions that have no answer; only some heads read the two.
+    `impossible_S` is 1.0 for windows of questions that have no answer, `question_S` the row of each window's
+    [QUESTION]; only some heads read the three.
     """
 
     first_G: Tensor
@@ -42,6 +46,7 @@ class SpanTargets:
     borders_S: Tensor | None = None
     passage_S2: Tensor | None = None
     impossible_S: Tensor | None = None
+    question_S: Tensor | None = None
 
     def gold_borders(self, num_windows: int) -> Tensor:
         """Return where the answers of each window begin, [S+1]."""
@@ -71,14 +76,26 @@ def _loss_of_spans(start: Pointed, end: Pointed, gold_borders: Tensor) -> LossSu
     return LossSum(sum=loss.sum * 0.5, num_correct=loss.num_correct)
 
 
+def pointed(head: SpanSelectionHead, hidden_TD: Tensor, targets: SpanTargets, sequences: Sequences) -> Tensor:
+    """Return the logits [T, 2] of a head that points from the question token of each window.
+
+    Raises: TypeError for windows without one, which another head's task has made.
+    """
+    if targets.question_S is None:
+        raise TypeError("these windows have no [QUESTION]; make them with the frame of the task that has the pointer")
+    return head.one_each(hidden_TD, targets.question_S, sequences)
+
+
 def head_loss(
-    head: QuestionAnsweringHead, hidden_TD: Tensor, targets: SpanTargets, sequences: Sequences, answerable_weight: float
+    head: AnswerHead, hidden_TD: Tensor, targets: SpanTargets, sequences: Sequences, answerable_weight: float
 ) -> LossSum:
     """Return the loss of a head of any form.
 
     It is that of its spans and, where it has a classifier, `answerable_weight` times the cross-entropy of "this
     question has no answer".
     """
+    if isinstance(head, SpanSelectionHead):
+        return span_loss(pointed(head, hidden_TD, targets, sequences), targets, sequences)
     shown = None
     if head.is_joint:
         shown = ShownRows.of(hidden_TD, targets, sequences)
@@ -174,9 +191,11 @@ WindowOutput = np.ndarray | WindowScores  # start and end logits [L, 2] alone, o
 
 
 def window_scores(
-    head: QuestionAnsweringHead, hidden_TD: Tensor, batch: Batch, targets: SpanTargets, beam_size: int
+    head: AnswerHead, hidden_TD: Tensor, batch: Batch, targets: SpanTargets, beam_size: int
 ) -> Sequence[WindowOutput]:
     """One a window: plain arrays [L, 2] of a head that has logits alone."""
+    if isinstance(head, SpanSelectionHead):
+        return per_sequence(pointed(head, hidden_TD, targets, batch.sequences), batch)
     borders = batch.sequences.cu_seqlens
     if not head.is_joint:
         logits = per_sequence(head(hidden_TD), batch)

@@ -1,7 +1,8 @@
 """The papers' ways to fine-tune on questions.
 
 Source: Joshi et al. 2020 (SpanBERT), appendix B (README command: learning rate 2e-5, batch 32,
-4 epochs, length 512) and 5.2; Liu et al. 2019 (RoBERTa), section 6.2; ALBERT and ELECTRA as released, 6.3 and 6.4.
+4 epochs, length 512) and 5.2; Liu et al. 2019 (RoBERTa), section 6.2; ALBERT and ELECTRA as released, 6.3 and 6.4;
+Ram et al. 2021 (Splinter) as released (README command and the defaults of its script).
 Differs: the same AdamW with bias correction in every precision; the last weights are kept, not the best of ten
 evaluations an epoch.
 """
@@ -11,6 +12,7 @@ from functools import partial
 
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
+from spanwise.training.plan import TrainingOptions
 
 
 def question_answering() -> FinetuningRecipe:
@@ -18,7 +20,22 @@ def question_answering() -> FinetuningRecipe:
     return usual_recipe(QuestionAnswering())
 
 
+def splinter(*, few: bool = False) -> FinetuningRecipe:
+    """Splinter's values: two epochs, or with a few questions 200 steps where ten epochs are fewer."""
+    training = TrainingOptions(
+        learning_rate=3e-5,
+        warmup_steps=0.1,
+        schedule="linear",
+        weight_decay=0.0,
+        adam_epsilon=1e-8,
+        num_epochs=None if few else 2,
+        max_steps=200 if few else None,
+    )
+    return FinetuningRecipe(task=_SPLINTER, training=training, batch_size=12)
+
+
 _JOINT = QuestionAnswering(spans="joint", answerability="classifier", answerable_weight=0.5)
+_SPLINTER = QuestionAnswering(head="span_selection", separators="unseen", max_length=384, max_answer_tokens=10)
 _CLASSIFIER = QuestionAnswering(answerability="classifier")
 RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     "squad": question_answering,
@@ -32,4 +49,7 @@ RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     # the end is chosen given the start, and a classifier reads both
     "electra": partial(usual_recipe, _JOINT, 1e-4, num_epochs=2, layer_decay=0.8),
     "electra-large": partial(usual_recipe, _JOINT, 5e-5, num_epochs=2, layer_decay=0.9),
+    # from the pointer that recurring spans taught
+    "splinter": splinter,
+    "splinter-few": partial(splinter, few=True),
 }

@@ -13,10 +13,14 @@ import numpy as np
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.records import class_name
 from spanwise.data.batch import Batch
-from spanwise.errors import DataError
+from spanwise.errors import ConfigError, DataError
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.qa import QuestionAnsweringHead
+from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import (
     AboveZero,
@@ -30,10 +34,12 @@ from spanwise.tasks.base import (
     window_length,
 )
 from spanwise.tasks.files.text import OnError, Purpose
+from spanwise.tasks.frames import Frame, pair_frame
+from spanwise.tasks.qa.asking import Separators, asking_frame, with_asking_template
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
 from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows, measure_reach
-from spanwise.tasks.qa.loss import SpanTargets, WindowOutput, head_loss, window_scores
+from spanwise.tasks.qa.loss import AnswerHead, SpanTargets, WindowOutput, head_loss, window_scores
 from spanwise.tasks.qa.ranking import Predictions, SpanAnswer, decode
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import (
@@ -49,6 +55,8 @@ from spanwise.tasks.qa.score import (
 from spanwise.text.tokenizers import Tokenizer
 
 PAPER_MAX_LENGTH = 512
+POINTER = "span_selection"  # the head's name in folders
+HeadName = Literal["boundary", "span_selection"]
 
 
 @part("question_answering")
@@ -67,14 +75,64 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     answerability: Literal["null_score", "classifier"] = "null_score"  # how "no answer" is told: a span at [CLS] (BERT)
     answerable_weight: AboveZero = 1.0  # of the classifier's loss
     beam_size: AtLeastOne = 20  # starts whose ends are looked at, where spans are joint
+    head: HeadName | None = None  # what points: a row for start and end, or a [QUESTION] behind the question; None: the
+    # one that the model has
+    separators: Separators = "seen"  # of span_selection: tokens like others, or their positions alone (Splinter's code)
     on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
     temperature: AboveZero | None = None  # of the probabilities; fitted on dev data; None: not calibrated
 
-    head_name: ClassVar[str] = "qa"
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "question-answering"
     main_score: ClassVar[str] = "f1"
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
+
+    @property
+    def head_name(self) -> str:
+        return POINTER if self.points else "qa"
+
+    @property
+    def points(self) -> bool:
+        """Return whether a question token points at the answer, as pre-training on recurring spans taught it."""
+        return self.head == POINTER
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return ("question",) if self.points else ()
+
+    def started_from(self, checkpoint: Checkpoint) -> Self:
+        """Takes the head that the folder was fine-tuned with, else the pointer that it was pre-trained with."""
+        return self if self.head is not None else dataclasses.replace(self, head=self._head_of(checkpoint))
+
+    def _head_of(self, checkpoint: Checkpoint) -> HeadName:
+        record = checkpoint.record.get("task")
+        if isinstance(record, Mapping) and record.get("part") == class_name(type(self)):
+            return "span_selection" if record.get("head") == POINTER else "boundary"
+        asks_for_other = self.spans == "joint" or self.answerability == "classifier"
+        family = BY_MODEL_TYPE.get(checkpoint.model_type)
+        points_only = family is not None and POINTER in family.heads and "qa" not in family.heads
+        is_free = "qa" not in checkpoint.heads and not asks_for_other
+        return "span_selection" if is_free and (POINTER in checkpoint.heads or points_only) else "boundary"
+
+    def check_encoder(self, config: EncoderConfig) -> None:
+        """Raises: ConfigError for options of another head than the one asked for."""
+        super().check_encoder(config)
+        if self.points and (self.spans == "joint" or self.answerability == "classifier"):
+            raise ConfigError(
+                'task.head=span_selection chooses start and end apart and tells "no answer" by a span at the first '
+                "token; leave task.spans=independent and task.answerability=null_score, or take task.head=boundary."
+            )
+        if self.separators == "unseen" and not self.points:
+            raise ConfigError(
+                "task.separators=unseen is of windows with [QUESTION]; take task.head=span_selection, or "
+                "task.separators=seen."
+            )
+
+    def frame(self, tokenizer: Tokenizer) -> Frame:
+        """Return the special tokens around a question and its passage. Raises: ConfigError as `asking_frame`."""
+        return asking_frame(tokenizer, self.separators) if self.points else pair_frame(tokenizer)
+
+    def saved_tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
+        return with_asking_template(tokenizer) if self.points else tokenizer
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> SquadData:
         return read_questions(path, purpose=purpose, errors=errors)
@@ -108,6 +166,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             num_token_types=config.num_token_types,
             gold=self.gold,
             skip_unreachable=training,
+            frame=self.frame(tokenizer),
         )
         if self.on_overflow == "error" and windows.num_cut_questions:
             number = int(np.argmax(windows.num_dropped_Q > 0))
@@ -148,17 +207,19 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return [f"{data.source}: {features.reach}"] if features.reach is not None else []
 
     def build_head(self, config: EncoderConfig) -> nn.Module:
+        if self.points:
+            return SpanSelectionHead(config)
         has_classifier = self.answerability == "classifier"
         return QuestionAnsweringHead(config, joint=self.spans == "joint", answerable=has_classifier)
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
-        assert isinstance(head, QuestionAnsweringHead)
+        assert isinstance(head, AnswerHead)
         targets = batch.target(TARGET, SpanTargets)
         return {TARGET: head_loss(head, hidden_TD, targets, batch.sequences, self.answerable_weight)}
 
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[WindowOutput]:
         """Return start and end logits of each window, fp32 [tokens of the window, 2], or all that the head says."""
-        assert isinstance(head, QuestionAnsweringHead)
+        assert isinstance(head, AnswerHead)
         return window_scores(head, hidden_TD, batch, batch.target(TARGET, SpanTargets), self.beam_size)
 
     def decode(self, data: SquadData, features: QuestionWindows, outputs: Sequence[WindowOutput]) -> Predictions:
@@ -266,8 +327,11 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             null = f"a classifier's log-odds above {self.null_threshold:.4g} mean that there is no answer"
         else:
             null = f"null odds above {self.null_threshold:.4g} mean that there is no answer"
+        way = (
+            "[QUESTION] behind each question points at start and end of the answer" if self.points else ways[self.spans]
+        )
         lines = [
-            f"{ways[self.spans]}; {null}. An answer has at most {self.max_answer_tokens} tokens, a question "
+            f"{way}; {null}. An answer has at most {self.max_answer_tokens} tokens, a question "
             f"{self.max_question_tokens}; passages are read in windows of {self._window_length(config)} tokens, "
             f"{self.doc_stride} apart."
         ]
