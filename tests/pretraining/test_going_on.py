@@ -24,6 +24,7 @@ from spanwise.pretraining.objectives import (
 )
 from spanwise.pretraining.run import pretrain
 from spanwise.runtime.progress import RunLog
+from spanwise.text.tokenizers import Tokenizer
 from test_run import tiny_recipe
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
@@ -34,6 +35,7 @@ THEIRS = {
     "albert": ("AlbertTokenizer", "AlbertForPreTraining", {**POSITIONS, "embedding_size": 16}),
     "discriminator": ("ElectraTokenizer", "ElectraForPreTraining", {**POSITIONS, "embedding_size": 16}),
     "generator": ("ElectraTokenizer", "ElectraForMaskedLM", {**POSITIONS, "embedding_size": 16}),
+    "splinter": ("SplinterTokenizer", "SplinterForPreTraining", POSITIONS),
     "gpt1": (
         "OpenAIGPTTokenizer",
         "OpenAIGPTLMHeadModel",
@@ -92,6 +94,8 @@ def folder_of(tmp_path_factory):
         if system != "gpt1":
             roles = {"pad": "pad", "bos": "cls", "eos": "sep"}
             ids |= {f"{theirs}_token_id": getattr(tokenizer, f"{role}_token_id") for theirs, role in roles.items()}
+        if system == "splinter":
+            ids["question_token_id"] = tokenizer.question_token_id
         torch.manual_seed(0)
         made[system] = folder = tmp_path_factory.mktemp(system)
         cls(cls.config_class(**{**({} if system == "gpt1" else SIZES), **ids, **changes})).save_pretrained(folder)
@@ -134,6 +138,22 @@ def assert_transformers_agrees(final, tokenizer_before):
         torch.testing.assert_close(ours(torch.tensor([ids])), expected, atol=1e-5, rtol=1e-5)
     assert tokenizer.model_max_length <= ours.config.max_positions
     return name
+
+
+def test_going_on_from_splinter_keeps_the_pointer_and_the_question_token(folder_of, text, tmp_path):
+    source = folder_of("splinter")
+    before = Tokenizer.load(source)
+    assert before.question_id >= 0
+    result = pretrain(recipe_of("boundary"), text=text, init=source, out=tmp_path / "run")
+    assert (
+        assert_transformers_agrees(result.final, transformers.AutoTokenizer.from_pretrained(source))
+        == "BertForMaskedLM"
+    )
+    first, second = read_folder(source), read_folder(result.final)
+    assert second.heads.keys() == {"mlm", "sbo", "span_selection"}
+    pointer = first.heads["span_selection"]
+    assert all(torch.equal(pointer[name], second.heads["span_selection"][name]) for name in pointer)
+    assert Tokenizer.load(result.final).question_id == before.question_id
 
 
 @pytest.mark.parametrize(("system", "way", "architecture", "fresh"), WAYS)

@@ -13,7 +13,6 @@ import spanwise
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.convert import convert
 from spanwise.interop.huggingface import read_folder
-from spanwise.runtime.progress import RunLog
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.qa.task import QuestionAnswering
@@ -44,14 +43,20 @@ def test_the_pointer_learns_questions_and_which_have_no_answer_and_comes_back(ru
 
 
 def test_training_starts_from_the_pointer_of_the_folder(selection_folder, squad_files, tmp_path):
-    log = RunLog(tmp_path / "run")
     changes = [*SHORT[:-1], "training.max_steps=1", "training.learning_rate=1e-9"]
-    still = finetune(
-        "qa", model=selection_folder, train=squad_files["1.1"], out=tmp_path / "run", overrides=changes, log=log
-    )
+    still = finetune("qa", model=selection_folder, train=squad_files["1.1"], out=tmp_path / "run", overrides=changes)
     before, after = (read_folder(folder).heads["span_selection"] for folder in (selection_folder, still.final))
     assert all((before[name] - after[name]).abs().max() < 1e-6 for name in before)
     assert still.task.null_threshold is None and still.task.head == "span_selection"
+    fresh = finetune(
+        "qa",
+        model=selection_folder,
+        train=squad_files["1.1"],
+        out=tmp_path / "f",
+        overrides=[*changes, "fresh_head=true"],
+    )
+    drawn = read_folder(fresh.final).heads["span_selection"]
+    assert (before["start.weight"] - drawn["start.weight"]).abs().mean() > 0.01
 
 
 def test_the_class_of_transformers_gives_the_same_logits_for_what_its_tokenizer_makes(run, squad20):

@@ -41,6 +41,8 @@ def build_model(
             warn_of_misfits(checkpoint)
     is_there = task.head_name in checkpoint.heads and not reset_weights
     why_not = misfit(checkpoint, task, encoder) if is_there else None
+    if is_there and recipe.fresh_head:
+        why_not = "fresh_head asks for it"
     if is_there and why_not is None:
         head = stored_head(checkpoint, task, encoder)
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")

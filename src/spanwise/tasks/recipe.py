@@ -32,6 +32,7 @@ class FinetuningRecipe:
     hidden_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None  # None: the encoder's own
     attention_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     frozen_layers: Annotated[int, Field(ge=0)] = 0  # n: the embeddings and the lowest n layers stay as they are
+    fresh_head: bool = False  # leave the head that the model has for the task, and start from random weights
     select: Literal["last", "best"] = "last"  # which weights are kept: at the end, or of the best dev evaluation
     patience: Annotated[int, Field(ge=1)] | None = None  # stop after so many dev evaluations without a better one
     second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros
