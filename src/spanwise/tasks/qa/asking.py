@@ -7,8 +7,6 @@ their positions outside attention (`unseen`), as in the paper's code: then no to
 Source: Ram et al. 2021 (Splinter), section 4.3 and the released code for fine-tuning.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
