@@ -54,10 +54,7 @@ def test_a_given_checkpoint_decides_the_shape_and_the_control_has_the_weights_tr
 def save_model(model, prepared, folder):
     from spanwise.interop.huggingface import write_folder
 
-    write_folder(
-        folder,
-        FolderContent(model.encoder, dict(model.heads.items()), prepared.tokenizer, architecture="BertForMaskedLM"),
-    )
+    write_folder(folder, FolderContent(model.encoder, dict(model.heads.items()), prepared.tokenizer))
     return folder
 
 

@@ -10,6 +10,11 @@ BUDGET = (
 INITIAL = "Initial weights are normal; the released code cuts the normal distribution at two standard deviations."
 POSITIONS = "Boundary positions have 30 rows (the released code: 15), for spans of ten words of three pieces."
 SINUSOIDS = "Positions start as sinusoids: this leaves the unigram plateau sooner."
+MODERN = (
+    "The encoder is that of ModernBERT, not of BERT, and nothing is dropped out.",
+    "Products that end in the residual start smaller, by the square root of twice the number of layers.",
+)
+NO_DROPOUT = "No dropout: the text is seen about once."
 ONE_MACHINE = (
     "Size, vocabulary, batch, rate and length are ours, for one machine.",
     "Matrices learn by Muon, which leaves the unigram plateau sooner.",

@@ -1,10 +1,11 @@
-"""A published system made small enough for one machine; its parts stay what they are."""
+"""A published system made small enough for one machine, and the encoder that learns soonest there."""
 
 from dataclasses import replace
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.recipe import InitialWeights, PackedBatch, PretrainingRecipe
-from spanwise.recipes.differences import ONE_MACHINE
+from spanwise.recipes.differences import MODERN, NO_DROPOUT, ONE_MACHINE, SINUSOIDS, without
+from spanwise.recipes.sizes import modern
 from spanwise.training.plan import TrainingOptions
 
 
@@ -30,4 +31,18 @@ def one_machine(
         ),
         initial=InitialWeights(positions="sinusoidal"),
         differences=(*published.differences, *ONE_MACHINE),
+    )
+
+
+def on_modern_encoder(recipe: PretrainingRecipe, name: str, shape: EncoderConfig) -> PretrainingRecipe:
+    """The recipe on ModernBERT's encoder in the size of `shape`, whose intermediate_size is the width behind the gate.
+
+    A gated network has three matrices in the place of two: two thirds of the width are as many weights.
+    """
+    return replace(
+        recipe,
+        name=name,
+        encoder=modern(shape),
+        initial=replace(recipe.initial, positions="normal"),
+        differences=(*without(SINUSOIDS, without(NO_DROPOUT, recipe.differences)), *MODERN),
     )

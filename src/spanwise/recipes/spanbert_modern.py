@@ -7,39 +7,22 @@ networks have three matrices in the place of two, so those of one machine are tw
 
 from dataclasses import replace
 
-from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.recipes import sizes
-from spanwise.recipes.differences import SINUSOIDS, without
+from spanwise.recipes.one_machine import on_modern_encoder
 from spanwise.recipes.spanbert import spanbert_base, spanbert_mini, spanbert_small
-
-_MODERN = (
-    "The encoder is that of ModernBERT, not of BERT, and nothing is dropped out.",
-    "Products that end in the residual start smaller, by the square root of twice the number of layers.",
-)
 
 
 def spanbert_modern_base() -> PretrainingRecipe:
     """`spanbert_base` on ModernBERT's base: 22 layers x 768."""
-    return _modern(spanbert_base(), "spanbert-modern-base", sizes.MODERN_BASE)
+    return on_modern_encoder(spanbert_base(), "spanbert-modern-base", sizes.MODERN_BASE)
 
 
 def spanbert_modern_small() -> PretrainingRecipe:
     """4 layers x 512 for one machine."""
-    return _modern(spanbert_small(), "spanbert-modern-small", replace(sizes.SMALL, intermediate_size=1_344))
+    return on_modern_encoder(spanbert_small(), "spanbert-modern-small", replace(sizes.SMALL, intermediate_size=1_344))
 
 
 def spanbert_modern_mini() -> PretrainingRecipe:
     """4 layers x 256 for one machine."""
-    return _modern(spanbert_mini(), "spanbert-modern-mini", replace(sizes.MINI, intermediate_size=672))
-
-
-def _modern(recipe: PretrainingRecipe, name: str, shape: EncoderConfig) -> PretrainingRecipe:
-    differences = without(SINUSOIDS, recipe.differences)
-    return replace(
-        recipe,
-        name=name,
-        encoder=sizes.modern(shape),
-        initial=replace(recipe.initial, positions="normal"),
-        differences=(*differences, *_MODERN),
-    )
+    return on_modern_encoder(spanbert_mini(), "spanbert-modern-mini", replace(sizes.MINI, intermediate_size=672))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from spanwise.recipes import spanbert_nano
-from spanwise.recipes.sizes import modern
+from spanwise.recipes.one_machine import on_modern_encoder
 from spanwise.studies.probes import Chunks, Questions
 from spanwise.studies.study import Study
 
@@ -20,12 +20,7 @@ def modern_encoder() -> Study:
         question="At equal training time, does ModernBERT's encoder learn more than BERT's?",
         arms={
             "post-norm": post_norm,
-            "modern": replace(
-                post_norm,
-                name="spanbert-nano-modern",
-                encoder=modern(same_size),
-                initial=replace(nano.initial, positions="normal"),
-            ),
+            "modern": on_modern_encoder(post_norm, "spanbert-nano-modern", same_size),
         },
         seconds=SECONDS,
         probes=("masked-tokens", Chunks(sizes=(100,)), Questions(sizes=(1_024,), max_dev_questions=2_000)),
