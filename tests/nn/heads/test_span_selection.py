@@ -1,3 +1,4 @@
+import pytest
 import torch
 from tests.nn.toy import toy_config, toy_encoder
 from torch.nn import functional as F
@@ -67,6 +68,19 @@ def test_loss_and_gradients_are_those_of_two_cross_entropies():
     wanted = [hidden, *head.parameters()]
     for ours, theirs in zip(torch.autograd.grad(loss, wanted), torch.autograd.grad(expected, wanted), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_one_question_of_each_sequence_scores_as_any_number_does_and_filler_asks_with_its_first_row(training):
+    head, hidden = wide_head(2).train(training), torch.randn(19, 32)
+    sequences, asked = Sequences.from_lengths([*LENGTHS, 4]), torch.tensor([1, 9, 10])
+    found = head.one_each(hidden, asked, sequences)
+    one_each = ManyPointers.of([1] * 4, sequences)
+    start, end = head(hidden, torch.tensor([1, 9, 10, 15]), one_each)
+    torch.testing.assert_close(found, torch.stack([start, end], dim=1), atol=1e-5, rtol=1e-5)
+    with torch.autocast("cpu", torch.bfloat16):
+        near = head.one_each(hidden, asked, sequences)
+    assert near.dtype == torch.float32 and (near - found).abs().max() < 0.03 * found.abs().max()
 
 
 def test_under_bf16_scores_are_float32_and_near():

@@ -84,7 +84,9 @@ class SpanSelectionHead(nn.Module):
 
         question_S: [S] int64, rows of the pack. Sequences of filler behind these ask with their first row.
         """
-        num_asked, lengths_S = len(question_S), sequences.cu_seqlens.diff()
+        num_asked, num_tokens = len(question_S), sequences.num_tokens
+        numbers_S = torch.arange(len(sequences.lengths), device=hidden_TD.device)
+        sequence_T = numbers_S.repeat_interleave(sequences.cu_seqlens.diff(), output_size=num_tokens)
         asked_S = torch.cat([question_S, sequences.cu_seqlens[num_asked:-1].to(question_S.dtype)])
         num_sequences = len(asked_S)
         if (
@@ -94,8 +96,7 @@ class SpanSelectionHead(nn.Module):
         rows = self.rows(hidden_TD, asked_S)
         pairs = ((rows.query_start_PD, rows.token_start_TD), (rows.query_end_PD, rows.token_end_TD))
         scores = [
-            (tokens_TD * queries_SD[:num_sequences].float().repeat_interleave(lengths_S, dim=0)).sum(1)
-            for queries_SD, tokens_TD in pairs
+            (tokens_TD * queries_SD.float().index_select(0, sequence_T)).sum(1) for queries_SD, tokens_TD in pairs
         ]
         return torch.stack(scores, dim=1)
 
