@@ -91,7 +91,7 @@ def test_a_value_is_changed_and_the_recipe_itself_is_not(assignment, read):
         ("objectives.sob.weight=1", r"objectives\.sob is unknown.*Did you mean 'objectives\.sbo"),
         ("training.max_steps=3.5", "3.5.*integer"),
         ("training.max_steps=true", "'true'.*integer"),
-        ("training.max_steps=0", "greater than or equal to 1"),
+        ("training.max_steps=0", "at least 1"),
         ("training.learning_rate=.inf", "finite|number"),
         ("masking.start=wrd", "'word', 'token' or 'no'"),
         ("masking.p.x=2", "single value"),

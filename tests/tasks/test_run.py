@@ -146,7 +146,7 @@ def test_data_with_and_without_unanswerable_questions_do_not_mix(pretrained_fold
         (["task.max_length=512"], "encoder's 128 positions"),
         (["task.doc_strid=3"], "doc_stride"),
         (["batch_size=0"], "batch_size"),
-        (["task.doc_stride=0"], "task.doc_stride cannot be .*0.*greater than or equal to 1"),
+        (["task.doc_stride=0"], "task.doc_stride cannot be .*0.*at least 1"),
     ],
 )
 def test_wrong_options_are_named(pretrained_folder, squad_files, tmp_path, overrides, words):

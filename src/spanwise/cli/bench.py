@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.cli.console import print_json, print_table, say
+from spanwise.cli.options.ranges import Minutes
 from spanwise.errors import ConfigError
 
 MINUTES, MOST_MINUTES = 15.0, 10_000.0
@@ -41,7 +42,7 @@ SUITE = {
 }
 
 
-def bench(*, only: list[str] | None = None, minutes: float = MINUTES, json: bool = False) -> int:
+def bench(*, only: list[str] | None = None, minutes: Minutes = MINUTES, json: bool = False) -> int:
     """Measure this machine: each row beside a named peer in the same run, where the peer is installed.
 
     The peers are transformers (masking, collator, steps, coreference, qa) and datasets (prepare): pip install them to

@@ -5,6 +5,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 from spanwise.cli.console import print_json, print_table, say
+from spanwise.cli.options.ranges import FewOrNone
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.pretrain import training_record
 from spanwise.cli.score import print_scores
@@ -24,7 +25,7 @@ def finetune(
     dev: Path | None = None,
     tokenizer: Path | None = None,
     recipe: str | None = None,
-    seeds: int | None = None,
+    seeds: FewOrNone = None,
     reset_weights: bool = False,
     errors: Literal["strict", "repair"] = "strict",
     run: RunOptions = USUAL_RUN,

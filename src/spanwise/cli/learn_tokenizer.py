@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
+from spanwise.cli.options.ranges import Characters, Count, CountOrNone, VocabularySize
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
 
 if TYPE_CHECKING:
@@ -20,20 +21,20 @@ class VocabularyOptions:
 
     kind: str = "wordpiece"
     """How words are cut: wordpiece (BERT), byte-bpe (RoBERTa), bpe (GPT-1) or unigram (ALBERT)."""
-    vocab_size: int = 28_996
+    vocab_size: VocabularySize = 28_996
     """Pieces to learn at most, special tokens included (BERT cased has 28,996)."""
     unicode_form: Literal["NFC", "as_is"] | None = None
     """NFC: the tokenizer itself composes characters, so that Korean typed in parts gives the same ids. Default: where
     the language is ko or the text is Korean."""
     boundaries: Literal["words", "morphemes"] = "words"
     """morphemes: no piece of Korean WordPiece holds a stem and its particle together (learning needs kiwipiepy)."""
-    alphabet_size: int | None = None
+    alphabet_size: CountOrNone = None
     """Characters that have pieces of their own. Default: nearly all that occur, of Hangul all."""
-    max_characters: int | None = None
+    max_characters: Characters = None
     """Text to look at. Default: 500 million characters, with morphemes 20 million."""
     roles: tuple[str, ...] = ()
     """Special pieces that a recipe writes beside the usual ones: --roles question reserves [QUESTION]."""
-    min_frequency: int = 2
+    min_frequency: Count = 2
     """Pieces must be seen as often; unigram does not count so."""
 
 

@@ -5,10 +5,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
+from spanwise.cli.options.ranges import ProcessesOrNone
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
 from spanwise.errors import ConfigError
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from spanwise.data.prepare import PrepareReport
     from spanwise.text.corpus import CorpusOptions
     from spanwise.text.tags import Tagger
-
-MOST_THREADS = 1024
 
 
 @Parameter(name="*")
@@ -59,7 +58,7 @@ def prepare(
     reading: TextOptions = USUAL_TEXT,
     add_tokens: Path | None = None,
     tagging: TagOptions = NO_TAGS,
-    processes: Annotated[int | None, Parameter(validator=validators.Number(gte=1, lte=MOST_THREADS))] = None,
+    processes: ProcessesOrNone = None,
     json: bool = False,
 ) -> None:
     """Turn text into a token store, in memory that does not grow with the corpus.

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
+from spanwise.cli.options.ranges import Processes
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
 from spanwise.cli.processes import is_leader, is_one_of_several, launch_again
@@ -63,7 +64,7 @@ def pretrain(
     budget: str | None = None,
     reading: TextOptions = USUAL_TEXT,
     run: RunOptions = USUAL_RUN,
-    processes: int = 1,
+    processes: Processes = 1,
 ) -> int:
     """Pre-train a recipe. Give --data STORE, or --text FILES to learn the vocabulary and make the store first.
 

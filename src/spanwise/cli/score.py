@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table
+from spanwise.cli.options.ranges import between
 
 if TYPE_CHECKING:
     from spanwise.tasks.base import Scores, Task
@@ -20,7 +21,9 @@ def score(
     recipe: str | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     null_odds: Annotated[Path | None, Parameter(name=["--null-odds", "--na-prob-file"])] = None,
-    null_threshold: Annotated[float | None, Parameter(name=["--null-threshold", "--na-prob-thresh"])] = None,
+    null_threshold: Annotated[
+        float | None, Parameter(name=["--null-threshold", "--na-prob-thresh"], validator=between(-1e9, 1e9))
+    ] = None,
     json: bool = False,
 ) -> None:
     """Score predictions as the task's official script does; a missing prediction counts as wrong.

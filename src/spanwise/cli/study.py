@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.options.budget import parse_budget
+from spanwise.cli.options.ranges import Few, Processes, Tokens
 from spanwise.cli.processes import is_one_of_several, launch_again
 from spanwise.runtime.program import program
 
@@ -25,7 +26,7 @@ DIVERGED = 5  # the exit status of bad numbers
 class StudyOptions:
     """Changes of a study."""
 
-    tokens: int | None = None
+    tokens: Tokens = None
     """That every arm reads, instead of the study's own budget."""
     budget: str | None = None
     """Time that every arm trains for, such as 20min, instead of the study's own budget. At the start each arm is tried
@@ -50,9 +51,9 @@ class StudyOptions:
 class Workers:
     """Who works on a study."""
 
-    jobs: int = 1
+    jobs: Processes = 1
     """Models worked on side by side, each by a process of one thread."""
-    processes: int = 1
+    processes: Processes = 1
     """Share each step of training among so many processes of this machine: for GPUs. Probes are measured by one. On
     several machines, start this command by torchrun."""
     device: str | None = None
@@ -68,7 +69,7 @@ def study(
     *,
     data: Path,
     out: Path,
-    seeds: int = 3,
+    seeds: Few = 3,
     valid: Path | None = None,
     probe_data: Path | None = None,
     changes: StudyOptions = AS_IT_IS,

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import textwrap
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform, get_type_hints
 
@@ -14,6 +13,10 @@ from spanwise.runtime.suggest import did_you_mean
 
 _SETTINGS = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=True, allow_inf_nan=False)
 _ANY_TYPE = pydantic.ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
+
+_SHOWN = 200  # characters of a value that a message shows
+_WORDS = {"greater than or equal to": "at least", "less than or equal to": "at most"}
+_WORDS |= {"greater than": "above", "less than": "below"}
 
 T = TypeVar("T")
 
@@ -119,9 +122,24 @@ def config_error(error: pydantic.ValidationError, path: str, names: list[str]) -
         elif found["type"] in ("missing", "missing_keyword_only_argument", "missing_argument"):
             lines.append(f"{place} is missing; give it a value.")
         else:
-            expected = found["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-            lines.append(f"{place} cannot be {textwrap.shorten(repr(found['input']), 200)}; expected {expected}.")
+            lines.append(f"{place} cannot be {_shown(found['input'])}; expected {_expected(found['msg'])}.")
     return ConfigError("\n".join(dict.fromkeys(lines)))
+
+
+def _shown(value: object) -> str:
+    """Return a value as a message names it: a long one is cut."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _expected(message: str) -> str:
+    """Return pydantic's words for what it expected as we say them."""
+    if message.startswith("Unable to parse input string as an integer"):
+        return "a valid integer"
+    message = message.removeprefix("Input should be ").removeprefix("Value error, ")
+    for theirs, ours in _WORDS.items():
+        message = message.replace(theirs, ours)
+    return message
 
 
 def _offer(word: str, names: list[str], owner: str) -> str:

@@ -35,6 +35,8 @@ def to_record(value: object) -> Any:
 
 def _to_record(value: object, path: str) -> Any:
     if value is None or (isinstance(value, bool | int | str) and not isinstance(value, enum.Enum)):
+        if isinstance(value, str) and not value.isascii():
+            _check_text(value, path)
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -61,6 +63,17 @@ def _to_record(value: object, path: str) -> Any:
         f"{path.lstrip('.') or 'value'} is {value!r}, which a recipe cannot record. "
         "Use a dataclass, a plain value, or a function defined at the top of a module."
     )
+
+
+def _check_text(text: str, path: str) -> None:
+    """Refuse what no file can hold; JSON can spell it, so that labels and names of a data set may have it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(
+            f"{path.lstrip('.') or 'value'} is {text!r}, which holds half a surrogate pair at character {error.start}; "
+            "correct the text that it comes from."
+        ) from None
 
 
 def from_record(record: object, types: Iterable[type] = ()) -> Any:

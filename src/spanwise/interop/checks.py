@@ -19,17 +19,12 @@ from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.runtime.outline import outline
 
 Shape = tuple[int, ...]
-MOST_LAYERS = 1000
 ALWAYS_TRIED = 16_384  # rows or columns; up to here the check of each shape tells more
 READ_TYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
 def check_sizes(config: EncoderConfig, stored: StoredTensors) -> None:
     """Refuse a config.json that asks for more than the files could hold, before anything of that size is made."""
-    if config.num_layers > MOST_LAYERS:
-        raise CheckpointError(
-            f"{stored.folder / 'config.json'} asks for {config.num_layers:,} layers; at most {MOST_LAYERS:,} are read."
-        )
     largest = max((max(tensor.shape, default=0) for tensor in stored.tensors.values()), default=0)
     for name in ("vocab_size", "hidden_size", "embedding_width", "intermediate_size", "max_positions"):
         if name == "max_positions" and not config.has_position_table:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Chance, Deviation, Dropout, Layers, Rows, RowsOrNone, Width
 from spanwise.errors import ConfigError
 
+Base = Annotated[float, Field(gt=0, le=1e12)]
 Activation = Literal["gelu", "gelu_tanh", "silu"]
-SHARINGS = ("none", "all", "attention", "feed_forward")  # which sub-layers all layers have in common
 
 
 @part("encoder_shape")
@@ -21,30 +23,30 @@ class EncoderConfig:
     in when the tokenizer is known.
     """
 
-    vocab_size: int = 0  # SpanBERT 28,996, RoBERTa 50,265: real ids only; 0 in a recipe, where the tokenizer decides
-    hidden_size: int  # BERT base 768, large 1,024
-    num_layers: int  # [num_hidden_layers] base 12, large 24
-    num_heads: int  # [num_attention_heads] base 12, large 16
-    intermediate_size: int  # base 3,072, large 4,096
-    max_positions: int = 512  # [max_position_embeddings] BERT 512, nano recipes less
-    num_token_types: int = 2  # [type_vocab_size] BERT 2, RoBERTa 1, GPT-1 0: no table
+    vocab_size: RowsOrNone = 0  # real ids: SpanBERT 28,996, RoBERTa 50,265; 0 in a recipe: the tokenizer decides
+    hidden_size: Width  # BERT base 768, large 1,024
+    num_layers: Layers  # [num_hidden_layers] base 12, large 24
+    num_heads: Width  # [num_attention_heads] base 12, large 16
+    intermediate_size: Rows  # base 3,072, large 4,096
+    max_positions: Rows = 512  # [max_position_embeddings] BERT 512, nano recipes less
+    num_token_types: RowsOrNone = 2  # [type_vocab_size] BERT 2, RoBERTa 1, GPT-1 0: no table
     activation: Activation = "gelu"  # SpanBERT erf, Google's BERT and GPT-1 tanh, SwiGLU SiLU
-    norm_eps: float = 1e-12  # [layer_norm_eps] BERT 1e-12, RoBERTa 1e-5
-    hidden_dropout: float = 0.1  # [hidden_dropout_prob] BERT 0.1, ALBERT xxlarge 0
-    attention_dropout: float = 0.0  # [attention_probs_dropout_prob] BERT papers 0.1, our recipes 0
-    initializer_range: float = 0.02  # BERT 0.02; other systems may truncate differently
+    norm_eps: Chance = 1e-12  # [layer_norm_eps] BERT 1e-12, RoBERTa 1e-5
+    hidden_dropout: Dropout = 0.1  # [hidden_dropout_prob] BERT 0.1, ALBERT xxlarge 0
+    attention_dropout: Dropout = 0.0  # [attention_probs_dropout_prob] BERT papers 0.1, our recipes 0
+    initializer_range: Deviation = 0.02  # BERT 0.02; other systems may truncate differently
     pooler: bool = False  # BERT has one, SpanBERT pre-trains none
-    embedding_size: int | None = None  # E: ALBERT 128, ELECTRA small 128; None: as wide as the layers, BERT
-    sharing: Literal["none", "all", "attention", "feed_forward"] = "none"  # ALBERT all, BERT none
+    embedding_size: Width | None = None  # E: ALBERT 128, ELECTRA small 128; None: as wide as the layers, BERT
+    sharing: Literal["none", "all", "attention", "feed_forward"] = "none"  # by all layers: ALBERT all, BERT none
     causal: bool = False  # GPT-1 sees what stands before a token, BERT both sides
-    position_offset: int = 0  # first position's row: RoBERTa 2 (514 rows for 512 positions), BERT 0
+    position_offset: RowsOrNone = 0  # first position's row: RoBERTa 2 (514 rows for 512 positions), BERT 0
     embedding_norm: bool = True  # BERT normalises its embeddings, GPT-1 does not
-    embedding_dropout: float | None = None  # ModernBERT has one of its own; None: hidden_dropout, BERT
+    embedding_dropout: Dropout | None = None  # ModernBERT has one of its own; None: hidden_dropout, BERT
     norm_place: Literal["post", "pre"] = "post"  # BERT after a sub-layer; ModernBERT before it, and once at the end
-    rotary_base: float | None = None  # [rope_theta] ModernBERT 160,000 and no table of positions; None: BERT's table
-    local_rotary_base: float | None = None  # of local layers: ModernBERT 10,000; None: as in global ones
-    local_window: int | None = None  # tokens to each side that a local layer sees: ModernBERT 64; None: all, BERT
-    global_every: int = 3  # where there are local layers, the first of so many is global: ModernBERT 3
+    rotary_base: Base | None = None  # [rope_theta] ModernBERT 160,000 and no table of positions; None: BERT's table
+    local_rotary_base: Base | None = None  # of local layers: ModernBERT 10,000; None: as in global ones
+    local_window: Rows | None = None  # tokens to each side that a local layer sees: ModernBERT 64; None: all, BERT
+    global_every: Rows = 3  # where there are local layers, the first of so many is global: ModernBERT 3
     gated: bool = False  # GeGLU or SwiGLU: intermediate_size is the width behind the gate. ModernBERT yes, BERT no
     attention_bias: bool = True  # ModernBERT has no biases in products of attention
     feed_forward_bias: bool = True  # nor in those of its feed-forward networks
@@ -79,39 +81,15 @@ class EncoderConfig:
         return self.local_window is not None and layer % self.global_every != 0
 
     def __post_init__(self) -> None:
-        positive = ("vocab_size", "hidden_size", "num_layers", "num_heads", "intermediate_size", "max_positions")
-        for name in positive:
-            if getattr(self, name) < (0 if name == "vocab_size" else 1):
-                raise ConfigError(f"encoder.{name} must be at least 1, got {getattr(self, name)}.")
-        for name in ("num_token_types", "position_offset"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"encoder.{name} must be at least 0, got {getattr(self, name)}.")
-        if self.embedding_size is not None and self.embedding_size < 1:
-            raise ConfigError(f"encoder.embedding_size must be at least 1, got {self.embedding_size}.")
-        if self.sharing not in SHARINGS:
-            raise ConfigError(f"encoder.sharing must be one of {', '.join(SHARINGS)}, got {self.sharing!r}.")
         if self.hidden_size % self.num_heads:
             raise ConfigError(
                 f"encoder.hidden_size {self.hidden_size} does not divide by encoder.num_heads {self.num_heads}; "
                 "choose a hidden size that is a multiple of the number of heads."
             )
-        for name in ("hidden_dropout", "attention_dropout", "embedding_dropout"):
-            if not 0.0 <= (getattr(self, name) or 0.0) < 1.0:
-                raise ConfigError(f"encoder.{name} must be at least 0 and below 1, got {getattr(self, name)}.")
-        for name in ("norm_eps", "initializer_range", "rotary_base", "local_rotary_base"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < math.inf:
-                raise ConfigError(f"encoder.{name} must be above 0 and finite, got {value}.")
         self._check_positions()
 
     def _check_positions(self) -> None:
         """Refuse ways to tell positions that do not go together. Raises: ConfigError."""
-        if self.norm_place not in ("post", "pre"):
-            raise ConfigError(f"encoder.norm_place must be 'post' or 'pre', got {self.norm_place!r}.")
-        for name in ("local_window", "global_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"encoder.{name} must be at least 1, got {value}.")
         if self.rotary_base is None and self.local_rotary_base is not None:
             raise ConfigError("encoder.local_rotary_base is set and encoder.rotary_base is not; set both or neither.")
         if self.rotary_base is not None and self.position_offset:

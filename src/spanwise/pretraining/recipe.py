@@ -8,6 +8,7 @@ import torch
 from pydantic import Field, SkipValidation
 
 from spanwise.config import part, to_record
+from spanwise.config.ranges import Count, Deviation, PackTokens, Rows
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -26,7 +27,7 @@ class LearnedTokenizer:
     """The tokenizer a recipe learns when it is given text and no store; `text/learn.py` says what each value does."""
 
     kind: Literal["wordpiece", "byte-bpe", "bpe", "unigram"] = "wordpiece"
-    vocab_size: Annotated[int, Field(ge=300)] = 28_996
+    vocab_size: Annotated[Rows, Field(ge=300)] = 28_996
     cased: bool = True
     unicode_form: Literal["NFC", "as_is"] = "as_is"  # NFC: composition is part of the tokenizer, as Korean needs
     boundaries: Literal["words", "morphemes"] = "words"  # what pieces of WordPiece never cross
@@ -46,7 +47,7 @@ class InitialWeights:
     positions: Literal["normal", "sinusoidal"] = "normal"
     words: Literal["normal", "neighbours"] = "normal"
     biases: Literal["zero", "unigram"] = "zero"
-    std: Annotated[float, Field(gt=0)] | None = None  # of words and positions; None: the encoder's initializer_range
+    std: Deviation | None = None  # of words and positions; None: the encoder's initializer_range
 
     def apply(self, encoder: Encoder) -> None:
         """Change the fresh weights of `encoder` in place, as far as no text is needed."""
@@ -60,6 +61,9 @@ class InitialWeights:
                     table.weight.mul_(self.std / encoder.config.initializer_range)
 
 
+MOST_PACKS = 2**16  # of a step, which are planned together
+
+
 @part("packed_batch")
 class PackedBatch:
     """The number of tokens of a step, and the portions in which they are computed.
@@ -68,10 +72,17 @@ class PackedBatch:
     world size and accumulation are scheduling only.
     """
 
-    tokens_per_step: Annotated[int, Field(ge=1)] = 131_072  # 256 sequences of 512 (SpanBERT, section 4.2)
-    max_tokens: Annotated[int, Field(ge=8)] = 16_384  # T, of one pack
-    max_sequences: Annotated[int, Field(ge=1)] = 4_096  # S, of one pack
-    max_targets: Annotated[int, Field(ge=1)] | None = None  # N, of one pack; None: as many as the masking asks for
+    tokens_per_step: Count = 131_072  # 256 sequences of 512 (SpanBERT, section 4.2)
+    max_tokens: PackTokens = 16_384  # T, of one pack
+    max_sequences: Count = 4_096  # S, of one pack
+    max_targets: Count | None = None  # N, of one pack; None: as many as the masking asks for
+
+    def __post_init__(self) -> None:
+        if self.packs_per_step > MOST_PACKS:
+            raise ConfigError(
+                f"batch.tokens_per_step {self.tokens_per_step:,} is {self.packs_per_step:,} packs of batch.max_tokens "
+                f"{self.max_tokens:,}; at most {MOST_PACKS:,} make a step. Raise batch.max_tokens."
+            )
 
     @property
     def packs_per_step(self) -> int:
@@ -102,7 +113,7 @@ class PretrainingRecipe:
     training: TrainingOptions
     initial: InitialWeights = InitialWeights()
     corruption: SkipValidation[Corruption] = Symbols()
-    num_maskings: Annotated[int, Field(ge=1)] | None = None  # k: the same k maskings again and again; None: always new
+    num_maskings: Count | None = None  # k: the same k maskings again and again; None: always new
     length_warmup: LengthWarmup = LengthWarmup()
     word_unit: WordUnit = "word"  # what masking takes for a word; "morpheme" needs a store made with `--tag morphemes`
     differences: tuple[str, ...] = ()  # where we knowingly leave the paper, one sentence each

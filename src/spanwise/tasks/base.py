@@ -12,10 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
-from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
@@ -28,8 +27,6 @@ from spanwise.tasks.files.text import OnError, Purpose, read_json
 from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces
 from spanwise.text.tokenizers import Tokenizer
 
-AtLeastOne = Annotated[int, Field(ge=1)]
-AboveZero = Annotated[float, Field(gt=0)]
 Score = float | Mapping[str, float | str | None] | str | None
 Scores = Mapping[str, Score]  # numbers from 0 to 100 by name; one level of names below a name is allowed
 D = TypeVar("D")  # what a task reads from a file

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import MOST_LAYERS, Count, Dropout, PackTokens
 from spanwise.tasks.base import Task
 from spanwise.training.plan import TrainingOptions
 
@@ -27,14 +28,14 @@ class FinetuningRecipe:
 
     task: Task  # such as QuestionAnswering, or a part of one's own
     training: TrainingOptions
-    batch_size: Annotated[int, Field(ge=1)] = 32  # examples per step
-    pack_tokens: Annotated[int, Field(ge=8)] = 8_192  # T, of one forward; changes speed and memory only
-    hidden_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None  # None: the encoder's own
-    attention_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
-    frozen_layers: Annotated[int, Field(ge=0)] = 0  # n: the embeddings and the lowest n layers stay as they are
+    batch_size: Count = 32  # examples per step
+    pack_tokens: PackTokens = 8_192  # T, of one forward; changes speed and memory only
+    hidden_dropout: Dropout | None = None  # None: the encoder's own
+    attention_dropout: Dropout | None = None
+    frozen_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] = 0  # n: embeddings and the lowest n layers stay
     fresh_head: bool = False  # leave the head that the model has for the task, and start from random weights
     select: Literal["last", "best"] = "last"  # which weights are kept: at the end, or of the best dev evaluation
-    patience: Annotated[int, Field(ge=1)] | None = None  # stop after so many dev evaluations without a better one
+    patience: Count | None = None  # stop after so many dev evaluations without a better one
     second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros
 
 

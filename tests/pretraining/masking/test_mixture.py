@@ -133,9 +133,9 @@ def test_groups_of_one_scheme_stay_groups_beside_the_spans_of_another():
         ({"a": GeometricSpans(), "b": "spans"}, None, "schemes.b is 'spans', which is no masking"),
         ({"a": GeometricSpans(), "b": SubwordTokens(ratio=0.3)}, None, "one ratio, got 0.15, 0.3"),
         ({"a": GeometricSpans(), "b": NoMasking()}, None, "one ratio"),
-        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0}, "each of a, b a number above 0"),
-        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0, "c": 1.0}, "each of a, b a number above 0"),
-        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0, "b": 0.0}, "each of a, b a number above 0"),
+        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0}, "each of a, b a number"),
+        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0, "c": 1.0}, "each of a, b a number"),
+        ({"a": GeometricSpans(), "b": SubwordTokens()}, {"a": 1.0, "b": 0.0}, r"shares\.b cannot be 0\.0"),
     ],
 )
 def test_what_can_not_be_mixed_is_refused(schemes, shares, told):

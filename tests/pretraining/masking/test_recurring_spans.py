@@ -171,7 +171,7 @@ def test_streams_of_masks_never_change_between_releases():
     [
         ({"ratio": -0.1}, "ratio"),
         ({"max_words": 0}, "max_words"),
-        ({"p": 0.0}, "p must"),
+        ({"p": 0.0}, "p cannot be 0.0; expected above 0"),
         ({"frequent_share": 2}, "frequ"),
     ],
 )

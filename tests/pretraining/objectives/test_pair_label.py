@@ -106,7 +106,7 @@ def test_single_segments_and_swapped_pairs_are_refused():
 
 
 def test_a_negative_weight_is_refused():
-    with pytest.raises(ConfigError, match=r"objectives\.nsp\.weight"):
+    with pytest.raises(ConfigError, match=r"weight cannot be -1\.0; expected at least 0"):
         NextSentence(weight=-1.0)
 
 
@@ -132,5 +132,5 @@ def test_formats_that_swap_nothing_are_refused():
 
 
 def test_a_negative_weight_of_sentence_order_is_refused():
-    with pytest.raises(ConfigError, match=r"objectives\.sop\.weight"):
+    with pytest.raises(ConfigError, match=r"weight cannot be -1\.0; expected at least 0"):
         SentenceOrder(weight=-1.0)

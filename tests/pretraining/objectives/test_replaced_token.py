@@ -90,5 +90,5 @@ def test_what_is_not_defined_is_left_out():
 
 def test_the_weight_is_fifty_and_never_negative():
     assert ReplacedToken().weight == 50.0
-    with pytest.raises(ConfigError, match=r"objectives\.rtd\.weight"):
+    with pytest.raises(ConfigError, match=r"weight cannot be -1\.0; expected at least 0"):
         ReplacedToken(weight=-1.0)

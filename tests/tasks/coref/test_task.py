@@ -258,7 +258,7 @@ def test_the_description_counts_what_is_long_lost_or_repeated(small_task, tokeni
     ("values", "said"),
     [
         ({"max_width": 0}, "max_width cannot be 0"),
-        ({"spans_per_piece": 0.0}, "spans_per_piece cannot be 0.0; expected greater than 0"),
+        ({"spans_per_piece": 0.0}, "spans_per_piece cannot be 0.0; expected at least 0.000001"),
         ({"dropout": 1.0}, "dropout cannot be"),
         ({"mention_loss_weight": -1.0}, "mention_loss_weight"),
         ({"singletons": True, "mention_loss_weight": 0.0}, "needs task.mention_loss_weight above 0"),

@@ -7,6 +7,7 @@ from spanwise.errors import ConfigError
 SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 UNITS = {"hours": "h", "hour": "h", "hr": "h", "h": "h", "minutes": "m", "minute": "m", "mins": "m", "min": "m"}
 UNITS |= {"m": "m", "seconds": "s", "second": "s", "secs": "s", "sec": "s", "s": "s"}
+MOST_SECONDS = 1e9
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
@@ -24,6 +25,8 @@ def parse_budget(words: str) -> float:
         rest = rest[piece.end() :]
     if seconds <= 0:
         raise ConfigError(f"--budget {words!r} leaves no time. Write it as 20min, 90s or 1h30m.")
+    if seconds > MOST_SECONDS:
+        raise ConfigError(f"--budget {words[:40]!r} is longer than 30 years. Write it as 20min, 90s or 1h30m.")
     return seconds
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from spanwise.cli.options.ranges import CountOrNone
 from spanwise.errors import ConfigError
 from spanwise.runtime.program import program
 
@@ -61,9 +62,9 @@ class RunOptions:
     """YAML of changed values; spanwise init writes one."""
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None
     """Change a value: path=value, for example training.learning_rate=3e-5. May be repeated."""
-    save_every: int | None = None
+    save_every: CountOrNone = None
     """Steps from one checkpoint to the next. Default: every 10 minutes (training.save_minutes)."""
-    keep: int | None = None
+    keep: CountOrNone = None
     """How many of the newest checkpoints are kept."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say, standard_output
+from spanwise.cli.options.ranges import Few, Seed
 from spanwise.errors import ConfigError
 
 
@@ -19,8 +20,8 @@ def show_masks(
     model: str | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
     tokenizer: Path | None = None,
-    times: int = 3,
-    seed: int = 0,
+    times: Few = 3,
+    seed: Seed = 0,
     json: bool = False,
 ) -> None:
     """Draw a recipe's masks on a text; with --model and --span, what the model makes of the hidden words.

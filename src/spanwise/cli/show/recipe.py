@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_pairs, print_table, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
+from spanwise.cli.options.ranges import VocabularySizeOrNone
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
 
@@ -18,7 +19,7 @@ def show_recipe(
     /,
     *,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
-    vocab_size: int | None = None,
+    vocab_size: VocabularySizeOrNone = None,
     data: Path | None = None,
     budget: str | None = None,
     json: bool = False,

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_pairs, print_table, say, standard_output
+from spanwise.cli.options.ranges import Epoch, Few, Seed
 from spanwise.errors import ConfigError
 
 SEGMENT_STYLES = ("cyan", "yellow")  # of A and B; further documents of a sequence take turns
@@ -20,9 +21,9 @@ def show_store(
     tokenizer: Path | None = None,
     format: str | None = None,
     overrides: Annotated[list[str] | None, Parameter(name="--set")] = None,
-    examples: int = 3,
-    seed: int = 0,
-    epoch: int = 0,
+    examples: Few = 3,
+    seed: Seed = 0,
+    epoch: Epoch = 0,
     json: bool = False,
 ) -> None:
     """Show what a token store holds; with --format, real sequences that training would read.

@@ -4,6 +4,7 @@ Such a folder loads with `spanwise.load` alone, and its card says so. Heads are 
 """
 
 from dataclasses import fields
+from typing import get_type_hints
 
 from spanwise.interop.family import Architecture, EncoderLines, Family
 from spanwise.interop.json_files import JsonObject, Settings
@@ -12,7 +13,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.runtime.outline import outline
 
-NUMBERS = {field.name: field.name for field in fields(EncoderConfig) if field.type in ("int", "float")}
+NUMBERS = {name: name for name, hint in get_type_hints(EncoderConfig).items() if hint in (int, float)}
 OTHERS = tuple(
     field.name for field in fields(EncoderConfig) if field.name not in (*NUMBERS, "activation", "pooler")
 )  # tensors say whether there is a pooler

@@ -15,6 +15,7 @@ from pydantic import Field, SkipValidation
 from torch import nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Factor
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
@@ -74,7 +75,7 @@ class Generator:
 
     size: Annotated[float, Field(gt=0, le=2)] = 0.25
     layers: Annotated[float, Field(gt=0, le=2)] = 1.0
-    temperature: Annotated[float, Field(gt=0)] = 1.0
+    temperature: Factor = 1.0
     disallow_correct: bool = False
     objectives: Mapping[str, SkipValidation[Objective]] = field(default_factory=lambda: {MaskedLM.name: MaskedLM()})
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from spanwise.config import Part
 from spanwise.data.token_store import TokenStore
-from spanwise.errors import ConfigError
 from spanwise.pretraining.packs import Pack
 
 NO_LABEL = -1
@@ -72,9 +71,3 @@ class InputFormat(Part, Protocol):
     def blocks(self, store: TokenStore, seed: int, epoch: int) -> BlockTable: ...
 
     def assemble(self, store: TokenStore, table: BlockTable, rows: np.ndarray) -> Pack: ...
-
-
-def check_max_length(max_length: int, least: int, what: str) -> None:
-    """Raises: ConfigError where a sequence has no room; `what` names what must fit."""
-    if max_length < least:
-        raise ConfigError(f"format.max_length must be at least {least} ({what}), got {max_length}.")

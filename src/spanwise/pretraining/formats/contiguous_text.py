@@ -5,13 +5,15 @@ Letters: n blocks, d documents, S sequences of a pack.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Length
 from spanwise.data.token_store import TokenStore
-from spanwise.pretraining.formats.base import BlockTable, check_max_length
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.pieces import Frame, assemble, cut_at_documents, one_piece_each
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.compiled import njit
@@ -37,11 +39,8 @@ class ContiguousText:
     gives: ClassVar[frozenset[str]] = frozenset()
     changes_with_epoch: ClassVar[bool] = False
 
-    max_length: int = 512  # tokens of a sequence
+    max_length: Annotated[Length, Field(ge=2)] = 512  # tokens of a sequence
     document_end: Literal["nothing", "separator"] = "nothing"
-
-    def __post_init__(self) -> None:
-        check_max_length(self.max_length, 2, "a token and the one that follows it")
 
     def blocks(self, store: TokenStore, seed: int = 0, epoch: int = 0) -> BlockTable:
         """Return the blocks of a store; they do not depend on seed and epoch."""

@@ -4,13 +4,15 @@ Source: Liu et al. 2019 (RoBERTa), section 4.2 and Table 2.
 Letters: n blocks, u units, d documents, S sequences of a pack.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Length
 from spanwise.data.token_store import TokenStore
-from spanwise.pretraining.formats.base import BlockTable, check_max_length
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.pieces import Frame, assemble, cut_at_documents
 from spanwise.pretraining.formats.sentences import starts_of, units_of
 from spanwise.pretraining.packs import Pack
@@ -29,10 +31,7 @@ class FullSentences:
     gives: ClassVar[frozenset[str]] = frozenset()
     changes_with_epoch: ClassVar[bool] = False
 
-    max_length: int = 512  # tokens of a sequence, all special tokens included
-
-    def __post_init__(self) -> None:
-        check_max_length(self.max_length, 3, "[CLS], one token, [SEP]")
+    max_length: Annotated[Length, Field(ge=3)] = 512  # tokens of a sequence, all special tokens included
 
     def blocks(self, store: TokenStore, seed: int = 0, epoch: int = 0) -> BlockTable:
         """Return the blocks of a store; they do not depend on seed and epoch."""

@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.formats.base import NO_LABEL, BlockTable
-from spanwise.pretraining.formats.pairs import TwoSegments, check_share
+from spanwise.pretraining.formats.pairs import TwoSegments
 from spanwise.pretraining.formats.sentences import Units, require_sentences, run_of_units, shorter_target, units_of
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, child_key, uniform
@@ -37,11 +38,7 @@ class OrderedPair(TwoSegments):
     gives: ClassVar[frozenset[str]] = frozenset({"pair_label", "swapped_order"})
     label_names: ClassVar[tuple[str, str]] = ("in order", "swapped")
 
-    swapped_share: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_share("swapped_share", self.swapped_share)
+    swapped_share: Share = 0.5
 
     def blocks(self, store: TokenStore, seed: int, epoch: int) -> BlockTable:
         """Return the blocks of one epoch. Raises: DataError where documents have no sentences."""

@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from spanwise.config.ranges import Length, Share
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
-from spanwise.pretraining.formats.base import BlockTable, check_max_length
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.pieces import Frame, assemble, pairs_as_pieces
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.seed import derive_key
@@ -22,15 +23,18 @@ class TwoSegments:
 
     changes_with_epoch: ClassVar[bool] = True
 
-    max_length: int = 512  # tokens of a sequence, all special tokens included
-    short_sequence_share: float = 0.0  # how often a shorter length is aimed at
+    max_length: Length = 512  # tokens of a sequence, all special tokens included
+    short_sequence_share: Share = 0.0  # how often a shorter length is aimed at
     num_separators: Literal[1, 2] = 1  # between the segments; RoBERTa has two
     num_token_types: Literal[1, 2] = 2  # 2: the second segment has token type 1; RoBERTa has one type
 
     def __post_init__(self) -> None:
         least = 4 + self.num_separators
-        check_max_length(self.max_length, least, "[CLS], two tokens and their separators")
-        check_share("short_sequence_share", self.short_sequence_share)
+        if self.max_length < least:
+            raise ConfigError(
+                f"format.max_length must be at least {least} ([CLS], two tokens and their separators), got "
+                f"{self.max_length}."
+            )
 
     @property
     def room(self) -> int:
@@ -62,9 +66,3 @@ class TwoSegments:
         labels_S = None if table.pair_labels is None else table.pair_labels[rows_S]
         frame = Frame(num_between=self.num_separators, num_token_types=self.num_token_types)
         return assemble(store, pairs_as_pieces(table, rows_S), rows_S, frame, labels_S)
-
-
-def check_share(option: str, share: float) -> None:
-    """Raises: ConfigError for a share outside 0 to 1."""
-    if not 0.0 <= share <= 1.0:
-        raise ConfigError(f"format.{option} must be from 0 to 1, got {share}.")

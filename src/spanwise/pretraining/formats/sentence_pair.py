@@ -10,10 +10,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.formats.base import BlockTable
-from spanwise.pretraining.formats.pairs import TwoSegments, check_share
+from spanwise.pretraining.formats.pairs import TwoSegments
 from spanwise.pretraining.formats.sentences import require_sentences, shorter_target, units_of
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import below, child_key, mix, uniform
@@ -42,13 +43,12 @@ class SentencePair(TwoSegments):
     gives: ClassVar[frozenset[str]] = frozenset({"pair_label", "random_next"})
     label_names: ClassVar[tuple[str, str]] = ("next", "random")
 
-    random_share: float = 0.5
+    random_share: Share = 0.5
     sentences: Literal["many", "one"] = "many"
     lone_sentences: Literal["balanced", "extra"] = "balanced"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_share("random_share", self.random_share)
         if self.sentences == "one" and self.short_sequence_share:
             raise ConfigError(
                 f"format.short_sequence_share {self.short_sequence_share} changes nothing where format.sentences is "

@@ -5,13 +5,15 @@ Source: SpanBERT, section 3.3 (single-sequence training); the rule of blocks is 
 Letters: n blocks, S sequences of a pack.
 """
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Length
 from spanwise.data.token_store import TokenStore
-from spanwise.pretraining.formats.base import BlockTable, check_max_length
+from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.pieces import Frame, assemble, one_piece_each
 from spanwise.pretraining.formats.sentences import starts_of, units_of, whole_sentences
 from spanwise.pretraining.packs import Pack
@@ -30,10 +32,7 @@ class SingleSegment:
     gives: ClassVar[frozenset[str]] = frozenset()
     changes_with_epoch: ClassVar[bool] = False
 
-    max_length: int = 512  # tokens of a sequence, [CLS] and [SEP] included
-
-    def __post_init__(self) -> None:
-        check_max_length(self.max_length, 3, "[CLS], one token, [SEP]")
+    max_length: Annotated[Length, Field(ge=3)] = 512  # tokens of a sequence, [CLS] and [SEP] included
 
     def blocks(self, store: TokenStore, seed: int = 0, epoch: int = 0) -> BlockTable:
         """Return the blocks of a store; they do not depend on seed and epoch."""

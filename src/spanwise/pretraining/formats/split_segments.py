@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.formats.base import BlockTable
-from spanwise.pretraining.formats.pairs import TwoSegments, check_share
+from spanwise.pretraining.formats.pairs import TwoSegments
 from spanwise.pretraining.formats.sentences import require_sentences, run_of_units, shorter_target, starts_of, units_of
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import child_key, uniform
@@ -33,11 +34,7 @@ class SplitSegments(TwoSegments):
 
     gives: ClassVar[frozenset[str]] = frozenset()
 
-    single_segment_share: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_share("single_segment_share", self.single_segment_share)
+    single_segment_share: Share = 0.1
 
     def blocks(self, store: TokenStore, seed: int, epoch: int) -> BlockTable:
         """Return the blocks of one epoch. Raises: DataError where documents have no sentences."""

@@ -21,8 +21,9 @@ import numpy as np
 import pydantic
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import budgets, checked_capacity, checked_ratio, num_maskable
+from spanwise.pretraining.masking.base import budgets, checked_capacity, num_maskable
 from spanwise.pretraining.masking.merge import LONE, list_words, no_marks, spans_of, word_starts
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import below, uniform
@@ -89,10 +90,9 @@ class FunctionMasking:
     """
 
     function: Annotated[str, pydantic.BeforeValidator(_address)]  # "module:name", or the function itself
-    ratio: float = 0.15  # budget = ceil(ratio * n), handed to the function
+    ratio: Share = 0.15  # budget = ceil(ratio * n), handed to the function
 
     def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
         _ = self._call
 
     @cached_property

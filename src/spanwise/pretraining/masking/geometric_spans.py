@@ -5,15 +5,16 @@ Letters: T tokens in the pack, S sequences, W words and n maskable tokens of one
 """
 
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Chance, Share, Words
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import lengths as laws
 from spanwise.pretraining.masking.alias import AliasTable
-from spanwise.pretraining.masking.base import checked_ratio
 from spanwise.pretraining.masking.rounds import Rounds
 from spanwise.pretraining.packs import Pack, Spans
 
@@ -33,21 +34,20 @@ class GeometricSpans:
     `end="budget"` give that behaviour.
     """
 
-    p: float = _DEFAULT_P  # chance that a span ends after each word
-    min_words: int = 1
-    max_words: int = 10  # longest drawn span, in words, not word pieces
-    ratio: float = 0.15  # share of a sequence's maskable tokens
+    p: Chance = _DEFAULT_P  # chance that a span ends after each word
+    min_words: Words = 1
+    max_words: Words = 10  # longest drawn span, in words, not word pieces
+    ratio: Share = 0.15  # share of a sequence's maskable tokens
     start: Literal["words", "tokens"] = "words"  # every word alike, or every token and back to its word
     end: Literal["words", "budget"] = "words"  # finish the last word (overshoot), or stop at the budget inside it
     lengths: Literal["geometric", "uniform", "poisson", "explicit"] = "geometric"
-    mean_words: float | None = None  # of lengths="poisson"
-    probabilities: tuple[float, ...] | None = None  # of lengths="explicit": one a length
+    mean_words: Annotated[float, Field(gt=0, le=1000)] | None = None  # of lengths="poisson"
+    probabilities: tuple[Share, ...] | None = None  # of lengths="explicit": one a length
 
     def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
-        if not 1 <= self.min_words <= self.max_words:
+        if self.min_words > self.max_words:
             raise ConfigError(
-                f"masking.min_words and max_words must satisfy 1 <= min_words <= max_words, "
+                f"masking.min_words and max_words must satisfy min_words <= max_words, "
                 f"got {self.min_words} and {self.max_words}."
             )
         owners = {"p": ("geometric", self.p != _DEFAULT_P), "mean_words": ("poisson", self.mean_words is not None)}

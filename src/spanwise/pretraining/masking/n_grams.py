@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from spanwise.config import part
-from spanwise.errors import ConfigError
+from spanwise.config.ranges import Share, Words
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.base import checked_ratio, mask_by
+from spanwise.pretraining.masking.base import mask_by
 from spanwise.pretraining.masking.merge import LONE, hide, list_words, longest_sequence, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -32,14 +32,9 @@ class NGrams:
     check ends the wrong loop, and may reach over a separator; these never do.
     """
 
-    max_words: int = 3
-    ratio: float = 0.15  # share of a sequence's maskable tokens
+    max_words: Words = 3
+    ratio: Share = 0.15  # share of a sequence's maskable tokens
     end: Literal["words", "budget"] = "words"
-
-    def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
-        if self.max_words < 1:
-            raise ConfigError(f"masking.max_words must be at least 1, got {self.max_words}.")
 
     @cached_property
     def length_probabilities(self) -> np.ndarray:

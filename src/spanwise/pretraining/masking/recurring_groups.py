@@ -14,9 +14,9 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Length, Share, Words
 from spanwise.data.vocabulary import Vocabulary
-from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import checked_capacity, checked_ratio, num_maskable
+from spanwise.pretraining.masking.base import checked_capacity, num_maskable
 from spanwise.pretraining.masking.clusters import find_clusters, room_for
 from spanwise.pretraining.masking.merge import LONE, longest_sequence, no_marks, spans_of, word_starts
 from spanwise.pretraining.masking.stop_words import StopWords, kinds_of_pieces
@@ -42,17 +42,10 @@ class Recurring(ABC):
 
     gives: ClassVar[frozenset[str]]
 
-    max_pieces: int = 10
-    ratio: float = 0.15
+    max_pieces: Words = 10
+    ratio: Share = 0.15
     stop_words: StopWords = "counted"
-    frequent_share: float = 0.001
-
-    def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
-        if self.max_pieces < 1:
-            raise ConfigError(f"masking.max_pieces must be at least 1, got {self.max_pieces}.")
-        if not 0.0 <= self.frequent_share <= 1.0:
-            raise ConfigError(f"masking.frequent_share must be from 0 to 1, got {self.frequent_share}.")
+    frequent_share: Share = 0.001
 
     def for_vocabulary(self, vocabulary: Vocabulary) -> BoundRecurring:
         """Return the scheme with what each piece of a vocabulary is to a span."""
@@ -95,13 +88,8 @@ class RecurringGroups(Recurring):
 
     gives: ClassVar[frozenset[str]] = frozenset({"spans", "groups"})
 
-    max_spans: int = 30
+    max_spans: Length = 30
     end: Literal["groups", "spans"] = "groups"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_spans < 1:
-            raise ConfigError(f"masking.max_spans must be at least 1, got {self.max_spans}.")
 
     def budgets(self, pack: Pack) -> np.ndarray:
         """Return how many spans may be hidden in each sequence, int64 [S]."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from spanwise.config import part
-from spanwise.errors import ConfigError
+from spanwise.config.ranges import Chance, Words
 from spanwise.pretraining.masking import lengths as laws
 from spanwise.pretraining.masking.alias import AliasTable, draw
 from spanwise.pretraining.masking.base import mask_by
@@ -32,14 +32,11 @@ class RecurringSpans(Recurring):
 
     gives: ClassVar[frozenset[str]] = frozenset({"spans", "groups", "lone_spans"})
 
-    p: float = 0.2  # of the geometric spans: chance that one ends after each word
-    max_words: int = 10  # of the geometric spans
+    p: Chance = 0.2  # of the geometric spans: chance that one ends after each word
+    max_words: Words = 10  # of the geometric spans
     end: Literal["words", "budget"] = "words"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.max_words < 1:
-            raise ConfigError(f"masking.max_words must be at least 1, got {self.max_words}.")
         _ = self.fill  # raises here, not at the first batch
 
     @cached_property

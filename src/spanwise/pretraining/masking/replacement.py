@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.alias import AliasTable, draw
@@ -27,17 +28,17 @@ class Replacement:
     token anew, from the corpus' own frequencies or from all tokens alike (`random_law`), and is never a special.
     """
 
-    mask: float = 0.8
-    random: float = 0.1
-    keep: float = 0.1
+    mask: Share = 0.8
+    random: Share = 0.1
+    keep: Share = 0.1
     unit: Literal["span", "token"] = "span"
     random_law: Literal["unigram", "uniform"] = "unigram"
 
     def __post_init__(self) -> None:
         shares = (self.mask, self.random, self.keep)
-        if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:
+        if abs(sum(shares) - 1.0) > 1e-9:
             raise ConfigError(
-                f"replacement.mask, random and keep must be 0 or more and add up to 1, got {shares}; "
+                f"replacement.mask, random and keep must add up to 1, got {shares}; "
                 "BERT and SpanBERT take 0.8, 0.1, 0.1."
             )
 

@@ -18,8 +18,9 @@ from typing import Literal
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.base import checked_ratio, mask_by
+from spanwise.pretraining.masking.base import mask_by
 from spanwise.pretraining.masking.merge import LONE, hide, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -112,10 +113,7 @@ def _counted_anchor(key, counter, first, last, anchors_T, marks_T):
 class SubwordTokens:
     """Hide exactly ceil(ratio * n) of a sequence's n maskable tokens, drawn without replacement."""
 
-    ratio: float = 0.15
-
-    def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
+    ratio: Share = 0.15
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the hidden tokens as spans; neighbours are one span. See `MaskingScheme.select`."""
@@ -131,11 +129,8 @@ class WholeWords:
     here the last word is finished (`end="words"`) or cut (`end="budget"`).
     """
 
-    ratio: float = 0.15
+    ratio: Share = 0.15
     end: Literal["words", "budget"] = "words"
-
-    def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the hidden words as spans; neighbours are one span. See `MaskingScheme.select`."""

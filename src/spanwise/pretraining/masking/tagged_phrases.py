@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from spanwise.config import part
+from spanwise.config.ranges import Share
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import checked_ratio, mask_by
+from spanwise.pretraining.masking.base import mask_by
 from spanwise.pretraining.masking.merge import LONE, NO_BUDGET, hide, list_words, longest_sequence, no_marks
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -34,14 +35,11 @@ class TaggedPhrases:
     """
 
     tags: str = "entities"  # name of the store's side array
-    phrase_share: float = 0.5
-    ratio: float = 0.15  # share of a sequence's maskable tokens
+    phrase_share: Share = 0.5
+    ratio: Share = 0.15  # share of a sequence's maskable tokens
     end: Literal["words", "budget"] = "words"
 
     def __post_init__(self) -> None:
-        checked_ratio(self.ratio)
-        if not 0.0 <= self.phrase_share <= 1.0:
-            raise ConfigError(f"masking.phrase_share must be from 0 to 1, got {self.phrase_share}.")
         if not self.tags:
             raise ConfigError("masking.tags names no side array; write the name that `prepare --tag` was given.")
 

@@ -11,12 +11,13 @@ from typing import Annotated, Protocol
 from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Room
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.mixtures.steps import Position
-from spanwise.training.plan import TrainingOptions, count_steps
+from spanwise.training.plan import MOST_STEPS, TrainingOptions, count_steps
 
 
 @part("length_warmup")
@@ -26,8 +27,8 @@ class LengthWarmup:
     A step has as many tokens as ever (unless `batch.max_sequences` closes its packs sooner), so it has more sequences.
     """
 
-    steps: Annotated[int, Field(ge=0)] = 0  # 0: none
-    max_length: Annotated[int, Field(ge=8)] = 64
+    steps: Annotated[int, Field(ge=0, le=MOST_STEPS)] = 0  # 0: none
+    max_length: Room = 64
 
 
 class Source(Protocol):

@@ -3,7 +3,6 @@
 Letters: T tokens in the pack, D hidden size.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
@@ -12,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.config import Part
-from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
@@ -85,9 +83,3 @@ def rows_read(targets: Iterable[object], input_ids: Tensor, largest_share: float
         is_read_T[rows] = True
     rows_R = is_read_T.nonzero().squeeze(1)
     return rows_R if 0 < len(rows_R) <= largest_share * len(input_ids) else None
-
-
-def checked_weight(name: str, weight: float) -> None:
-    """Refuse a weight that is negative or not finite. Raises: ConfigError."""
-    if not math.isfinite(weight) or weight < 0.0:
-        raise ConfigError(f"objectives.{name}.weight must be 0 or more, got {weight}.")

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from spanwise.config import part
+from spanwise.config.ranges import Weight
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
-from spanwise.pretraining.objectives.base import checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 
@@ -53,10 +53,7 @@ class CausalLM:
     name: ClassVar[str] = "clm"
     needs: ClassVar[frozenset[str]] = frozenset({"causal", "whole_text"})
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        checked_weight(self.name, self.weight)
+    weight: Weight = 1.0
 
     def targets(self, pack: Pack, spans: Spans | None = None, hidden: Hidden | None = None) -> CausalLMTargets:
         """Return the targets of a pack. A sequence of one token has none."""

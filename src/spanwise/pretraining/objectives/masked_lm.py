@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 
 from spanwise.config import part
+from spanwise.config.ranges import Weight
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sampling import Sampling
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
-from spanwise.pretraining.objectives.base import PlaceTargets, checked_weight
+from spanwise.pretraining.objectives.base import PlaceTargets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
@@ -52,10 +53,7 @@ class MaskedLM:
     name: ClassVar[str] = "mlm"
     needs: ClassVar[frozenset[str]] = frozenset({"spans", "bidirectional"})
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        checked_weight(self.name, self.weight)
+    weight: Weight = 1.0
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> MaskedLMTargets:
         return MaskedLMTargets(

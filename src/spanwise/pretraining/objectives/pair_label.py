@@ -13,12 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.config import part
+from spanwise.config.ranges import Weight
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.pair import PairHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.pretraining.formats import NO_LABEL
-from spanwise.pretraining.objectives.base import PlaceTargets, checked_weight
+from spanwise.pretraining.objectives.base import PlaceTargets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
@@ -63,9 +64,6 @@ class PairObjective:
     name: ClassVar[str]
     weight: float
 
-    def __post_init__(self) -> None:
-        checked_weight(self.name, self.weight)
-
     def targets(self, pack: Pack, spans: Spans | None = None, hidden: Hidden | None = None) -> PairTargets:
         """Return the labels of a pack's sequences that have one."""
         return pair_targets(pack)
@@ -87,7 +85,7 @@ class NextSentence(PairObjective):
     name: ClassVar[str] = "nsp"
     needs: ClassVar[frozenset[str]] = frozenset({"random_next", "bidirectional", "pooler"})
 
-    weight: float = 1.0
+    weight: Weight = 1.0
 
 
 @part("sentence_order")
@@ -98,4 +96,4 @@ class SentenceOrder(PairObjective):
     name: ClassVar[str] = "sop"
     needs: ClassVar[frozenset[str]] = frozenset({"swapped_order", "bidirectional", "pooler"})
 
-    weight: float = 1.0
+    weight: Weight = 1.0

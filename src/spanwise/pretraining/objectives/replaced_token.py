@@ -15,9 +15,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.config import part
+from spanwise.config.ranges import Weight
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.replaced_token import ReplacedTokenHead
-from spanwise.pretraining.objectives.base import Corrupted, checked_weight
+from spanwise.pretraining.objectives.base import Corrupted
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 NUM_BINS = 512  # of the chance of a replacement, for the area under the ROC curve; one half is a border of two bins
@@ -97,10 +98,7 @@ class ReplacedToken:
     name: ClassVar[str] = "rtd"
     needs: ClassVar[frozenset[str]] = frozenset({"replacements"})
 
-    weight: float = 50.0
-
-    def __post_init__(self) -> None:
-        checked_weight(self.name, self.weight)
+    weight: Weight = 50.0
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> ReplacedTokenTargets:
         return ReplacedTokenTargets(num_tokens=len(pack.input_ids))

@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from spanwise.config import part
-from spanwise.errors import ConfigError
+from spanwise.config.ranges import Rows, Weight, Width
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
 from spanwise.pretraining.masking.merge import gaps
-from spanwise.pretraining.objectives.base import checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 
@@ -50,7 +49,7 @@ class SpanBoundaryTargets:
 class SpanBoundaryScorer(SpanBoundaryHead):
     """The head with its loss; parameters are those of `SpanBoundaryHead`."""
 
-    def __init__(self, encoder: Encoder, num_positions: int, position_size: int) -> None:
+    def __init__(self, encoder: Encoder, num_positions: Rows, position_size: Width) -> None:
         super().__init__(encoder.config, encoder.word_embedding, num_positions, position_size)
         self.vocab_size = encoder.config.vocab_size
 
@@ -75,17 +74,11 @@ class SpanBoundary:
     name: ClassVar[str] = "sbo"
     needs: ClassVar[frozenset[str]] = frozenset({"spans", "bidirectional"})
 
-    weight: float = 1.0
-    num_positions: int = 30  # rows of the position table
-    position_size: int = 200
+    weight: Weight = 1.0
+    num_positions: Rows = 30  # rows of the position table
+    position_size: Width = 200
     edges: Literal["special", "skip"] = "special"
     beyond: Literal["last", "skip"] = "last"
-
-    def __post_init__(self) -> None:
-        checked_weight(self.name, self.weight)
-        for option in ("num_positions", "position_size"):
-            if getattr(self, option) < 1:
-                raise ConfigError(f"objectives.{self.name}.{option} must be at least 1, got {getattr(self, option)}.")
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> SpanBoundaryTargets:
         """Return the targets of a pack. A span at the edge of a sequence without a special there has none."""

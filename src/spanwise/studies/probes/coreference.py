@@ -4,11 +4,10 @@ Source: Joshi et al. 2019 (the model), Pradhan et al. 2014 (the score).
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from spanwise.config import part
+from spanwise.config.ranges import Count, Rate, Width
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
 from spanwise.studies.probes.finetuned import finetuned_scores
 from spanwise.tasks.coref.reader import read_coreference
@@ -40,9 +39,9 @@ class CoreferenceProbe:
     """Fine-tune with the small head of `finetune coref --recipe small` and score the development documents."""
 
     corpus: Corpus = "ontogum"
-    num_epochs: Annotated[int, Field(ge=1)] = 10
-    learning_rate: Annotated[float, Field(gt=0)] | None = None  # of the encoder; None: by its width
-    head_size: Annotated[int, Field(ge=1)] = 256
+    num_epochs: Count = 10
+    learning_rate: Rate | None = None  # of the encoder; None: by its width
+    head_size: Width = 256
 
     name: ClassVar[str] = "coreference"
     what: ClassVar[str] = "coreference CoNLL F1 after a short fine-tuning"

@@ -8,10 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
-
+from spanwise.config.ranges import Count, Rate
 from spanwise.studies.probes.base import Context, Figure, Figures, Material
 from spanwise.studies.probes.finetuned import finetuned_scores
 
@@ -20,10 +19,10 @@ from spanwise.studies.probes.finetuned import finetuned_scores
 class FewExamples(ABC):
     """Fine-tune on so many examples of "train" (None: all), score "dev"; a probe says which files and task."""
 
-    sizes: tuple[Annotated[int, Field(ge=1)] | None, ...] = ()
-    least_steps: Annotated[int, Field(ge=1)] = 150  # small sets are read again until so many steps are done
-    num_epochs: Annotated[int, Field(ge=1)] = 5  # and large ones so many times
-    learning_rate: Annotated[float, Field(gt=0)] | None = None  # None: by the encoder's width
+    sizes: tuple[Count | None, ...] = ()
+    least_steps: Count = 150  # small sets are read again until so many steps are done
+    num_epochs: Count = 5  # and large ones so many times
+    learning_rate: Rate | None = None  # None: by the encoder's width
 
     name: ClassVar[str]
     task: ClassVar[str]

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Count
 from spanwise.data.token_store import TokenStore
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.baselines import DEEPEST, HiddenTokens, NeighbourBaseline
@@ -43,7 +44,7 @@ MASKINGS = {"span": "spans", "piece": "pieces"}
 class MaskedTokens:
     """Loss and hits on hidden tokens of the held-out store, by head and by distance."""
 
-    max_tokens: Annotated[int, Field(ge=1)] = 160_000  # of held-out text, 15 % of them hidden
+    max_tokens: Count = 160_000  # of held-out text, 15 % of them hidden
     ratio: Annotated[float, Field(gt=0, lt=1)] = 0.15
 
     name: ClassVar[str] = "masked-tokens"

@@ -4,11 +4,10 @@ Source: Warstadt et al. 2020 (BLiMP); Salazar et al. 2020 (pseudo-log-likelihood
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from spanwise.config import part
+from spanwise.config.ranges import Count
 from spanwise.interop.checkpoint import build_encoder, build_head
 from spanwise.interop.huggingface import read_folder
 from spanwise.nn.heads.lm import MaskedLMHead
@@ -21,7 +20,7 @@ from spanwise.tasks.checkpoint import open_tokenizer
 class MinimalPairs:
     """Share of pairs judged right, by pseudo-log-likelihood under the MLM head. Computed on the CPU."""
 
-    max_pairs: Annotated[int, Field(ge=1)] = 3_500  # evenly chosen from the file, so that all paradigms have a part
+    max_pairs: Count = 3_500  # evenly chosen from the file, so that all paradigms have a part
 
     name: ClassVar[str] = "minimal-pairs"
     what: ClassVar[str] = "BLiMP: grammatical sentences held for likelier than ungrammatical ones"

@@ -6,11 +6,10 @@ Ram et al. 2021 (few-shot sizes: 128 and 1,024).
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from spanwise.config import part
+from spanwise.config.ranges import Count
 from spanwise.studies.probes.base import ProbeFile
 from spanwise.studies.probes.cuts import cut_questions
 from spanwise.studies.probes.few_examples import FewExamples
@@ -23,10 +22,10 @@ LONGEST = 384  # tokens of a window
 class Questions(FewExamples):
     """Fine-tune on so many questions (None: all) and answer the development set."""
 
-    sizes: tuple[Annotated[int, Field(ge=1)] | None, ...] = (128, 1_024, None)
-    least_steps: Annotated[int, Field(ge=1)] = 120
-    num_epochs: Annotated[int, Field(ge=1)] = 3
-    max_dev_questions: Annotated[int, Field(ge=1)] | None = None  # a cut of the development set; None: all of it
+    sizes: tuple[Count | None, ...] = (128, 1_024, None)
+    least_steps: Count = 120
+    num_epochs: Count = 3
+    max_dev_questions: Count | None = None  # a cut of the development set; None: all of it
 
     name: ClassVar[str] = "questions"
     what: ClassVar[str] = "question answering F1 after few, more and all training questions"

@@ -21,6 +21,7 @@ import torch
 from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Count, Factor
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.interop.checkpoint import build_encoder
@@ -53,8 +54,8 @@ class SpanPairs:
     """Accuracy and area under the ROC curve of a logistic probe on pairs of gold mentions."""
 
     corpus: Corpus = "ontogum"
-    max_pairs: Annotated[int, Field(ge=2)] = 8_000  # of each file, evenly chosen
-    penalty: Annotated[float, Field(gt=0)] = 1e-2  # of the squared weights, beside the mean loss
+    max_pairs: Annotated[Count, Field(ge=2)] = 8_000  # of each file, evenly chosen
+    penalty: Factor = 1e-2  # of the squared weights, beside the mean loss
 
     name: ClassVar[str] = "span-pairs"
     what: ClassVar[str] = "do two mentions corefer, from frozen boundary vectors"

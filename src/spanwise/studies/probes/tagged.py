@@ -6,11 +6,10 @@ Source: Tjong Kim Sang and Buchholz 2000 (CoNLL-2000); Pan et al. 2017 (WikiANN)
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from spanwise.config import part
+from spanwise.config.ranges import Count
 from spanwise.studies.probes.base import ProbeFile
 from spanwise.studies.probes.cuts import cut_sentences
 from spanwise.studies.probes.few_examples import FewExamples
@@ -21,7 +20,7 @@ from spanwise.tasks.tagging.reader import read_tagged
 class TaggedProbe(FewExamples):
     """Fine-tune on so many tagged sentences, and score the spans of others."""
 
-    sizes: tuple[Annotated[int, Field(ge=1)], ...] = (100, 1_000)
+    sizes: tuple[Count, ...] = (100, 1_000)
 
     task: ClassVar[str] = "tagging"
     examples: ClassVar[str] = "sentences"

@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Length, Weight
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
@@ -63,13 +64,13 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
     kind: Kind | None = None  # None: what the training file shows
     labels: tuple[str, ...] = ()  # in the order of the scores; () : those of the training file
     is_pair: bool | None = None  # what the training file holds
-    max_length: Annotated[int, Field(ge=4)] = 128  # tokens per sequence
+    max_length: Annotated[Length, Field(ge=4)] = 128  # tokens per sequence
     on_overflow: Overflow = "truncate"  # a text that is longer: cut (and counted), read in windows, refused
-    stride: Annotated[int, Field(ge=1)] = 64  # tokens from window to window
+    stride: Length = 64  # tokens from window to window
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5  # probability from which one of several labels is told
     layout: InputLayout = "template"  # the special tokens of a sequence; "extract": GPT-1's, for causal models
     both_orders: bool | None = None  # of a pair, read and added before the head; None: GPT-1's way with such data sets
-    lm_weight: Annotated[float, Field(ge=0)] = 0.0  # of guessing the next token beside the label (GPT-1: 0.5)
+    lm_weight: Weight = 0.0  # of guessing the next token beside the label (GPT-1: 0.5)
 
     head_name: ClassVar[str] = "classification"
     target_name: ClassVar[str] = TARGET

@@ -9,14 +9,14 @@ a genre that training never saw is "none".
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Count, Dropout, Factor, Layers, Length, Room, Weight, Width, Words
 from spanwise.data.batch import Batch, to_device
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
@@ -25,8 +25,6 @@ from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.runtime.memory import return_freed_memory
 from spanwise.tasks.base import (
-    AboveZero,
-    AtLeastOne,
     FileScores,
     Scores,
     ScoreTable,
@@ -59,20 +57,20 @@ PAPER_SEGMENT_LENGTH = 384
 class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]):
     """Find the spans of a document that mean the same thing."""
 
-    max_segment_length: Annotated[int, Field(ge=8)] | None = None  # tokens that see one another; None: 384 at most
-    max_training_segments: AtLeastOne = 3  # of a longer document a new window of as many is shown in every epoch
-    max_width: AtLeastOne = 30  # pieces of the longest mention
-    spans_per_piece: AboveZero = 0.4  # how many spans are kept
-    max_spans: AtLeastOne = 3900  # and how many at most
+    max_segment_length: Room | None = None  # tokens that see one another; None: 384, or all positions of the encoder
+    max_training_segments: Count = 3  # of a longer document a new window of as many is shown in every epoch
+    max_width: Words = 30  # pieces of the longest mention
+    spans_per_piece: Factor = 0.4  # how many spans are kept
+    max_spans: Length = 3900  # and how many at most
     keep_gold: bool = False  # in training gold mentions are among the spans kept, whatever their score
-    num_antecedents: AtLeastOne = 50  # that the fine score decides among
-    depth: AtLeastOne = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
-    ffn_size: AtLeastOne = 3000
-    feature_size: AtLeastOne = 20
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.3  # in the head
+    num_antecedents: Length = 50  # that the fine score decides among
+    depth: Layers = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
+    ffn_size: Width = 3000
+    feature_size: Width = 20
+    dropout: Dropout = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
     singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
-    mention_loss_weight: Annotated[float, Field(ge=0)] | None = None  # None: 1 with singletons or keep_gold, else 0
+    mention_loss_weight: Weight | None = None  # None: 1 where lone mentions come out or gold is kept, else 0
 
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET

@@ -9,13 +9,13 @@ Source: Devlin et al. 2019 (BERT), section 4.4 (SWAG: 3 epochs, learning rate 2e
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Length, Room, Weight
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
@@ -34,11 +34,11 @@ from spanwise.text.tokenizers import Tokenizer
 class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]):
     """Choose the ending, answer or cause that fits best."""
 
-    max_length: Annotated[int, Field(ge=8)] = 128  # tokens per sequence
-    max_question_tokens: Annotated[int, Field(ge=1)] = 128  # of question and choice together
+    max_length: Room = 128  # tokens per sequence
+    max_question_tokens: Length = 128  # of question and choice together
     on_overflow: Literal["truncate", "error"] = "truncate"  # the passage is cut at its end and counted, or refused
     layout: Layout = "template"  # the special tokens of a sequence; "extract": GPT-1's, for causal models
-    lm_weight: Annotated[float, Field(ge=0)] = 0.0  # of guessing the next token beside the choice (GPT-1: 0.5)
+    lm_weight: Weight = 0.0  # of guessing the next token beside the choice (GPT-1: 0.5)
 
     head_name: ClassVar[str] = "multiple_choice"
     target_name: ClassVar[str] = TARGET

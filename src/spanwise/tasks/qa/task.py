@@ -13,6 +13,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Factor, Length, Margin
 from spanwise.config.records import class_name
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
@@ -23,8 +24,6 @@ from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import (
-    AboveZero,
-    AtLeastOne,
     FileScores,
     Score,
     Scores,
@@ -63,23 +62,23 @@ HeadName = Literal["boundary", "span_selection"]
 class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictions]):
     """Find the answer to a question as a span of its passage, or say that it has none."""
 
-    max_length: int | None = None  # tokens per window; None: 512, or all positions of a smaller encoder
-    doc_stride: AtLeastOne = 128  # tokens from the start of one window to the start of the next
-    max_question_tokens: AtLeastOne = 64
-    max_answer_tokens: AtLeastOne = 30
-    num_best: AtLeastOne = 20
-    null_threshold: float | None = None  # abstain above it; tuned on dev data; None: every question has an answer
+    max_length: Length | None = None  # tokens per window; None: 512, or all positions of a smaller encoder
+    doc_stride: Length = 128  # tokens from the start of one window to the start of the next
+    max_question_tokens: Length = 64
+    max_answer_tokens: Length = 30
+    num_best: Length = 20
+    null_threshold: Margin | None = None  # abstain above it; tuned on dev data; None: every question has an answer
     gold: Gold = "first"  # which answers are learnt: the first of each question, or all of them together
     metric: MetricName | None = None  # None: KorQuAD's by characters where the file calls itself so, else SQuAD's
     spans: Literal["independent", "joint"] = "independent"  # start and end apart, or the end given the start (ELECTRA)
     answerability: Literal["null_score", "classifier"] = "null_score"  # how "no answer" is told: a span at [CLS] (BERT)
-    answerable_weight: AboveZero = 1.0  # of the classifier's loss
-    beam_size: AtLeastOne = 20  # starts whose ends are looked at, where spans are joint
+    answerable_weight: Factor = 1.0  # of the classifier's loss
+    beam_size: Length = 20  # starts whose ends are looked at, where spans are joint
     head: HeadName | None = None  # what points: a row for start and end, or a [QUESTION] behind the question; None: the
     # one that the model has
     separators: Separators = "seen"  # of span_selection: tokens like others, or their positions alone (Splinter's code)
     on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
-    temperature: AboveZero | None = None  # of the probabilities; fitted on dev data; None: not calibrated
+    temperature: Factor | None = None  # of the probabilities; fitted on dev data; None: not calibrated
 
     target_name: ClassVar[str] = TARGET
     pipeline_name: ClassVar[str] = "question-answering"

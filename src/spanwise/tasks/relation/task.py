@@ -8,13 +8,13 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Room
 from spanwise.data.batch import Batch
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
@@ -53,7 +53,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     metric: Metric | None = None  # None: SemEval's for its files, TACRED's with a negative label, else "labels"
     labels: tuple[str, ...] = ()  # in the order of the scores: the negative one first, then by number in training
     marker_names: tuple[str, ...] = ()  # the k-th one is the k-th piece [unusedN] of the vocabulary
-    max_length: Annotated[int, Field(ge=8)] = 128  # tokens per sequence
+    max_length: Room = 128  # tokens per sequence
     on_overflow: Literal["truncate", "error"] = "truncate"  # words far from both mentions are dropped and counted
 
     head_name: ClassVar[str] = "classification"

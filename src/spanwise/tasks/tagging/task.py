@@ -15,6 +15,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Length
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
@@ -50,13 +51,13 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     """Find spans of given types in a text, or tell the class of each word."""
 
     column: str | None = None  # of the tags: a number from 0, or "upos", "xpos"; None: the one of entity tags
-    word_column: int | None = None
+    word_column: Annotated[int, Field(ge=-1000, le=1000)] | None = None
     level: Level | None = None  # what a tag stands at; None: as the training file has it
     kind: Kind | None = None  # None: entities where all tags have the form of entity tags
     scheme: Scheme = "IOB2"  # in which the model learns entities, whatever the file's
     labels: tuple[str, ...] = ()  # the tags by id; () : those of the training file
-    max_length: Annotated[int, Field(ge=4)] | None = None  # tokens per window; None: 512, or all positions
-    stride: Annotated[int, Field(ge=1)] | None = None  # tokens from window to window; None: half a window
+    max_length: Annotated[Length, Field(ge=4)] | None = None  # tokens per window; None: 512, or all positions
+    stride: Length | None = None  # tokens from window to window; None: half a window
     on_overflow: Literal["windows", "error"] = "windows"  # a sentence that is longer
 
     head_name: ClassVar[str] = "tagging"
