@@ -71,7 +71,7 @@ def test_every_family_refuses_what_no_encoder_can_be(family):
         ({layers: 0}, "at least 1|from 1 to"),
         ({layers: None}, f"lacks '{layers}'"),
         ({vocabulary: "99"}, f"{vocabulary} = '99'"),
-        ({vocabulary: -1}, "vocab_size must be at least 1"),
+        ({vocabulary: -1}, "vocab_size cannot be -1; expected at least 0"),
         ({family.activation_key: "relu"}, f"{family.activation_key} 'relu'; supported"),
         ({family.settings["hidden_dropout"]: 1.5}, "hidden_dropout|only one rate"),
     ):
