@@ -24,8 +24,8 @@ _ARM_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _RESERVED = ("control", "measures")  # folders of the study's own begin so
 
 
-Tokens = Annotated[int, Field(strict=True, gt=0)]
-Amount = Annotated[float, Field(strict=True, gt=0)]
+Tokens = Annotated[int, Field(strict=True, gt=0, le=10**16)]
+Amount = Annotated[float, Field(strict=True, gt=0, le=1e30)]
 
 
 @part("study")
