@@ -14,7 +14,7 @@ from spanwise.config import override, part
 from spanwise.config.ranges import Chance, Count, Share
 from spanwise.errors import ConfigError
 from spanwise.recipes import catalogue
-from spanwise.tasks.registry import task_names, task_recipe
+from spanwise.tasks.registry import TASKS, task_recipe
 
 HUGE = (
     "99999999999999999999", "-99999999999999999999", "1e308", "-1e308", "1e999", "-1e999", ".nan", "nan", "inf", "-inf",
@@ -90,7 +90,7 @@ def leaves(recipe, path=""):
 
 
 RECIPES = {name: catalogue.find(name) for name in ("spanbert-tiny", "electra-mini", "albert-mini")}
-RECIPES |= {name: task_recipe(name) for name in task_names()}
+RECIPES |= {name: task_recipe(name) for name in TASKS}
 
 
 @pytest.mark.parametrize("name", RECIPES)
