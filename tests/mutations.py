@@ -1,4 +1,4 @@
-"""Structural changes of files: of a value inside JSON, and of the lines and columns of a table."""
+"""Structural changes of a value inside JSON, for tests of what a damaged file does."""
 
 import copy
 import json
@@ -64,33 +64,3 @@ def mutated_json(text: str, chance: random.Random) -> str:
         place = chance.randrange(len(lines))
         lines[place] = json.dumps(mutated(json.loads(lines[place]), chance))
         return "\n".join(lines) + "\n"
-
-
-def mutated_lines(text: str, chance: random.Random) -> str:
-    """A file of lines and columns with lines or cells removed, repeated, exchanged or replaced."""
-    lines = text.split("\n")
-    for _ in range(chance.choice((1, 1, 2, 4))):
-        place = chance.randrange(len(lines))
-        mark = next((mark for mark in "\t ," if mark in lines[place]), "\t")
-        cells = lines[place].split(mark)
-        cell = chance.randrange(len(cells))
-        kind = chance.choice(("replace", "remove cell", "repeat cell", "remove", "repeat", "exchange", "blank", "ends"))
-        if kind == "replace":
-            cells[cell] = chance.choice(("", "x", "-1", "9" * 30, "B-", "I-X", "(", "0)", "(1(1", "nan", "\x00", "[]"))
-        elif kind == "remove cell":
-            del cells[cell]
-        elif kind == "repeat cell":
-            cells.insert(cell, cells[cell])
-        lines[place] = mark.join(cells)
-        if kind == "remove" and len(lines) > 1:
-            del lines[place]
-        elif kind == "repeat":
-            lines.insert(place, lines[place])
-        elif kind == "exchange":
-            other = chance.randrange(len(lines))
-            lines[place], lines[other] = lines[other], lines[place]
-        elif kind == "blank":
-            lines.insert(place, "")
-        elif kind == "ends":
-            lines = lines[: place + 1]
-    return "\n".join(lines)

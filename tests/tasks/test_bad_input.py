@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+from tests.mutations import paths_in
 from tests.tasks.cases import CASES, FORMS
 
 from spanwise.errors import DataError
@@ -79,14 +80,6 @@ def test_whatever_signs_are_lost_or_changed_the_file_is_read_or_named(tmp_path, 
             signs[place] = chance.choice(["", "", *'"\t\n,{}[]0-O \r:|'])
         path.write_text("".join(signs), encoding="utf-8", newline="")
         read_or_refused(name, path)
-
-
-def paths_in(value, before=()):
-    """The place of every value inside a JSON value."""
-    yield before
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in parts:
-        yield from paths_in(part, (*before, key))
 
 
 @pytest.mark.parametrize(("name", "file"), [pair for pair in FILES if pair[1].endswith(("json", "jsonl"))])
