@@ -66,11 +66,13 @@ def test_weights_of_a_type_that_is_not_read_are_refused(foreign, dtype):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"num_hidden_layers": 10**9}, "1,000,000,000 layers; at most 1,000"),
-        ({"hidden_size": 10**9, "num_attention_heads": 1}, "hidden_size = 1,000,000,000, and the largest"),
-        ({"vocab_size": 2**40}, "vocab_size = 1,099,511,627,776"),
+        ({"num_hidden_layers": 10**9}, "num_layers cannot be 1000000000; expected at most 1000"),
+        ({"hidden_size": 10**9, "num_attention_heads": 1}, "hidden_size cannot be 1000000000; expected at most"),
+        ({"hidden_size": 10**5, "num_attention_heads": 1}, "hidden_size = 100,000, and the largest"),
+        ({"vocab_size": 2**40}, "vocab_size cannot be 1099511627776; expected at most"),
+        ({"vocab_size": 2**23}, "vocab_size = 8,388,608"),
         ({"max_position_embeddings": 10**6}, "max_positions = 1,000,000"),
-        ({"model_type": "albert", "hidden_size": 10**6, "embedding_size": 10**6}, "hidden_size = 1,000,000"),
+        ({"model_type": "albert", "hidden_size": 10**5, "embedding_size": 10**5}, "hidden_size = 100,000"),
     ],
 )
 def test_sizes_that_no_file_could_hold_are_refused_before_anything_of_that_size_is_made(

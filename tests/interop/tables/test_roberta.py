@@ -46,7 +46,7 @@ def test_our_folder_says_rows_and_the_padding_id_that_positions_are_counted_from
     [
         ({"pad_token_id": None}, "pad_token_id = None"),
         ({"pad_token_id": -1}, "pad_token_id = -1"),
-        ({"max_position_embeddings": 2}, "max_positions must be at least 1"),
+        ({"max_position_embeddings": 2}, "max_positions cannot be 0; expected at least 1"),
         ({"max_position_embeddings": "514"}, "unsupported operand"),
         ({"position_embedding_type": "relative_key"}, "relative_key"),
     ],
