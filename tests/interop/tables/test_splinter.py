@@ -86,7 +86,7 @@ def test_gradients_of_the_loss_are_those_of_pre_training(tmp_path):
     ours = {name: p.grad for name, p in encoder.named_parameters()}
     ours["embeddings.word.weight"] = ours["embeddings.word.weight"][: encoder.config.vocab_size]
     found = key_map.encoder_to_theirs(ours)
-    found |= key_map.head_to_theirs("span_selection", {name: p.grad for name, p in head.named_parameters()})
+    found |= key_map.give(key_map.heads["span_selection"], {name: p.grad for name, p in head.named_parameters()})
     assert found.keys() == wanted.keys()
     for name, gradient in found.items():
         torch.testing.assert_close(gradient, wanted[name].grad, atol=1e-5, rtol=1e-4)
