@@ -83,7 +83,7 @@ def spanbert_tiny() -> PretrainingRecipe:
 
 
 def spanbert_quickstart() -> PretrainingRecipe:
-    """What a few minutes of two cores can buy: the encoder that leaves the unigram plateau soonest (docs/decisions.md)."""
+    """What a few minutes of two cores can buy, on the encoder that learns soonest (docs/decisions.md)."""
     short = _short_run()
     return on_modern_encoder(short, "spanbert-quickstart", replace(short.encoder, intermediate_size=336))
 
