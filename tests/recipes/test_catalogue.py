@@ -1,9 +1,11 @@
 import shutil
+from collections.abc import Mapping
 
 import pytest
 
 from spanwise import recipes
 from spanwise.config import from_record, to_record
+from spanwise.config.parts import field_names, is_part_class
 from spanwise.errors import ConfigError
 from spanwise.pretraining.system import check
 
@@ -13,11 +15,16 @@ def test_every_recipe_resolves_checks_and_writes_an_unambiguous_record(name):
     recipe = recipes.find(name)
     check(recipe)
     assert recipe.name == name
-    parts = [recipe, recipe.tokenizer, recipe.encoder, recipe.format, recipe.masking, recipe.replacement]
-    parts += [*recipe.trained_objectives.values(), recipe.corruption, recipe.batch, recipe.training, recipe.initial]
-    parts.append(recipe.length_warmup)
-    parts += getattr(recipe.masking, "schemes", {}).values()
-    assert from_record(to_record(recipe), {type(part) for part in parts}) == recipe
+    assert from_record(to_record(recipe), kinds_in(recipe)) == recipe
+
+
+def kinds_in(part: object) -> set[type]:
+    """The classes of a part and of all parts inside it."""
+    if isinstance(part, Mapping):
+        return set().union(*map(kinds_in, part.values()))
+    if not is_part_class(type(part)):
+        return set()
+    return {type(part)}.union(*(kinds_in(getattr(part, name)) for name in field_names(type(part))))
 
 
 def test_an_unknown_name_is_answered_by_the_nearest():

@@ -18,7 +18,8 @@ from spanwise import recipes
 from spanwise.config import to_record
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
-from spanwise.pretraining.system import build_model, check, training_source
+from spanwise.pretraining.system import build_model, check, pack_parts, training_source
+from spanwise.text.extend import with_roles
 from spanwise.text.tags import BEGINS, GOES_ON
 from spanwise.training.optim import build_optimizer
 from spanwise.training.step import Updater
@@ -42,11 +43,27 @@ def tiny(recipe):
     )
     return replace(
         recipe,
+        masking=with_rare_words(recipe.masking),
         encoder=shape,
         format=replace(recipe.format, max_length=64),
         batch=replace(recipe.batch, tokens_per_step=256, max_tokens=128),
         training=replace(recipe.training, learning_rate=1e-2, precision="fp32", threads=1),
     )
+
+
+def with_rare_words(masking):
+    """The masking with no word taken for a stop word: the tiny text has forty in all."""
+    if hasattr(masking, "frequent_share"):
+        return replace(masking, frequent_share=1.0)
+    inner = {
+        name: {key: with_rare_words(scheme) for key, scheme in value.items()}
+        if isinstance(value, dict)
+        else with_rare_words(value)
+        for name in getattr(masking, "__dataclass_fields__", ())
+        for value in (getattr(masking, name),)
+        if isinstance(value, dict) or hasattr(value, "select")
+    }
+    return replace(masking, **inner) if inner else masking
 
 
 class EveryFourthWord:
@@ -89,7 +106,10 @@ def losses_of(store, tiny_tagged_store):
             del record["training"][name]
         key = json.dumps(record)
         if key not in known:
-            known[key] = three_losses(recipe, tiny_tagged_store if recipe.word_unit == "morpheme" else store)
+            text = tiny_tagged_store if recipe.word_unit == "morpheme" else store
+            if roles := pack_parts(recipe).roles:
+                text = TokenStore.open(text.path, with_roles(text.tokenizer(), roles))
+            known[key] = three_losses(recipe, text)
         return known[key]
 
     return find

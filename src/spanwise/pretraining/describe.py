@@ -200,10 +200,15 @@ def head_costs(
 ) -> list[tuple[float, int]]:
     """Return (targets a token, weights that a target meets) of every head, as `training_flops_per_token` asks for them.
 
-    Targets are the hidden tokens, `hidden_share` of all, where an objective doesn't say otherwise.
+    Targets are the hidden tokens, `hidden_share` of all, where an objective doesn't say otherwise; one that says what
+    every token meets counts every token.
     """
     costs = []
     for name, head in heads.items():
+        weights_per_token = getattr(objectives[name], "weights_per_token", None)
+        if weights_per_token is not None:
+            costs.append((1.0, round(weights_per_token(head, length))))
+            continue
         own = getattr(objectives[name], "targets_per_token", None)
         costs.append((hidden_share if own is None else own(length), _weights_met(head, vocab_size)))
     return costs

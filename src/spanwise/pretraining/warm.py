@@ -31,6 +31,7 @@ from spanwise.pretraining.masking import (
     Replacement,
     SubwordTokens,
     TaggedPhrases,
+    TwoMaskings,
     WholeWords,
 )
 from spanwise.pretraining.objectives import CausalLM, MaskedLM, ReplacedToken, SpanBoundary
@@ -63,7 +64,7 @@ def compile_loops() -> None:
         store = TokenStore.open(Path(folder) / "store")
         geometric = GeometricSpans()
         released = replace(geometric, start="tokens", end="budget")
-        others = (WholeWords(), SubwordTokens(), NGrams(), TaggedPhrases(), RecurringSpans())
+        others = (WholeWords(), SubwordTokens(), NGrams(), TaggedPhrases(), RecurringSpans(), TwoMaskings())
         for masking in (
             geometric,
             released,

@@ -62,3 +62,14 @@ from spanwise.recipes.spanbert_ko import (
     spanbert_quickstart_ko,
 )
 from spanwise.recipes.spanbert_modern import spanbert_modern_base, spanbert_modern_mini, spanbert_modern_small
+from spanwise.recipes.splinter import (
+    spanbert_selection_mini,
+    spanbert_selection_mixture_mini,
+    spanbert_selection_small,
+    splinter_base,
+    splinter_base_original,
+    splinter_ko_mini,
+    splinter_mini,
+    splinter_second_phase,
+    splinter_small,
+)

@@ -17,10 +17,13 @@ from spanwise.recipes import (
     spanbert_ablations,
     spanbert_ko,
     spanbert_modern,
+    splinter,
 )
 from spanwise.runtime.suggest import did_you_mean
 
-_FAMILIES = (spanbert, spanbert_modern, spanbert_ko, spanbert_ablations, bert, roberta, albert, electra, gpt, crosses)
+_FAMILIES = (
+    spanbert, spanbert_modern, spanbert_ko, spanbert_ablations, splinter, bert, roberta, albert, electra, gpt, crosses,
+)  # fmt: skip
 
 
 def names() -> list[str]:

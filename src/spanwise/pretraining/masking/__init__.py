@@ -11,3 +11,4 @@ from spanwise.pretraining.masking.recurring_spans import RecurringSpans
 from spanwise.pretraining.masking.replacement import Replacement
 from spanwise.pretraining.masking.rounds import SubwordTokens, WholeWords
 from spanwise.pretraining.masking.tagged_phrases import TaggedPhrases
+from spanwise.pretraining.masking.two_maskings import TwoMaskings

@@ -5,3 +5,4 @@ from spanwise.pretraining.objectives.masked_lm import MaskedLM, MaskedLMTargets
 from spanwise.pretraining.objectives.pair_label import NextSentence, PairTargets, SentenceOrder
 from spanwise.pretraining.objectives.replaced_token import ReplacedToken, ReplacedTokenTargets
 from spanwise.pretraining.objectives.span_boundary import SpanBoundary, SpanBoundaryTargets
+from spanwise.pretraining.objectives.span_selection import SpanSelection, SpanSelectionTargets

@@ -68,6 +68,8 @@ class Objective(Part, Protocol):
     # A head with `reads_corrupted = True` is called as `head(hidden, targets, corrupted=corrupted)`.
     # Where targets are not the hidden tokens, an objective also says how many a token of a sequence has, for the cost:
     # def targets_per_token(self, length: float) -> float
+    # and where a head reads more tokens than its targets, the weights of it that a token meets:
+    # def weights_per_token(self, head: nn.Module, length: float) -> float
 
 
 def rows_read(targets: Iterable[object], input_ids: Tensor, largest_share: float = 0.75) -> Tensor | None:

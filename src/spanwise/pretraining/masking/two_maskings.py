@@ -1,0 +1,112 @@
+"""Two maskings in one sequence: what the first one leaves, the second one may hide.
+
+With recurring spans first and geometric spans second a sequence has questions and hidden words, so selection, masked LM
+and the span boundary objective learn from one pass.
+
+Source: Ram et al. 2021 (Splinter), released code, where masked LM beside selection is an option of this kind.
+Letters: T tokens in the pack, S sequences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from pydantic import SkipValidation
+
+from spanwise.config import part
+from spanwise.data.vocabulary import Vocabulary
+from spanwise.errors import ConfigError
+from spanwise.pretraining.masking.base import MaskingScheme, bound, budgets, given_by, num_maskable
+from spanwise.pretraining.masking.geometric_spans import GeometricSpans
+from spanwise.pretraining.masking.merge import join_spans
+from spanwise.pretraining.masking.recurring_groups import RecurringGroups
+from spanwise.pretraining.packs import Pack, Spans
+from spanwise.runtime.compiled import njit
+from spanwise.runtime.seed import child_key
+
+NOTHING_KEPT = np.zeros((0, 2), dtype=np.int64)
+
+
+@part("two_maskings")
+class TwoMaskings:
+    """Hide by `first`, then by `then` among the tokens that `first` neither hid nor keeps as an answer.
+
+    Each has its own share: `ratio` is that of `then`, which counts the tokens that are left to it. Where a pack has a
+    capacity, `then` has its share of it for certain and `first` what is over.
+    """
+
+    first: SkipValidation[MaskingScheme] = RecurringGroups()
+    then: SkipValidation[MaskingScheme] = GeometricSpans()
+
+    def __post_init__(self) -> None:
+        for name in ("first", "then"):
+            if not callable(getattr(getattr(self, name), "select", None)):
+                raise ConfigError(
+                    f"masking.{name} is {getattr(self, name)!r}, which is no masking: it has no select()."
+                )
+
+    @property
+    def ratio(self) -> float:
+        return self.then.ratio
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """The kinds of spans that any of both gives."""
+        return (given_by(self.first) | given_by(self.then)) - {"whole_text"}
+
+    @property
+    def side_arrays(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for one in (self.first, self.then) for name in getattr(one, "side_arrays", ())))
+
+    def for_vocabulary(self, vocabulary: Vocabulary) -> BoundTwoMaskings:
+        """Return the two as they work with this vocabulary."""
+        return BoundTwoMaskings(bound(self.first, vocabulary), bound(self.then, vocabulary))
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
+        return BoundTwoMaskings(self.first, self.then).select(pack, keys, capacity=capacity)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTwoMaskings:
+    """The two of a run."""
+
+    first: MaskingScheme
+    then: MaskingScheme
+
+    @property
+    def ratio(self) -> float:
+        return self.then.ratio
+
+    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
+        """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
+        of_then = 0 if capacity is None else int(budgets(self.then.ratio, num_maskable(pack)).sum())
+        spans = self.first.select(pack, _keys(keys, 0), capacity=None if capacity is None else capacity - of_then)
+        rest = replace(pack, maskable=_left(pack.maskable, spans))
+        left = None if capacity is None else capacity - int((spans.end - spans.start).sum())
+        return join_spans([spans, self.then.select(rest, _keys(keys, 1), capacity=left)])
+
+
+def _left(maskable_T: np.ndarray, spans: Spans) -> np.ndarray:
+    """Return which tokens are neither hidden nor kept, bool [T]."""
+    kept_G2 = NOTHING_KEPT if spans.kept is None else spans.kept
+    return _without(maskable_T, np.append(spans.start, kept_G2[:, 0]), np.append(spans.end, kept_G2[:, 1]))
+
+
+@njit
+def _without(maskable_T, starts, ends):
+    left_T = maskable_T.copy()
+    for i in range(len(starts)):
+        if starts[i] >= 0:
+            left_T[starts[i] : ends[i]] = False
+    return left_T
+
+
+@njit
+def _keys(keys_S, number):
+    """Return a key of its own for each masking of each sequence, uint64 [S]."""
+    own_S = np.empty(len(keys_S), dtype=np.uint64)
+    for s in range(len(keys_S)):
+        own_S[s] = child_key(keys_S[s], number)
+    return own_S
