@@ -40,6 +40,19 @@ def test_the_terminal_shows_the_same_words_in_colour():
     assert "\x1b[" in console.export_text(styles=True)
 
 
+def test_a_question_has_the_colour_of_its_answer():
+    tokens = ["New", "York", "is", "not", "old", "York", "or", "New", "York"]
+    seen = ["[QUESTION]", "", "is", "not", "[MASK]", "York", "or", "New", "York"]
+    pieces = make_pieces(
+        tokens, [True] * 9, [(0, 2), (4, 5)], seen, question_token="[QUESTION]", groups=[0, -1], answers=[(7, 9)]
+    )
+    runs = [(run.text, run.shown, run.group, run.colour) for run in join_pieces(pieces) if run.span is not None]
+
+    assert runs == [("New York", "question", 0, 0), ("old", "mask", None, 1), ("New York", "answer", 0, 0)]
+    assert terminal_text(pieces).plain == "New York? is not old York or New York"
+    assert next(run.seen for run in join_pieces(pieces)) == "[QUESTION]"
+
+
 def test_an_answer_is_marked_at_its_characters():
     text = highlight_answer("Moss is a town.\n", 10, 14)
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rich.text import Text
 
-Shown = Literal["visible", "mask", "random", "unchanged"]
+Shown = Literal["visible", "mask", "random", "unchanged", "question", "answer"]
 NUM_COLOURS = 6
 TERMINAL_COLOURS = ("bright_blue", "bright_magenta", "bright_green", "yellow", "cyan", "bright_red")
 
@@ -24,11 +24,12 @@ class Piece:
     span: int | None = None  # number of its span in this text, counted from 0
     shown: Shown = "visible"  # what the model sees there
     seen: str = ""  # the token the model sees, where it is another one
+    group: int | None = None  # number of the group that its span belongs to: questions and their answer
 
     @property
     def colour(self) -> int:
-        """The number of its colour."""
-        return 0 if self.span is None else self.span % NUM_COLOURS
+        """The number of its colour: that of its group, else of its span."""
+        return 0 if self.span is None else (self.span if self.group is None else self.group) % NUM_COLOURS
 
 
 def make_pieces(
@@ -37,19 +38,31 @@ def make_pieces(
     spans: Sequence[tuple[int, int]],
     seen: Sequence[str],
     mask_token: str = "[MASK]",
+    question_token: str = "",
+    groups: Sequence[int] = (),
+    answers: Sequence[tuple[int, int]] = (),
 ) -> list[Piece]:
     """Return the pieces of n original tokens, as `Tokenizer.readable` writes them: `##x` where no blank is before it.
 
-    `spans` are half-open ranges over them, `seen` [n] the tokens after replacement.
+    `spans` are half-open ranges over them, `seen` [n] the tokens after replacement. `groups` are the numbers of the
+    spans' groups (-1: none), `answers` the range of each group that stays visible; a span whose first token is seen as
+    `question_token` is a question.
     """
     owner: dict[int, int] = {}
-    for number, (start, end) in enumerate(spans):
+    for number, (start, end) in enumerate([*spans, *answers]):  # answers are numbered on
         owner.update(dict.fromkeys(range(start, end), number))
     pieces = []
     for index, token in enumerate(tokens):
         shown: Shown = "visible"
+        group = None
         if index in owner:
+            number = owner[index]
             shown = "mask" if seen[index] == mask_token else "unchanged" if seen[index] == token else "random"
+            if number >= len(spans):
+                shown, group = "answer", number - len(spans)
+            else:
+                group = groups[number] if groups and groups[number] >= 0 else None
+                shown = "question" if question_token and seen[spans[number][0]] == question_token else shown
         begins = bool(starts_word[index])
         pieces.append(
             Piece(
@@ -58,7 +71,8 @@ def make_pieces(
                 glued=is_glued(token),
                 span=owner.get(index),
                 shown=shown,
-                seen=seen[index] if shown == "random" else "",
+                seen=seen[index] if shown in ("random", "question") else "",
+                group=group,
             )
         )
     return pieces
@@ -91,6 +105,7 @@ class Run:
     colour: int = 0
     shown: Shown = "visible"
     seen: str = ""
+    group: int | None = None
 
 
 def join_pieces(pieces: Sequence[Piece]) -> list[Run]:
@@ -108,11 +123,19 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Run]:
                 colour=last.colour,
                 shown=last.shown if last.shown == piece.shown else "random",
                 seen=(last.seen + (" " if space else "") + plain(piece.seen)).strip(),
+                group=last.group,
             )
         else:
-            seen = plain(piece.seen)
             runs.append(
-                Run(text=piece.text, space=space, span=piece.span, colour=piece.colour, shown=piece.shown, seen=seen)
+                Run(
+                    text=piece.text,
+                    space=space,
+                    span=piece.span,
+                    colour=piece.colour,
+                    shown=piece.shown,
+                    seen=plain(piece.seen),
+                    group=piece.group,
+                )
             )
         previous = piece
     return runs
@@ -120,14 +143,21 @@ def join_pieces(pieces: Sequence[Piece]) -> list[Run]:
 
 def terminal_text(pieces: Sequence[Piece]) -> Text:
     """Return the text with its spans in colour, for a rich console."""
-    styles = {"mask": "bold reverse", "random": "bold underline", "unchanged": "bold"}
+    styles = {
+        "mask": "bold reverse",
+        "random": "bold underline",
+        "unchanged": "bold",
+        "question": "bold reverse",
+        "answer": "underline",
+    }
     text = Text()
     for run in join_pieces(pieces):
         text.append(" " if run.space else "")
         if run.span is None:
             text.append(run.text, style="default")
         else:
-            text.append(run.text, style=f"{styles[run.shown]} {TERMINAL_COLOURS[run.colour]}")
+            mark = "?" if run.shown == "question" else ""
+            text.append(run.text + mark, style=f"{styles[run.shown]} {TERMINAL_COLOURS[run.colour]}")
     return text
 
 

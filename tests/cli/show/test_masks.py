@@ -91,4 +91,30 @@ def test_a_span_that_becomes_one_token_is_shown_as_such(tmp_path, capsys):
         assert drawing["seen"][start:end] == ["[QUESTION]"] + [""] * (end - start - 1)
     assert asked and max(drawing["spans"][m][1] - drawing["spans"][m][0] for m in asked) > 1
     assert main(["show", "masks", recipe, "--text", text, "--times", "1"]) == 0
-    assert "-> [QUESTION]]]" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "[[New York is -> [QUESTION] #2]]" in shown and "{{New York is #2}}" in shown
+    assert "spans stand elsewhere in the text too" in shown
+
+
+def test_questions_and_their_answers_have_one_colour_on_a_terminal(monkeypatch, capsys):
+    text = "Denver is old and Denver is new for New York was old and New York was new"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["show", "masks", "splinter-mini", "--text", text, "--times", "1", "--json"]) == 0
+    (drawing,) = json.loads(capsys.readouterr().out)["drawings"]
+    assert drawing["groups"] and len(drawing["answers"]) >= len(set(drawing["groups"]))
+    for (start, end), group in zip(drawing["spans"], drawing["groups"], strict=True):
+        first, last = drawing["answers"][group]
+        assert drawing["tokens"][start:end] == drawing["seen"][first:last]
+        assert drawing["seen"][start] == "[QUESTION]"
+    assert main(["show", "masks", "splinter-mini", "--text", text, "--times", "1"]) == 0
+    assert "has the same colour, underlined" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_store_says_which_words_are_stop_words(tiny_store, capsys):
+    """All forty words of the tiny text are frequent in it, so none of its spans is worth a question."""
+    text = ["--text", "the old river ran past the old river"]
+    drawn = []
+    for folder in (tiny_store.path, tiny_store.path / "tokenizer"):
+        assert main(["show", "masks", "splinter-mini", *text, "--tokenizer", str(folder), "--json"]) == 0
+        drawn.append(json.loads(capsys.readouterr().out)["drawings"])
+    assert not any(drawing["spans"] for drawing in drawn[0]) and all(drawing["spans"] for drawing in drawn[1])

@@ -1,15 +1,26 @@
 """`spanwise show masks`: what a recipe hides in a text, or what a model makes of hidden words."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say, standard_output
 from spanwise.cli.options.ranges import Few, Seed
 from spanwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from spanwise.data.vocabulary import Vocabulary
+    from spanwise.pretraining.masking.base import MaskingScheme
+    from spanwise.pretraining.packs import Pack
+    from spanwise.pretraining.recipe import PretrainingRecipe
+    from spanwise.reporting.spans import Piece
+    from spanwise.text.tokenizers import Tokenizer
 
 
 def show_masks(
@@ -42,7 +53,8 @@ def show_masks(
     overrides
         Change a value of the recipe first: path=value. May be repeated.
     tokenizer
-        Folder of the tokenizer to draw with. Default: the model's; without a model every word is one token.
+        Folder of the tokenizer to draw with, or of a store, whose counts then say which words are stop words. Default:
+        the model's; without a model every word is one token.
     times
         How many drawings.
     seed
@@ -113,54 +125,103 @@ def _draw(
     seed: int,
     json: bool,
 ) -> None:
-    import numpy as np
-
     from spanwise.config import override
-    from spanwise.data.token_store import vocabulary_of
     from spanwise.interop.sources import find_folder
-    from spanwise.pretraining.explain import read_single_text, words_as_tokens
-    from spanwise.pretraining.masking.questions import shortened_ranges
+    from spanwise.pretraining.explain import read_single_text
+    from spanwise.pretraining.masking.base import bound
     from spanwise.pretraining.system import pack_parts
     from spanwise.recipes import find
-    from spanwise.reporting.spans import make_pieces
-    from spanwise.runtime.seed import keys_for
-    from spanwise.text.extend import with_roles
-    from spanwise.text.tokenizers import Tokenizer
 
     recipe = override(find(recipe_name), overrides)
     folder = tokenizer or (find_folder(model) if model else None)
-    tokens = with_roles(Tokenizer.load(folder) if folder else words_as_tokens(text), pack_parts(recipe).roles)
+    tokens, counted, vocabulary = _words_of(text, folder, pack_parts(recipe).roles)
+    masking = bound(recipe.masking, counted)
     pack = read_single_text(text, tokens, recipe.format.max_length).pack
-    vocabulary = vocabulary_of(tokens, np.ones(tokens.vocab_size, dtype=np.int64))
-    originals = tokens.tokens(pack.input_ids)
-    drawings: list[dict[str, Any]] = []
+    drawings = []
     for epoch in range(times):
-        spans = recipe.masking.select(pack, keys_for(seed, "masking", epoch, pack.block_ids))
-        replace_keys = keys_for(seed, "replacement", epoch, pack.block_ids)
-        replaced = recipe.replacement.apply(pack, spans, replace_keys, vocabulary)
-        ranges = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
-        seen, readable = tokens.tokens(replaced), tokens.readable(replaced)
-        for start, end in shortened_ranges(recipe.replacement, spans):
-            seen[start + 1 : end] = readable[start + 1 : end] = [""] * (end - start - 1)  # in no pack
-        groups = {} if spans.group is None else {"groups": spans.group.tolist()}
-        drawings.append({"spans": ranges, **groups, "tokens": originals, "seen": seen})
+        drawing, pieces = _drawing(recipe, masking, pack, tokens, vocabulary, seed, epoch)
+        drawings.append(drawing)
         if not json:
-            inner = [(start - 1, end - 1) for start, end in ranges]
-            starts, mask = pack.starts_word[1:-1].tolist(), tokens.specials.get("mask", "")
-            text_pieces = tokens.readable(pack.input_ids)[1:-1]
-            _print_drawing(make_pieces(text_pieces, starts, inner, readable[1:-1], mask_token=mask))
+            _print_drawing(pieces)
     if json:
         print_json({"recipe": recipe.name, "text": text, "drawings": drawings})
+    elif recipe.masking.ratio == 0:
+        say(f"{recipe.name} hides no tokens; it learns from all of them ({', '.join(recipe.objectives)}).")
     else:
-        num_hidden = sum(end - start for start, end in drawings[0]["spans"]) if drawings else 0
-        if recipe.masking.ratio == 0:
-            say(f"{recipe.name} hides no tokens; it learns from all of them ({', '.join(recipe.objectives)}).")
-            return
-        say(f"{recipe.name}: {num_hidden} of {len(originals) - 2} tokens are hidden in the first drawing.")
+        _say_what_is_shown(recipe.name, drawings[0])
 
 
-def _print_drawing(pieces: list[Any]) -> None:
-    """Print a drawing in colour on a terminal, with double brackets around hidden words elsewhere."""
+def _words_of(text: str, folder: Path | None, roles: Sequence[str]) -> tuple[Tokenizer, Vocabulary, Vocabulary]:
+    """Return the tokenizer to draw with, its counts (of a store, else all zero), and counts to draw random tokens by.
+
+    Without a folder every word of the text is a token.
+    """
+    import numpy as np
+
+    from spanwise.data.token_store import TokenStore, vocabulary_of
+    from spanwise.pretraining.explain import words_as_tokens
+    from spanwise.text.extend import with_roles
+    from spanwise.text.tokenizers import Tokenizer
+
+    if folder is not None and (folder / "store.json").is_file():
+        tokens = with_roles(TokenStore.open(folder).tokenizer(), roles)
+        vocabulary = TokenStore.open(folder, tokens).vocabulary
+        return tokens, vocabulary, vocabulary
+    tokens = with_roles(Tokenizer.load(folder) if folder else words_as_tokens(text), roles)
+    counts = np.ones(tokens.vocab_size, dtype=np.int64)
+    return tokens, vocabulary_of(tokens, 0 * counts), vocabulary_of(tokens, counts)
+
+
+def _drawing(
+    recipe: PretrainingRecipe,
+    masking: MaskingScheme,
+    pack: Pack,
+    tokens: Tokenizer,
+    vocabulary: Vocabulary,
+    seed: int,
+    epoch: int,
+) -> tuple[dict[str, Any], list[Piece]]:
+    """Return one drawing as JSON shows it and as a terminal does."""
+    from spanwise.pretraining.masking.questions import shortened_ranges
+    from spanwise.reporting.spans import make_pieces
+    from spanwise.runtime.seed import keys_for
+
+    spans = masking.select(pack, keys_for(seed, "masking", epoch, pack.block_ids))
+    replaced = recipe.replacement.apply(pack, spans, keys_for(seed, "replacement", epoch, pack.block_ids), vocabulary)
+    ranges = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
+    seen, readable = tokens.tokens(replaced), tokens.readable(replaced)
+    for start, end in shortened_ranges(recipe.replacement, spans):
+        seen[start + 1 : end] = readable[start + 1 : end] = [""] * (end - start - 1)  # in no pack
+    groups = [] if spans.group is None else spans.group.tolist()
+    answers = [] if spans.kept is None else [(first, last) for first, last in spans.kept.tolist()]
+    drawing = {"spans": ranges, **({"groups": groups, "answers": answers} if groups else {})}
+    pieces = make_pieces(
+        tokens.readable(pack.input_ids)[1:-1],
+        pack.starts_word[1:-1].tolist(),
+        [(start - 1, end - 1) for start, end in ranges],
+        readable[1:-1],
+        mask_token=tokens.specials.get("mask", ""),
+        question_token=tokens.specials.get("question", ""),
+        groups=groups,
+        answers=[(first - 1, last - 1) for first, last in answers],
+    )
+    return {**drawing, "tokens": tokens.tokens(pack.input_ids), "seen": seen}, pieces
+
+
+def _say_what_is_shown(name: str, first: dict[str, Any]) -> None:
+    num_hidden = sum(end - start for start, end in first["spans"])
+    say(f"{name}: {num_hidden} of {len(first['tokens']) - 2} tokens are hidden in the first drawing.")
+    num_grouped = sum(group >= 0 for group in first.get("groups", []))
+    if num_grouped:
+        say(
+            f"{num_grouped} of its spans stand elsewhere in the text too, where the answer has the same "
+            + ("colour, underlined." if sys.stdout.isatty() else "number: [[hidden #1]], {{answer #1}}.")
+        )
+
+
+def _print_drawing(pieces: Sequence[Piece]) -> None:
+    """Print a drawing in colour on a terminal, elsewhere with double brackets around hidden words and double braces
+    around answers."""
     from spanwise.reporting.spans import join_pieces, terminal_text
 
     if sys.stdout.isatty():
@@ -168,6 +229,8 @@ def _print_drawing(pieces: list[Any]) -> None:
         return
     line = ""
     for run in join_pieces(pieces):
-        words = run.text if run.span is None else f"[[{run.text}{f' -> {run.seen}' if run.seen else ''}]]"
+        number = "" if run.group is None else f" #{run.group + 1}"
+        hidden = f"[[{run.text}{f' -> {run.seen}' if run.seen else ''}{number}]]"
+        words = {"visible": run.text, "answer": f"{{{{{run.text}{number}}}}}"}.get(run.shown, hidden)
         line += (" " if run.space else "") + words
     say(line)
