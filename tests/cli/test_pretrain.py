@@ -166,6 +166,8 @@ def test_what_is_told_to_do_next_fits_the_model():
     masked, causal = (next_steps("runs/my model/final", is_causal=is_causal) for is_causal in (False, True))
     assert masked[0].endswith("show masks --text '...' --span 1:3 --model 'runs/my model/final'")
     assert "finetune qa --model 'runs/my model/final'" in masked[1]
+    selecting = next_steps("final", is_causal=False, fills_blanks=False)
+    assert selecting[0] == "Next: spanwise show model final" and "finetune qa --model final" in selecting[1]
     command = shlex.split(causal[0].removeprefix("Next: "))
     assert command[:2] == ["python3", "-c"]
     compile(command[2], "told", "exec")

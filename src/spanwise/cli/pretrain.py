@@ -108,13 +108,14 @@ def pretrain(
         print_json(training_record(result))
         return 0
     say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
-    for line in next_steps(str(result.final), is_causal=chosen.encoder.causal):
+    names = chosen.trained_objectives
+    for line in next_steps(str(result.final), is_causal=chosen.encoder.causal, fills_blanks="mlm" in names):
         say(line)
     return 0
 
 
-def next_steps(final: str, *, is_causal: bool) -> list[str]:
-    """Return what a person may do next with the model: a causal one writes, the others fill blanks."""
+def next_steps(final: str, *, is_causal: bool, fills_blanks: bool = True) -> list[str]:
+    """Return what a person may do next with the model: a causal one writes, others fill the blanks they learned."""
     if is_causal:
         asked = f"import spanwise; print(spanwise.pipeline('text-generation', model={final!r})('The'))"
         first, task = f"python3 -c {quote(asked)}", f"classification --recipe gpt-1 --model {quote(final)}"
@@ -123,6 +124,8 @@ def next_steps(final: str, *, is_causal: bool) -> list[str]:
             f"spanwise show masks --text '...' --span 1:3 --model {quote(final)}",
             f"qa --model {quote(final)}",
         )
+    if not (is_causal or fills_blanks):
+        first = f"spanwise show model {quote(final)}"
     return [f"Next: {first}", f"      spanwise finetune {task} --train FILE --dev FILE --out RUN"]
 
 

@@ -20,6 +20,7 @@ from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import flops_on_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
+from spanwise.pretraining.needs import hides_tokens
 from spanwise.pretraining.ready import Inputs, Ready, check_given, make_ready
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check, validation_source
@@ -98,7 +99,13 @@ def _ready_in_all(
     ready = make_ready(recipe, folder, inputs, log)
     if is_leader and not folder.plan.exists():  # a refused resume must leave the first record
         write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
-        write_text_atomic(folder.path / MASKS_NAME, _json(mask_record(ready.source.masked_step(0))))
+        masks = mask_record(ready.source.masked_step(0))
+        write_text_atomic(folder.path / MASKS_NAME, _json(masks))
+        if hides_tokens(recipe.masking) and not masks["num_spans"]:
+            log.say(
+                f"Nothing is hidden in the {masks['num_tokens']:,} tokens of the first step: no span of this text "
+                "recurs that is more than stop words. With a small text, raise masking.frequent_share."
+            )
     if group is not None and is_leader:
         group.gather(None)
     return ready
