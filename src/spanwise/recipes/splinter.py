@@ -4,8 +4,6 @@
 sections 3 and 5 of the paper and its released code.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spanwise.pretraining.formats import SingleSegment

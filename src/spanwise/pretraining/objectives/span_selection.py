@@ -4,8 +4,6 @@ Source: Ram et al. 2021 (Splinter), sections 3 and 4.2: the mean of two cross-en
 Letters: T tokens in the pack, S sequences, P questions, D hidden size, L tokens of a sequence.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.config import part
+from spanwise.config.ranges import Weight
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.losses.pointer import ManyPointers, point
 from spanwise.nn.sequences import Sequences
-from spanwise.pretraining.objectives.base import checked_weight
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 MOST_QUESTIONS, SHARE = 30, 0.15  # of a sequence, and per token of it; only for the cost, the masking decides
@@ -61,10 +59,7 @@ class SpanSelection:
     name: ClassVar[str] = "span_selection"
     needs: ClassVar[frozenset[str]] = frozenset({"questions", "bidirectional"})
 
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        checked_weight(self.name, self.weight)
+    weight: Weight = 1.0
 
     def targets(self, pack: Pack, spans: Spans | None = None, hidden: Hidden | None = None) -> SpanSelectionTargets:
         """Return the questions of a pack. Raises: ConfigError where its replacement wrote none."""
