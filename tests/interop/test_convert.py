@@ -12,7 +12,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import build_encoder
-from spanwise.interop.convert import convert
+from spanwise.interop.convert import convert, rewrite
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 
@@ -138,3 +138,14 @@ def test_bf16_files_are_half_as_large_and_hold_every_number_rounded(tmp_path, en
     assert 'from_pretrained("path/to/this/folder", dtype="float32")' in cards["half"] and "dtype" not in cards["full"]
     ours = build_encoder(read_folder(tmp_path / "half")).state_dict()
     assert {tensor.dtype for tensor in ours.values()} == {torch.float32}
+
+
+def test_a_model_that_was_read_is_written_again_with_facts_for_its_card(tmp_path, encoder):
+    write_folder(tmp_path / "given", FolderContent(encoder, make_heads(encoder, "mlm", "sbo")))
+    checkpoint = read_folder(tmp_path / "given")
+    (tmp_path / "again").mkdir()
+    rewrite(checkpoint, tmp_path / "again", facts=["It is as it came."], extra={"adaptation": {"start": "given"}})
+    again = read_folder(tmp_path / "again")
+    assert all(torch.equal(again.tensors[name], tensor) for name, tensor in checkpoint.tensors.items())
+    assert again.heads.keys() == checkpoint.heads.keys() and again.record["adaptation"] == {"start": "given"}
+    assert "It is as it came." in (tmp_path / "again" / "README.md").read_text()

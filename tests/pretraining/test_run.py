@@ -276,3 +276,46 @@ def test_a_wrong_value_is_refused_before_any_file_is_made(tiny_store, tmp_path):
     with pytest.raises(ConfigError, match="max_length"):
         pretrain(tiny_recipe(), data=tiny_store.path, out=tmp_path / "run", overrides=["format.max_length=512"])
     assert not (tmp_path / "run").exists()
+
+
+def test_a_frozen_encoder_stays_bit_for_bit_and_its_heads_learn(tiny_store, tmp_path):
+    given = pretrain(tiny_recipe(max_steps=3), data=tiny_store.path, out=tmp_path / "given").final
+    before = read_folder(given)
+    write_folder(tmp_path / "bare", FolderContent(build_encoder(before), {}, tiny_store.tokenizer()))
+    recipe = replace(tiny_recipe(max_steps=20, learning_rate=1e-2), frozen="encoder")
+    result = pretrain(recipe, data=tiny_store.path, valid=tiny_store.path, init=tmp_path / "bare", out=tmp_path / "run")
+    after = read_folder(result.final)
+    assert all(torch.equal(after.tensors[name], tensor) for name, tensor in before.tensors.items())
+    assert result.evaluation["mlm_loss"] < result.first_evaluation["mlm_loss"] - 0.1
+    assert result.evaluation["sbo_loss"] < result.first_evaluation["sbo_loss"] - 0.1
+
+
+def test_a_frozen_run_goes_on_and_one_that_is_not_frozen_is_another(tiny_store, tmp_path):
+    frozen = replace(tiny_recipe(max_steps=4), frozen="encoder")
+    final = pretrain(frozen, data=tiny_store.path, out=tmp_path / "run").final
+    shutil.rmtree(final)
+    assert pretrain(frozen, data=tiny_store.path, out=tmp_path / "run", resume=True).resumed_from == 4
+    shutil.rmtree(final)
+    with pytest.raises(ConfigError, match="frozen"):
+        pretrain(tiny_recipe(max_steps=4), data=tiny_store.path, out=tmp_path / "run", resume=True)
+
+
+def test_a_caller_may_measure_by_its_own_judgement_and_is_told_the_step(tiny_store, tmp_path):
+    class Judge:
+        def __init__(self, ready):
+            self.ready, self.step, self.steps = ready, -1, []
+
+        def __call__(self):
+            self.steps.append(self.step)
+            return {"answer": 42.0}
+
+    judges = []
+
+    def judge_of(ready):
+        judges.append(Judge(ready))
+        return judges[0]
+
+    recipe = tiny_recipe(max_steps=8, eval_every=0.25)
+    result = pretrain(recipe, data=tiny_store.path, out=tmp_path / "run", evaluate=judge_of)
+    assert judges[0].steps == [0, 2, 4, 6, 8] and result.evaluation == {"answer": 42.0}
+    assert judges[0].ready.recipe.name == recipe.name

@@ -250,3 +250,9 @@ def test_weights_of_another_vocabulary_are_refused(tiny_store, tmp_path):
 def test_a_recipe_does_not_say_how_many_ids_there_are():
     with pytest.raises(ConfigError, match=r"encoder.vocab_size 300 is set, .* set tokenizer.vocab_size instead"):
         check(override(recipes.spanbert_tiny(), ["encoder.vocab_size=300"]))
+
+
+def test_a_frozen_encoder_is_refused_where_a_generator_learns_its_embeddings():
+    recipe = replace(recipes.electra_small(), frozen="encoder")
+    with pytest.raises(ConfigError, match="frozen 'encoder' keeps the embeddings still, which Generator"):
+        check(recipe)

@@ -7,6 +7,7 @@ from toy import ToySource
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.training.plan import BudgetClock, Plan, TrainingOptions, count_steps, read_plan
+from spanwise.training.schedule import PlanLine
 
 
 def test_the_options_that_matter_most_have_the_papers_values():
@@ -226,3 +227,47 @@ def test_recorded_lines_are_obeyed_and_not_added_to_while_steps_are_done_again(t
         plan.revise(step, clock)
 
     assert len(plan.lines) == 2
+
+
+def test_evaluations_at_shares_of_a_run_come_as_often_as_asked_and_at_the_end(tmp_path):
+    for total, share in ((40, 0.125), (41, 0.125), (9, 0.25), (7, 0.1), (100, 1 / 3)):
+        plan = Plan(None, [PlanLine(step=0, total_steps=total, reason="")], TrainingOptions(eval_every=share))
+        due = [step for step in range(total + 1) if plan.evaluation_is_due(step)]
+        assert due[-1] == total and len(due) == min(total, round(1 / share))
+        assert all(
+            abs(step - (number + 1) * share * total) < 1 + 1e-9 for number, step in enumerate(due[:3]) if total > 9
+        )
+    plan = Plan(None, [PlanLine(step=0, total_steps=10, reason="")], TrainingOptions(eval_every=4))
+    assert [step for step in range(11) if plan.evaluation_is_due(step)] == [4, 8]
+    assert not Plan(None, [PlanLine(step=0, total_steps=9, reason="")], TrainingOptions()).evaluation_is_due(9)
+
+
+def test_a_revision_moves_no_evaluation_that_was(tmp_path):
+    options = TrainingOptions(eval_every=0.25, budget=60)
+    plan = Plan(None, [PlanLine(step=0, total_steps=100, reason="")], options)
+    before = [plan.evaluation_is_due(step) for step in range(31)]
+    plan.add(30, 50, "it is slower")
+    assert [plan.evaluation_is_due(step) for step in range(31)] == before
+    assert [step for step in range(51) if plan.evaluation_is_due(step)] == [25, 36, 43, 50]
+
+
+def test_a_budget_holds_evaluations_at_shares_of_the_run(tmp_path):
+    options = TrainingOptions(budget=60, learning_rate=1.0, eval_every=0.125)
+    plan, clock, step, evaluations = Plan.open(tmp_path / "plan.jsonl", options, ToySource()), BudgetClock(), 0, 0
+    clock.evaluation, clock.saving, clock.used = 2.0, 0.25, 2.0
+    while step < plan.total_after(step):
+        step += 1
+        clock.add_step(0.1)
+        is_due = plan.evaluation_is_due(step)
+        evaluations += is_due
+        clock.used += 0.1 + 2.0 * is_due
+        plan.revise(step, clock)
+
+    assert evaluations == 8
+    assert 52 < clock.used + 2 * 0.25 <= 61
+
+
+@pytest.mark.parametrize("every", [0, -1, 2.5, 0.0])
+def test_an_eval_every_that_is_neither_steps_nor_a_share_is_refused(every):
+    with pytest.raises((ConfigError, ValueError), match="eval_every"):
+        TrainingOptions(eval_every=every)

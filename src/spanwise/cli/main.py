@@ -25,6 +25,7 @@ COMMANDS = {
     "learn-tokenizer": "Learn a vocabulary from text.",
     "prepare": "Turn text into a token store.",
     "pretrain": "Pre-train a recipe on a token store, or on text directly.",
+    "adapt": "Go on with an encoder on your own text: better there, never worse in general.",
     "finetune": "Fine-tune a checkpoint on a task.",
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",

@@ -6,6 +6,7 @@ lie where this package finds them, and a cased vocabulary gets a tokenizer that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +17,7 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import Written, read_folder, write_folder
+from spanwise.interop.json_files import Settings
 from spanwise.interop.record import MANAGED
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.runtime.files import atomic_folder
@@ -59,8 +61,21 @@ def convert(
         return _convert(checkpoint, folder, target, words, STORED_TYPES[dtype])
 
 
+def rewrite(checkpoint: Checkpoint, folder: Path, *, facts: Sequence[str] = (), extra: Settings | None = None) -> None:
+    """Write a model that was read into an empty folder, its weights as they are; `facts` are sentences for its card,
+    `extra` entries of its record. Raises: CheckpointError as `convert`."""
+    _convert(checkpoint, folder, folder, None, torch.float32, facts=facts, extra=extra)
+
+
 def _convert(
-    checkpoint: Checkpoint, folder: Path, target: Path, tokenizer: Path | None, dtype: torch.dtype
+    checkpoint: Checkpoint,
+    folder: Path,
+    target: Path,
+    tokenizer: Path | None,
+    dtype: torch.dtype,
+    *,
+    facts: Sequence[str] = (),
+    extra: Settings | None = None,
 ) -> Converted:
     words = _open_tokenizer(checkpoint, tokenizer)
     family = BY_MODEL_TYPE.get(checkpoint.model_type)
@@ -72,11 +87,15 @@ def _convert(
             build_encoder(checkpoint),
             checkpoint.heads,
             words,
-            extra={name: value for name, value in checkpoint.record.items() if name not in MANAGED},
+            extra={
+                **{name: value for name, value in checkpoint.record.items() if name not in MANAGED},
+                **(extra or {}),
+            },
             main_head=architecture.heads[0] if architecture and has_heads and architecture.heads else None,
             main_kind=architecture.kind if architecture else None,
             model_type=checkpoint.model_type,
             labels=checkpoint.labels,
+            facts=facts,
         ),
         dtype=dtype,
     )

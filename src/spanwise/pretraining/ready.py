@@ -155,6 +155,8 @@ def make_ready(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, log
     for part in texts.mixture.parts:
         check_inputs(recipe, part.store, start.checkpoint)
     model, kept = _model(recipe, start, texts.mixture, folder, log)
+    if recipe.frozen == "encoder":
+        model.encoder.requires_grad_(False)  # with it the word table that heads share
     checkpoint = start.checkpoint
     model_type = checkpoint.model_type if checkpoint is not None else None
     content = FolderContent(

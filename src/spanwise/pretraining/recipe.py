@@ -117,6 +117,7 @@ class PretrainingRecipe:
     length_warmup: LengthWarmup = LengthWarmup()
     word_unit: WordUnit = "word"  # what masking takes for a word; "morpheme" needs a store made with `--tag morphemes`
     differences: tuple[str, ...] = ()  # where we knowingly leave the paper, one sentence each
+    frozen: Literal["nothing", "encoder"] = "nothing"  # what stays as it is: of a still encoder the heads alone learn
 
     def __post_init__(self) -> None:
         for name, members in PART_MEMBERS.items():
@@ -150,6 +151,8 @@ def identity_record(recipe: PretrainingRecipe) -> dict[str, Any]:
     record: dict[str, Any] = to_record(recipe)
     if not recipe.length_warmup.steps:
         del record["length_warmup"]
+    if recipe.frozen == "nothing":
+        del record["frozen"]
     options = {option.name: option.default for option in fields(EncoderConfig)}
     for name in ("vocab_size", *list(options)[list(options).index("embedding_norm") + 1 :]):
         if record["encoder"][name] == options[name]:

@@ -34,6 +34,7 @@ from spanwise.training.plan import LENGTHS, with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 
 RECIPE_NAME = "recipe.json"
+Evaluation = Callable[[], Mapping[str, float]]
 MAX_VALIDATION_TOKENS = 65_536  # enough for two digits, short enough to be asked for often
 
 
@@ -47,14 +48,16 @@ def pretrain(
     log: RunLog | None = None,
     device: str | None = None,
     resume_command: str = "",
+    evaluate: Callable[[Ready], Evaluation] | None = None,
     **inputs: Unpack[Inputs],
 ) -> TrainingResult:
     """Train `recipe` on a token store (`data`) or on text files (`text`), and leave a model in `out/final`.
 
     `Inputs` says what else a run may be given: `valid`, `tokenizer`, `init` and what is added to it. `budget` is in
     seconds of wall-clock time from when text and vocabulary are prepared, first weights and compiling included, and
-    replaces the recipe's length; `overrides` are `path=value` changes. Started as several processes (torchrun, or
-    `spanwise pretrain --processes`), all call this alike and share each step's packs.
+    replaces the recipe's length; `overrides` are `path=value` changes. `evaluate` makes what measures the run, in place
+    of the losses on `valid`; it may remember what it measured (`training.loop.RemembersEvaluations`). Started as
+    several processes (torchrun, or `spanwise pretrain --processes`), all call this alike and share each step's packs.
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
@@ -71,7 +74,7 @@ def pretrain(
             ready.recipe.training,
             out,
             save_model=lambda target: save_pretrained(target, ready),
-            evaluate=evaluation(ready, device),
+            evaluate=evaluation(ready, device) if evaluate is None else evaluate(ready),
             resume=resume,
             log=log,
             identity=ready.identity,
@@ -138,9 +141,11 @@ def settled(
     return recipe
 
 
-def save_pretrained(folder: Path, ready: Ready) -> None:
+def save_pretrained(
+    folder: Path, ready: Ready, *, facts: Sequence[str] = (), extra: Mapping[str, Any] | None = None
+) -> None:
     """Write the Hugging Face folder of a run, for the class that holds most heads it trains; the others lie beside it,
-    and a generator in a folder of its own."""
+    and a generator in a folder of its own. `facts` are sentences for the model card, `extra` entries of the record."""
     written = write_folder(
         folder,
         FolderContent(
@@ -154,14 +159,16 @@ def save_pretrained(folder: Path, ready: Ready) -> None:
                 "recipe": to_record(ready.recipe),
                 "store": ready.mixture.identity,
                 **ready.growth.record,
+                **(extra or {}),
             },
+            facts=facts,
         ),
     )
     if isinstance(ready.model.corruption, TokenGenerator):
         write_generator(folder, ready.model.corruption, ready.tokenizer, written.model_type)
 
 
-def evaluation(ready: Ready, device: str | None = None) -> Callable[[], Mapping[str, float]] | None:
+def evaluation(ready: Ready, device: str | None = None) -> Evaluation | None:
     """Return what measures the losses on the validation store, every time on the same packs under the same masks; None
     where there is no store."""
     if ready.validation is None:

@@ -41,6 +41,11 @@ def check(recipe: PretrainingRecipe) -> None:
     Raises: ConfigError that names both parts.
     """
     _check_objectives(recipe)
+    if recipe.frozen == "encoder" and recipe.corruption.objectives:
+        raise ConfigError(
+            f"frozen 'encoder' keeps the embeddings still, which {type(recipe.corruption).__name__} learns with its "
+            "own; set frozen=nothing."
+        )
     check_needs(recipe.format, recipe.trained_objectives, recipe.masking, recipe.corruption, recipe.replacement)
     _check_encoder(recipe, recipe.encoder)
     _check_masking(recipe)

@@ -18,6 +18,7 @@ import pydantic
 import torch
 from rich.console import Console
 
+from spanwise.data.held_out import parts_of
 from spanwise.errors import ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.recipe import PretrainingRecipe
@@ -39,7 +40,7 @@ from spanwise.quickstart.record import (
 )
 from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts import Language
-from spanwise.quickstart.texts_in import CorpusReader, Prepared, learn_vocabulary, parts_of, prepare_stores
+from spanwise.quickstart.texts_in import CorpusReader, Prepared, learn_vocabulary, prepare_stores
 from spanwise.reporting.page import render
 from spanwise.reporting.runs import read_run
 from spanwise.reporting.spans import join_pieces

@@ -1,11 +1,11 @@
 """The text side of the quickstart: vocabulary, training store and held-out store, from the bundle or from files."""
 
-import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from spanwise.data.held_out import FEW_DOCUMENTS, digest_of, parts_of
 from spanwise.data.prepare import PrepareReport, prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import DataError
@@ -14,9 +14,7 @@ from spanwise.text.corpus import CorpusOptions, Document, read_documents
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
-FEW_DOCUMENTS = 40  # below, parts of documents are held out instead of whole ones
 HELD_OUT_ONE_IN = 20
-PART_SENTENCES = 10
 CHARACTERS_A_SECOND = 60_000  # of budget: more text than can be read in the time is not prepared
 
 
@@ -69,17 +67,9 @@ class CorpusReader:
             left -= sum(map(len, document.sentences))
 
 
-def parts_of(documents: Iterable[Document]) -> Iterator[Document]:
-    """Cut documents into parts of a few sentences."""
-    for document in documents:
-        for first in range(0, len(document.sentences), PART_SENTENCES):
-            yield replace(document, sentences=document.sentences[first : first + PART_SENTENCES], ends=True)
-
-
 def is_held_out(document: Document) -> bool:
     """Return whether a document is held out, one in `HELD_OUT_ONE_IN`; its text decides, copies stay together."""
-    digest = hashlib.sha256("\n".join(document.sentences).encode()).digest()
-    return int.from_bytes(digest[:4], "big") % HELD_OUT_ONE_IN == 0
+    return (digest_of(document) >> 32) % HELD_OUT_ONE_IN == 0
 
 
 def learn_vocabulary(reader: CorpusReader, out: Path, *, vocab_size: int, max_length: int) -> Tokenizer:

@@ -13,7 +13,7 @@ Letters: V vocabulary before, k new tokens.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +84,17 @@ def extend_tokenizer(tokenizer: Tokenizer, tokens: Sequence[str]) -> Extension:
         old_ids=tuple(tokenizer.encode(pieces[piece]).ids for piece in ordered),
         known=tuple(known),
     )
+
+
+def takes_pieces(tokenizer: Tokenizer) -> bool:
+    """Return whether new words become pieces like any other: in WordPiece without added tokens behind its pieces."""
+    return _takes_pieces(tokenizer.copy_backend(), tokenizer.vocab_size)
+
+
+def word_splitter(tokenizer: Tokenizer) -> Callable[[str], list[str]]:
+    """Return what cuts a text into the words that the tokenizer would make pieces of, after its normaliser."""
+    backend = tokenizer.copy_backend()
+    return lambda text: _words(backend, text)
 
 
 def _is_one_token(tokenizer: Tokenizer, word: str) -> bool:

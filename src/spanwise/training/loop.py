@@ -51,6 +51,13 @@ class RemembersEvaluations(Protocol):
         ...
 
 
+@runtime_checkable
+class KnowsStep(Protocol):
+    """An evaluation that says of which step it is: the loop sets `step` before each call."""
+
+    step: int
+
+
 @dataclass
 class RunState:
     """The numbers of a run after `step` updates: all that changes from step to step and decides how a run goes on.
@@ -133,8 +140,9 @@ def train(
 
     `save_model(folder)` writes the model's own folder (weights, config, tokenizer); the loop adds `training/` to
     checkpoints. `evaluate()` returns finite numbers and must be constant; it runs before the first step, every
-    `eval_every` steps and at the end; what it remembers (`RemembersEvaluations`) is kept in checkpoints. `identity` is
-    what a resumed run must share (recipe record, store and tokenizer hash); the options are added to it.
+    `eval_every` steps (or at such shares of the run) and at the end; what it remembers (`RemembersEvaluations`) is kept
+    in checkpoints. `identity` is what a resumed run must share (recipe record, store and tokenizer hash); the options
+    are added to it.
     `flops_per_token` are the model's own operations for one token, forward and backward. After each evaluation between
     the steps `stop_early()` may give a reason to end the run there, which the plan records. With `resume` the newest
     whole checkpoint is taken, or the run starts where there is none yet. The processes of `group` share the packs of
@@ -419,8 +427,7 @@ class _Loop:
         self.state.logged += 1
 
     def _evaluation_is_due(self) -> bool:
-        every = self.options.eval_every
-        return self.evaluate is not None and every is not None and self.state.step % every == 0
+        return self.evaluate is not None and self.plan.evaluation_is_due(self.state.step)
 
     def _evaluate(self, *, first: bool = False) -> None:
         """Ask for the constant evaluation; it draws nothing and moves nothing."""
@@ -433,6 +440,8 @@ class _Loop:
             measured: dict[str, float] = {}
             if self.reducer.rank == 0:
                 self.model.eval()
+                if isinstance(self.evaluate, KnowsStep):
+                    self.evaluate.step = now.step
                 measured = {name: float(value) for name, value in self.evaluate().items()}
                 self.model.train()
             now.evaluation = self.reducer.from_leader(measured)
@@ -477,7 +486,9 @@ class _Loop:
         raise InterruptedAndSaved(f"Stopped on request at step {self.state.step:,}; everything is saved.{how}")
 
     def _new_clock(self, used: float = 0.0) -> BudgetClock:
-        eval_every = 0 if self.evaluate is None else self.options.eval_every
+        every = self.options.eval_every
+        in_steps = int(every) if every is not None and every >= 1 else None  # the plan counts those at shares of a run
+        eval_every = 0 if self.evaluate is None else in_steps
         return BudgetClock(used, eval_every=eval_every, save_every=self.options.save_every)
 
     def _count_seconds(self) -> None:

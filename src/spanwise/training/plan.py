@@ -23,7 +23,7 @@ from spanwise.config import part
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.files import JsonObject, append_line, write_text_atomic
 from spanwise.runtime.json_text import decode_json
-from spanwise.training.schedule import PlanLine, Shape, learning_rate
+from spanwise.training.schedule import PlanLine, Shape, learning_rate, progress
 
 PLAN_NAME = "plan.jsonl"
 LENGTHS = ("max_steps", "max_tokens", "num_epochs", "budget")  # of a run: one of them is set
@@ -60,17 +60,17 @@ class TrainingOptions:
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
     log_every: Steps = 10  # steps
-    eval_every: Steps | None = None  # steps; None: at the start and the end only
+    eval_every: Annotated[int | float, Field(gt=0, le=MOST_STEPS)] | None = None  # steps, or below 1 a share of the run
     save_every: Steps | None = None  # steps; None: by the clock and at the end only
     save_minutes: Annotated[float, Field(gt=0, le=1e6)] | None = 10.0  # the most a crash may cost; None: see save_every
     keep: Annotated[int, Field(ge=1, le=10**6)] = 2  # newest checkpoints kept
     threads: Annotated[int, Field(ge=1, le=MOST_THREADS)] | None = None  # of this process; None: as torch is set
 
     def __post_init__(self) -> None:
-        if isinstance(self.warmup_steps, float) and self.warmup_steps >= 1 and self.warmup_steps % 1:
-            raise ConfigError(
-                f"training.warmup_steps {self.warmup_steps} is neither a number of steps nor a share below 1."
-            )
+        for name in ("warmup_steps", "eval_every"):
+            value = getattr(self, name)
+            if value is not None and value >= 1 and value % 1:
+                raise ConfigError(f"training.{name} {value} is neither a number of steps nor a share below 1.")
         lengths = {name: getattr(self, name) for name in LENGTHS}
         given = [name for name, value in lengths.items() if value is not None]
         if len(given) > 1:
@@ -221,6 +221,27 @@ class Plan:
         shape: Shape = options.schedule
         return learning_rate(step, self.lines, peak=options.learning_rate, warmup=options.warmup_steps, shape=shape)
 
+    def evaluation_is_due(self, step: int) -> bool:
+        """Return whether an evaluation follows update number `step`: every so many steps, or at shares of the run.
+
+        A share below 1 counts progress as it was planned at each step, so a later revision moves no evaluation.
+        """
+        every = self._options.eval_every
+        if every is None or step < 1:
+            return False
+        return step % every == 0 if every >= 1 else self._passed(step, every) > self._passed(step - 1, every)
+
+    def _passed(self, step: int, share: float) -> int:
+        """How many evaluations lie before or at a step."""
+        return math.floor(progress(step, self.lines) / share + 1e-9)
+
+    def _evaluations_left(self, step: int) -> int:
+        """How many evaluations at shares of the run lie between a step and the end, which has its own."""
+        every = self._options.eval_every
+        if every is None or every >= 1:
+            return 0
+        return max(0, math.ceil(1.0 / every - 1e-9) - 1 - self._passed(step, every))
+
     def revise(self, step: int, clock: BudgetClock) -> None:
         """After `step` steps, change the plan where the measured speed asks for it. Counted runs never change."""
         budget = self._options.budget
@@ -234,7 +255,8 @@ class Plan:
         due = step in _FIRST_CHECKS or step % max(1, min(50, total // 50)) == 0 or left <= max(4, total // 100)
         if not due:
             return
-        wanted = step + max(1, clock.steps_left(budget))  # at least one last step, at rate 0, ends the schedule
+        steps_left = clock.steps_left(budget, evaluations=self._evaluations_left(step))
+        wanted = step + max(1, steps_left)  # at least one last step, at rate 0, ends the schedule
         if abs(wanted - total) > max(0.5, 0.02 * left):
             self.add(
                 step, wanted, f"{clock.step_seconds():.3g} s a step, {budget - clock.used:.1f} s of the budget left"
@@ -272,10 +294,11 @@ class BudgetClock:
             seconds += self.saving / self._save_every
         return seconds
 
-    def steps_left(self, budget: float) -> int:
-        """Whole steps that still fit, with time set aside for the last evaluation, checkpoint and model folder: at most
-        a third of what the first evaluation leaves, so that a slow one can't end the training."""
-        at_end = 0.0 if self._eval_every == 0 else self.evaluation
+    def steps_left(self, budget: float, *, evaluations: int = 0) -> int:
+        """Whole steps that still fit, with time set aside for so many evaluations that are not counted in steps, and
+        for the last one, checkpoint and model folder: at most a third of what the first evaluation leaves, so that a
+        slow one can't end the training."""
+        at_end = 0.0 if self._eval_every == 0 else self.evaluation * (1 + evaluations)
         at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
         at_end = min(at_end, max(0.0, budget - self.evaluation) / 3)
         return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()))

@@ -1,0 +1,273 @@
+"""One adaptation in its parts: checked, prepared, fresh heads taught, trained under the judge, recorded."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from spanwise.adapt.judge import Judge, Measured
+from spanwise.adapt.measure import HeldOutText, Unit, forward_seconds
+from spanwise.adapt.options import NUM_CHECKS, AdaptationOptions, Length
+from spanwise.adapt.pieces import check_takes_pieces, choose_pieces
+from spanwise.adapt.recipe import HEADS_SHARE, adaptation_recipe, choose_objective, fresh_heads, heads_recipe
+from spanwise.adapt.record import AdaptationRecord, Check, Measurement, figure_of
+from spanwise.adapt.report import card_facts
+from spanwise.adapt.settled import Settled, hash_of_files
+from spanwise.adapt.texts import (
+    BEFORE,
+    FOLDER,
+    GENERAL,
+    HEADS,
+    HELD_OUT,
+    OWN,
+    GeneralText,
+    SplitText,
+    characters_per_token,
+    write_stores,
+)
+from spanwise.data.prepare import prepare
+from spanwise.data.token_store import TokenStore
+from spanwise.errors import CheckpointError
+from spanwise.interop.convert import rewrite
+from spanwise.interop.huggingface import read_folder
+from spanwise.pretraining.ready import Ready
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.pretraining.run import pretrain, save_pretrained, settled
+from spanwise.pretraining.system import continue_model
+from spanwise.runtime.device import choose_device
+from spanwise.runtime.files import JsonObject, refuse_edited
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.dev_scores import BEST
+from spanwise.text.corpus import CorpusOptions
+from spanwise.text.extend import extend_tokenizer
+from spanwise.text.tokenizers import Tokenizer
+from spanwise.training.loop import TrainingResult
+
+HEADS_FOLDER = "heads"
+MEASURING_SHARE = 0.2  # of the time, for all checks together
+FEWEST_MEASURED, MOST_MEASURED = 2_048, 32_768  # tokens of each held-out text
+FORWARD_SHARE = 1 / 3  # of a training step's time
+
+
+class Job:
+    """One adaptation: its parts in the order in which `adapt` calls them."""
+
+    def __init__(
+        self,
+        start: str | Path,
+        texts: Sequence[str | Path],
+        out: Path,
+        general: GeneralText,
+        options: AdaptationOptions,
+        corpus: CorpusOptions,
+        overrides: Sequence[str],
+        device: str | None,
+        notes: Sequence[str],
+    ) -> None:
+        self.start, self.texts, self.out, self.general, self.options = start, texts, out, general, options
+        self.corpus, self.overrides, self.device, self.notes = corpus, overrides, device, notes
+
+    def check(self, *, allow_edited: bool) -> None:
+        """Read the start and make the recipes. Raises: CheckpointError, ConfigError for what cannot work."""
+        self.checkpoint = read_folder(self.start)
+        self.checkpoint.check_native("an adaptation")
+        refuse_edited(self.checkpoint.folder, is_allowed=allow_edited, say=lambda _: None)
+        self.allow_edited = allow_edited
+        if self.checkpoint.tokenizer_folder is None:
+            raise CheckpointError(
+                f"{self.checkpoint.folder} holds no tokenizer, so no text can be read with it; copy the files of its "
+                "tokenizer (tokenizer.json or vocab.txt) into the folder."
+            )
+        self.tokenizer = Tokenizer.load(self.checkpoint.tokenizer_folder)
+        self.objective = choose_objective(self.options.objective, self.checkpoint)
+        if self.tokenizer.mask_id < 0:
+            raise CheckpointError(f"the tokenizer of {self.checkpoint.folder} has no mask token to hide words behind.")
+        if self.options.new_pieces:
+            check_takes_pieces(self.tokenizer, str(self.start))
+        length = self.options.length
+        self.fresh = fresh_heads(self._recipe(length), self.checkpoint)
+        self.heads_length = length.part(HEADS_SHARE)
+        recipe = self._recipe(length.part(1 - HEADS_SHARE) if self.fresh else length)
+        self.recipe = settled(recipe, overrides=self.overrides)
+
+    def _recipe(self, length: Length) -> PretrainingRecipe:
+        whole_words = self.options.new_pieces > 0
+        return adaptation_recipe(
+            self.checkpoint, self.objective, seed=self.options.seed, length=length, whole_words=whole_words
+        )
+
+    def asked(self) -> JsonObject:
+        """The call, for a run that goes on. Raises: DataError for text that is not there."""
+        general = [*self.general.texts, *(self.general.held_out or ())]
+        return {
+            "start": str(self.start),
+            "own_text": hash_of_files(self.texts),
+            "general_text": hash_of_files(general),
+            "options": asdict(self.options),
+            "corpus": asdict(self.corpus),
+        }
+
+    def prepare(self, asked: JsonObject, own: SplitText, general: SplitText, log: RunLog) -> Settled:
+        """Choose new pieces, decide how much is measured, and write the stores."""
+        folder = self.out / FOLDER
+        if folder.exists():  # of a call that was stopped here: how much is measured may come out otherwise now
+            shutil.rmtree(folder)
+        pieces: tuple[str, ...] = ()
+        grown: Tokenizer = self.tokenizer
+        if self.options.new_pieces:
+            documents = own.split.training(own.documents())
+            pieces = choose_pieces(documents, self.tokenizer, self.options.new_pieces)
+            grown = extend_tokenizer(self.tokenizer, pieces).tokenizer if pieces else grown
+            log.say(f"{len(pieces)} words of your text are to become pieces of the vocabulary.")
+        before = self.tokenizer if pieces else None
+        tokens = self.measured_tokens()
+        facts = []
+        for text, other in ((own, general), (general, own)):
+            characters = int(tokens * characters_per_token(text, self.tokenizer))
+            facts.append(write_stores(folder, text, other.split, grown, before, characters))
+            log.say(
+                f"{self.general.name if text.name == GENERAL else 'Your text'}: {facts[-1].num_tokens:,} tokens to "
+                f"learn from, {facts[-1].held_out_documents} documents kept out and measured."
+            )
+        if pieces and self.fresh:  # heads are taught before the vocabulary grows
+            prepare(general.training(own.split), self.tokenizer, folder / f"{GENERAL}-{HEADS}")
+        known = Settled(asked=asked, new_pieces=pieces, own=facts[0], general=facts[1])
+        known.write(self.out)
+        return known
+
+    def measured_tokens(self) -> int:
+        """How many tokens of each held-out text are measured, so that all checks take a fifth of the time."""
+        length, share = self.options.length, MEASURING_SHARE / (2 * (NUM_CHECKS + 1))
+        if length.steps is not None:
+            tokens = share * length.steps * self.recipe.batch.tokens_per_step / FORWARD_SHARE
+        else:
+            tokens = share * (length.seconds or 0.0) / forward_seconds(self.checkpoint, self.device)
+        return int(min(max(tokens, FEWEST_MEASURED), MOST_MEASURED))
+
+    def teach_heads(self, known: Settled, log: Callable[[Path], RunLog], *, resume: bool, resume_command: str) -> float:
+        """Teach the heads that the start does not bring, the encoder still; return the seconds that it took."""
+        self.begin = self.checkpoint.folder
+        if not self.fresh:
+            return 0.0
+        out = self.out / HEADS_FOLDER
+        store = self.out / FOLDER / (f"{GENERAL}-{HEADS}" if known.new_pieces else GENERAL)
+        with log(out) as heads_log:
+            heads_log.say(f"Teaching {' and '.join(self.fresh)} on general text, with the encoder still.")
+            result = pretrain(
+                heads_recipe(self.recipe, self.fresh, self.heads_length),
+                out=out,
+                data=store,
+                init=self.begin,
+                allow_edited=self.allow_edited,
+                resume=resume,
+                log=heads_log,
+                device=self.device,
+                resume_command=resume_command,
+            )
+        self.begin = result.final
+        return result.seconds
+
+    def train(self, known: Settled, log: RunLog, *, resume: bool, resume_command: str) -> tuple[TrainingResult, Judge]:
+        """Train on own and general text under the judge."""
+        judges: list[Judge] = []
+
+        def judge_of(ready: Ready) -> Judge:
+            judges.append(self._judge(ready, known))
+            return judges[-1]
+
+        own, general, share = self.out / FOLDER / OWN, self.out / FOLDER / GENERAL, self.options.replay_share
+        result = pretrain(
+            self.recipe,
+            out=self.out,
+            data={own: 1 - share, general: share} if share else own,
+            init=self.begin,
+            add_tokens=known.new_pieces or None,
+            allow_edited=self.allow_edited,
+            resume=resume,
+            log=log,
+            device=self.device,
+            resume_command=resume_command,
+            evaluate=judge_of,
+        )
+        return result, judges[-1]
+
+    def _judge(self, ready: Ready, known: Settled) -> Judge:
+        clusters = {OWN: known.own.clusters, GENERAL: known.general.clusters}
+
+        def texts(kind: str, words: Tokenizer) -> dict[str, HeldOutText]:
+            return {
+                name: HeldOutText(
+                    ready.recipe, TokenStore.open(self.out / FOLDER / f"{name}-{kind}", words), clusters[name]
+                )
+                for name in clusters
+            }
+
+        def before() -> Measured:
+            model, _ = continue_model(ready.recipe, read_folder(self.begin))
+            model.to(choose_device(self.device))
+            precision = ready.recipe.training.precision
+            found = texts(BEFORE, self.tokenizer)
+            return {name: text.losses(model, self.device, precision) for name, text in found.items()}
+
+        def save(folder: Path, check: Mapping[str, Any] | None) -> None:
+            means = {name: losses.mean(self.unit(known)) for name, losses in judge.before.items()}
+            facts = card_facts(str(self.start), [str(text) for text in self.texts], means, self.unit(known), check)
+            record = {"start": str(self.start), "objective": self.objective, "before": means, "after": check or means}
+            extra = {"adaptation": record}
+            if check is None:
+                rewrite(read_folder(self.begin), folder, facts=facts, extra=extra)
+            else:
+                save_pretrained(folder, ready, facts=facts, extra=extra)
+
+        judge = Judge(
+            ready,
+            texts(HELD_OUT, ready.tokenizer),
+            self.out / BEST,
+            unit=self.unit(known),
+            bound=self.options.general_bound,
+            device=self.device,
+            before=before if known.new_pieces else None,
+            save=save,
+        )
+        return judge
+
+    def unit(self, known: Settled) -> Unit:
+        """Losses are per token, unless two vocabularies are compared."""
+        return "character" if known.new_pieces else "token"
+
+    def record(self, known: Settled, result: TrainingResult, judge: Judge, heads_seconds: float) -> AdaptationRecord:
+        """All figures of the adaptation."""
+        unit, checks = self.unit(known), [Check(**check) for check in judge.memory["checks"]]
+        before, after = (
+            Measurement(own=figure_of(losses[OWN], unit), general=figure_of(losses[GENERAL], unit))
+            for losses in (judge.before, judge.after)
+        )
+        kept = [check.step for check in checks if check.is_kept]
+        options = self.options
+        return AdaptationRecord(
+            outcome="adapted" if kept else "unchanged",
+            start=str(self.start),
+            texts=[str(text) for text in self.texts],
+            general_text=self.general.name,
+            objective=self.objective,
+            fresh_heads=list(self.fresh),
+            unit=unit,
+            before=before,
+            after=after,
+            checks=checks,
+            kept_step=kept[-1] if kept else 0,
+            num_steps=result.steps,
+            num_tokens=result.tokens,
+            seconds=result.seconds,
+            heads_seconds=heads_seconds,
+            learning_rate=self.recipe.training.learning_rate,
+            replay_share=options.replay_share,
+            general_bound=options.general_bound,
+            new_pieces=list(known.new_pieces),
+            seed=options.seed,
+            own_text=known.own,
+            general_facts=known.general,
+            final=str(result.final),
+            notes=list(self.notes),
+        )

@@ -1,0 +1,130 @@
+"""What an adaptation won and lost, in plain sentences: for the terminal and for the model card."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spanwise.adapt.record import AdaptationRecord, Check, Figure
+
+NAMES = {"mlm": "masked tokens", "sbo": "span boundary"}
+
+
+def sentences(record: AdaptationRecord) -> list[str]:
+    """The report of an adaptation, a sentence or two per line."""
+    return [
+        _texts(record),
+        *_conditions(record),
+        _own(record),
+        _general(record),
+        *_verdict(record),
+        f"Model: {record.final}",
+    ]
+
+
+def card_facts(
+    start: str, texts: Sequence[str], before: Mapping[str, float], unit: str, check: Mapping[str, Any] | None
+) -> list[str]:
+    """The sentences of a model card: what it was adapted from and on, with figures before and after. Without a check
+    it is the start itself."""
+    named = ", ".join(texts[:3]) + (", ..." if len(texts) > 3 else "")
+    if check is None:
+        return [
+            f"This is {start}, kept unchanged: going on with it on {named} made no step that was better there by more "
+            "than its error without losing more than allowed on general text."
+        ]
+    return [
+        f"Adapted from {start} on {named} by `spanwise adapt`.",
+        f"Loss on held-out text of that kind, in nats per hidden {unit}: {before['own']:.3f} before, "
+        f"{check['own']:.3f} after ({check['gain']:.3f} lower; 95 % {check['low']:.3f} to {check['high']:.3f}, paired "
+        f"over documents). On held-out general text: {before['general']:.3f} before, {check['general']:.3f} after.",
+    ]
+
+
+def _texts(record: AdaptationRecord) -> str:
+    own = record.own_text
+    what = "parts of documents" if own.by_parts else "documents"
+    return (
+        f"{record.start} went on with {own.num_tokens:,} tokens of your text ({own.num_documents:,} documents), mixed "
+        f"with {record.general_text} ({record.replay_share:.0%} of what is read); {own.held_out_documents} {what} of "
+        "yours were kept out and measured."
+    )
+
+
+def _conditions(record: AdaptationRecord) -> list[str]:
+    """What a person must know to read the figures."""
+    lines = list(record.notes)
+    if record.own_text.by_parts:
+        lines.append(
+            f"Your text has only {record.own_text.num_documents} documents, so parts of ten sentences were kept out of "
+            "documents that were also learned from; on a new document expect less."
+        )
+    if record.fresh_heads:
+        heads = " and ".join(NAMES.get(name, name) for name in record.fresh_heads)
+        lines.append(
+            f"The start had no head for {heads}: it was taught first, on general text with the encoder still, and "
+            "'before' is measured after that, so a head alone wins nothing."
+        )
+    if record.new_pieces:
+        shown = ", ".join(record.new_pieces[:5]) + (", ..." if len(record.new_pieces) > 5 else "")
+        lines.append(
+            f"{len(record.new_pieces)} words became pieces ({shown}). 'Before' is the start with its own vocabulary, "
+            "and losses are per character of the hidden words, as tokens are not the same ones."
+        )
+    return lines
+
+
+def _own(record: AdaptationRecord) -> str:
+    before, after = record.before.own, record.after.own
+    if record.kept is None:
+        return f"On your held-out text its loss is {_shown(before, record.unit)}."
+    kept = record.kept
+    return (
+        f"On your held-out text the loss fell from {before.loss:.3f} to {_shown(after, record.unit)}: {kept.gain:.3f} "
+        f"lower (95 %: {kept.low:.3f} to {kept.high:.3f}, over {after.num_clusters} documents or groups of them)."
+    )
+
+
+def _general(record: AdaptationRecord) -> str:
+    before, after = record.before.general, record.after.general
+    if record.kept is None:
+        return f"On general held-out text its loss is {_shown(before, record.unit)}."
+    rise = record.kept.general_rise
+    moved = "rose" if rise > 0 else "fell"
+    return (
+        f"On general held-out text it {moved} by {abs(rise):.1%}, from {before.loss:.3f} to "
+        f"{_shown(after, record.unit)}; up to {record.general_bound:.1%} more was allowed."
+    )
+
+
+def _verdict(record: AdaptationRecord) -> list[str]:
+    kept, beyond = record.kept, [check for check in record.checks if not check.is_within_bound]
+    lines = []
+    if beyond:
+        steps = f"{_steps(beyond)} of {record.num_steps:,} the general loss had"
+        worst = max(check.general_rise for check in beyond)
+        lines.append(f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken.")
+    if kept is not None:
+        lines.append(f"Kept: the weights of step {kept.step:,} of {record.num_steps:,}.")
+        return lines
+    best = max(record.checks, key=lambda check: check.gain, default=None)
+    closest = ""
+    if best is not None:
+        closest = (
+            f" (the best of {len(record.checks)} checks: {best.gain:+.3f}, 95 % {best.low:+.3f} to {best.high:+.3f}, "
+            f"general loss {best.general_rise:+.1%})"
+        )
+    lines.append(
+        "The start is kept unchanged, which is no win: no step was better on your text by more than its error while "
+        f"general text stayed within the bound{closest}. More text or a longer run may change that."
+    )
+    return lines
+
+
+def _steps(checks: Sequence[Check]) -> str:
+    names = [f"{check.step:,}" for check in checks]
+    return f"step {names[0]}" if len(names) == 1 else f"steps {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _shown(figure: Figure, unit: str) -> str:
+    parts = ", ".join(f"{NAMES.get(name, name)} {value:.3f}" for name, value in figure.objectives.items())
+    several = f"; {parts}" if len(figure.objectives) > 1 else ""
+    return f"{figure.loss:.3f} ± {figure.standard_error:.3f} nats per hidden {unit}{several}"

@@ -1,0 +1,69 @@
+"""What an adaptation settled before its first step, kept in adapt.json: a run that goes on takes it from there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from spanwise.adapt.texts import TextFacts
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.runtime.files import JsonObject, write_text_atomic
+from spanwise.runtime.json_text import decode_json
+from spanwise.text.corpus import corpus_files
+
+SETTLED_NAME = "adapt.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settled:
+    """The choices that depend on a clock or on a reading of all text, and the call that they were made for."""
+
+    asked: JsonObject
+    new_pieces: tuple[str, ...]
+    own: TextFacts
+    general: TextFacts
+
+    def write(self, folder: Path) -> None:
+        """Keep it in the folder of the run."""
+        text = json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        write_text_atomic(folder / SETTLED_NAME, text)
+
+    @classmethod
+    def read(cls, folder: Path) -> Settled | None:
+        """Read it; None where a run has not come so far. Raises: CheckpointError where it is damaged."""
+        path = folder / SETTLED_NAME
+        if not path.exists():
+            return None
+        try:
+            record = decode_json(path.read_bytes())
+            return cls(
+                asked=record["asked"],
+                new_pieces=tuple(record["new_pieces"]),
+                own=TextFacts.from_record(record["own"]),
+                general=TextFacts.from_record(record["general"]),
+            )
+        except (ValueError, KeyError, TypeError) as cause:
+            raise CheckpointError(f"{path} is damaged; start the adaptation again in a new folder.") from cause
+
+    def refuse_other(self, asked: JsonObject) -> None:
+        """Refuse to go on with another call. Raises: ConfigError that names what differs."""
+        before, now = self.asked, json.loads(json.dumps(asked))
+        differing = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
+        if differing:
+            said = "; ".join(f"{name}: {before.get(name)} -> {now.get(name)}" for name in differing)
+            raise ConfigError(
+                f"--resume goes on with the same adaptation only, and this one differs ({said}). Take the old values, "
+                "or start a new one in another folder."
+            )
+
+
+def hash_of_files(paths: Sequence[str | Path]) -> str:
+    """One hash of the contents of all files that the paths stand for. Raises: DataError for a missing one."""
+    digest = hashlib.sha256()
+    for path in corpus_files(list(paths)):
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()

@@ -1,0 +1,144 @@
+"""`spanwise adapt`: go on with an encoder on one's own text; better there, and never worse in general."""
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from spanwise.cli.console import print_json, say
+from spanwise.cli.options.budget import format_seconds, parse_budget
+from spanwise.cli.options.ranges import CountOrNone, Pieces, Seed, ShareOf
+from spanwise.cli.options.run import USUAL_RUN, RunOptions, resume_command
+from spanwise.cli.options.text import USUAL_LINES, LineOptions
+from spanwise.errors import ConfigError
+
+if TYPE_CHECKING:
+    from spanwise.adapt.texts import GeneralText
+    from spanwise.text.corpus import CorpusOptions
+
+DEFAULT_BUDGET = "10min"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class GeneralOptions:
+    """Options about the text that nothing may be lost on."""
+
+    replay: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None
+    """General text to mix in and to measure on: files, folders or globs, in a language of your choice. Default: the
+    bundled Wikipedia articles, English or Korean as your text is."""
+    replay_share: ShareOf = 0.2
+    """Its share of the tokens that are read; 0 mixes in nothing and measures all the same."""
+    general_bound: ShareOf = 0.02
+    """How much the loss on general text may rise, as a share of what it was: 0.02 is 2 per cent."""
+
+
+USUAL_GENERAL = GeneralOptions()
+
+
+def adapt(
+    start: str,
+    /,
+    *text: Path,
+    out: Path,
+    budget: str | None = None,
+    steps: CountOrNone = None,
+    objective: Literal["auto", "spans", "mlm"] = "auto",
+    new_pieces: Pieces = 0,
+    seed: Seed = 0,
+    general: GeneralOptions = USUAL_GENERAL,
+    reading: LineOptions = USUAL_LINES,
+    language: str | None = None,
+    run: RunOptions = USUAL_RUN,
+) -> int:
+    """Go on with an encoder on your own text. What is kept is better there by more than its error, or the start.
+
+    A tenth of your documents is kept out and measured before and after, and so is general text.
+
+    Parameters
+    ----------
+    start
+        Weights that ship (spanwise-nano), a model folder of a type that is computed here, or a hub id.
+    text
+        Your text files, folders or globs. A blank line ends a document.
+    out
+        Folder of the run; the model will lie in OUT/final, all figures in OUT/adaptation.json.
+    budget
+        Wall-clock time for the training, such as 10min or 2h, from when the text is prepared. Default: 10min.
+    steps
+        Its length in steps instead.
+    objective
+        spans: masked tokens and the span boundary objective; mlm: masked tokens alone; auto: as the start learned.
+    new_pieces
+        At most so many words of your text that the vocabulary cuts into three pieces or more become pieces of it.
+    seed
+        Of masks and order.
+    language
+        Of the text, for splitting sentences. Default: ko where it is Korean, else en.
+    """
+    if not text:
+        raise ConfigError("name your text: spanwise adapt START TEXT... --out OUT")
+    from spanwise.adapt.options import AdaptationOptions, Length
+    from spanwise.adapt.run import adapt as run_adaptation
+
+    seconds = parse_budget(budget or DEFAULT_BUDGET) if budget or steps is None else None
+    options = AdaptationOptions(
+        length=Length(seconds=seconds, steps=steps),
+        objective=objective,
+        replay_share=general.replay_share,
+        general_bound=general.general_bound,
+        new_pieces=new_pieces,
+        seed=seed,
+    )
+    with ExitStack() as stack:
+        corpus, chosen, notes = _texts(list(text), general, reading, language, stack)
+        training = run.training(out)
+        result = run_adaptation(
+            start,
+            list(text),
+            out=out,
+            general=chosen,
+            options=options,
+            corpus=corpus,
+            **{**training, "log": run.log, "resume_command": resume_command()},
+            notes=notes,
+        )
+    if run.json:
+        print_json(asdict(result.record))
+        return 0
+    say(f"\n{result.training.steps:,} steps in {format_seconds(result.training.seconds)}.")
+    for line in result.report:
+        say(line)
+    return 0
+
+
+def _texts(
+    texts: list[Path], general: GeneralOptions, reading: LineOptions, language: str | None, stack: ExitStack
+) -> "tuple[CorpusOptions, GeneralText, list[str]]":
+    """Return how the text is read, the general text beside it, and what is to be told of both."""
+    from spanwise.adapt.texts import GeneralText
+    from spanwise.quickstart.bundle import BundleLanguage, open_bundle
+    from spanwise.quickstart.language import settle_language
+    from spanwise.text.corpus import CorpusOptions
+
+    corpus, found = settle_language(texts, reading.corpus(), language)
+    if general.replay:
+        return corpus, GeneralText(name="the general text of --replay", texts=general.replay, corpus=corpus), []
+    bundled: BundleLanguage = "ko" if corpus.language == "ko" else "en"
+    bundle = stack.enter_context(open_bundle(bundled))
+    name = f"bundled {'Korean' if bundled == 'ko' else 'English'} Wikipedia"
+    notes = []
+    if found == "":
+        notes.append(
+            "Your text looks neither English nor Korean, and the general text beside it is English: name general text "
+            "of its language with --replay."
+        )
+    chosen = GeneralText(
+        name=name,
+        texts=[bundle.train_text],
+        held_out=[bundle.valid_text],
+        corpus=CorpusOptions(language=bundled),
+    )
+    return corpus, chosen, notes

@@ -1,0 +1,88 @@
+"""The judge keeps the start first, then what is better by more than its error within the bound."""
+
+from types import SimpleNamespace
+
+import pytest
+from tests.adapt.toy_losses import level, losses
+
+from spanwise.adapt.judge import Judge
+from spanwise.errors import CheckpointError
+
+
+class Script:
+    """A held-out text whose losses are given, one measurement after the other."""
+
+    def __init__(self, *measurements):
+        self.left = list(measurements)
+
+    def losses(self, model, device, precision):
+        return losses(self.left.pop(0))
+
+
+def judge_of(own, general, tmp_path, **options):
+    saved = []
+
+    def save(folder, check):
+        (folder / "model").write_text("start" if check is None else f"step {check['step']}")
+        saved.append(None if check is None else check["step"])
+
+    ready = SimpleNamespace(model=None, recipe=SimpleNamespace(training=SimpleNamespace(precision="auto")))
+    texts = {"own": Script(*own), "general": Script(*general)}
+    usual = {"unit": "token", "bound": 0.02, "device": None, "before": None}
+    judge = Judge(ready, texts, tmp_path / "best", save=save, **{**usual, **options})
+    return judge, saved
+
+
+def run(judge, count):
+    for step in range(count):
+        judge.step = 10 * step
+        judge()
+
+
+def test_the_lowest_own_loss_within_the_bound_is_kept(tmp_path):
+    own = [level(v) for v in (4.0, 3.8, 3.6, 3.5, 3.7)]
+    general = [level(v) for v in (3.0, 3.01, 3.02, 3.2, 3.0)]
+    judge, saved = judge_of(own, general, tmp_path)
+    run(judge, 5)
+    assert saved == [None, 10, 20]
+    assert (tmp_path / "best" / "model").read_text() == "step 20"
+    kept = [check["is_kept"] for check in judge.memory["checks"]]
+    within = [check["is_within_bound"] for check in judge.memory["checks"]]
+    assert kept == [True, True, False, False] and within == [True, True, False, True]
+    assert judge.after["own"].mean("token") == pytest.approx(3.6) and judge.before["own"].mean("token") == 4.0
+
+
+def test_what_is_better_by_less_than_its_error_is_no_win(tmp_path):
+    own = [level(4.0), [4.1, 3.5, 4.3, 3.9, 4.1]]  # lower on average, by one document
+    judge, saved = judge_of(own, [level(3.0)] * 2, tmp_path)
+    run(judge, 2)
+    assert saved == [None] and judge.memory["checks"][0]["gain"] > 0 > judge.memory["checks"][0]["low"]
+    assert judge.after["own"].mean("token") == judge.before["own"].mean("token")
+
+
+def test_a_start_with_another_vocabulary_is_measured_by_its_own(tmp_path):
+    before = {"own": losses(level(3.0)), "general": losses(level(3.0))}
+    own = [level(5.0), level(3.5)]  # better than with untaught new pieces, worse than the start
+    judge, saved = judge_of(own, [level(3.0)] * 2, tmp_path, before=lambda: before, unit="character")
+    run(judge, 2)
+    assert saved == [None] and judge.before["own"].mean("character") == pytest.approx(1.5)
+
+
+def test_a_judge_that_goes_on_decides_by_what_it_remembers(tmp_path):
+    own = [level(v) for v in (4.0, 3.6, 3.7, 3.5)]
+    general = [level(3.0)] * 4
+    judge, _ = judge_of(own, general, tmp_path)
+    run(judge, 2)
+    other, saved = judge_of(own[2:], general[2:], tmp_path)
+    other.memory = judge.memory
+    other.step = 20
+    other()
+    other.step = 30
+    other()
+    assert saved == [30] and [check["step"] for check in other.memory["checks"]] == [10, 20, 30]
+
+
+def test_it_cannot_be_made_anew_from_a_log(tmp_path):
+    judge, _ = judge_of([], [], tmp_path)
+    with pytest.raises(CheckpointError, match="holds no measurements"):
+        judge.recall([])

@@ -1,0 +1,101 @@
+"""The report says what was won and lost, and claims no win where there is none."""
+
+from dataclasses import replace
+
+import pytest
+
+from spanwise.adapt.record import AdaptationRecord, Check, Figure, Measurement
+from spanwise.adapt.report import card_facts, sentences
+from spanwise.adapt.texts import TextFacts
+
+
+def figure(loss):
+    return Figure(loss=loss, standard_error=0.05, objectives={"mlm": loss / 2, "sbo": loss / 2}, num_clusters=12)
+
+
+def check(step, own, rise, *, kept, within=True):
+    gain = 4.0 - own
+    return Check(
+        step=step,
+        own=own,
+        general=3.0 * (1 + rise),
+        gain=gain,
+        low=gain - 0.05,
+        high=gain + 0.05,
+        general_rise=rise,
+        is_within_bound=within,
+        is_kept=kept,
+    )
+
+
+FACTS = TextFacts(num_documents=120, num_characters=90_000, by_parts=False, num_tokens=20_000, held_out_documents=12)
+CHECKS = [
+    check(10, 3.9, 0.01, kept=True),
+    check(20, 3.7, 0.015, kept=True),
+    check(30, 3.6, 0.04, kept=False, within=False),
+]
+
+
+@pytest.fixture
+def record():
+    before = Measurement(own=figure(4.0), general=figure(3.0))
+    return AdaptationRecord(
+        outcome="adapted",
+        start="spanwise-nano",
+        texts=["my-text"],
+        general_text="bundled English Wikipedia",
+        objective="spans",
+        fresh_heads=[],
+        unit="token",
+        before=before,
+        after=Measurement(own=figure(3.7), general=figure(3.045)),
+        checks=CHECKS,
+        kept_step=20,
+        num_steps=30,
+        num_tokens=9_000,
+        seconds=5.0,
+        heads_seconds=0.0,
+        learning_rate=3e-4,
+        replay_share=0.2,
+        general_bound=0.02,
+        new_pieces=[],
+        seed=0,
+        own_text=FACTS,
+        general_facts=FACTS,
+        final="out/final",
+    )
+
+
+def test_a_win_is_told_with_its_interval_and_what_it_cost(record):
+    told = "\n".join(sentences(record))
+    assert "fell from 4.000 to 3.700 ± 0.050 nats per hidden token" in told
+    assert "0.300 lower (95 %: 0.250 to 0.350" in told
+    assert "rose by 1.5%, from 3.000 to 3.045" in told and "up to 2.0% more was allowed" in told
+    assert "At step 30 of 30 the general loss had risen beyond that bound (by 4.0%)" in told
+    assert "Kept: the weights of step 20 of 30." in told and "no win" not in told
+    assert "bundled English Wikipedia (20% of what is read)" in told and "12 documents of yours" in told
+
+
+def test_a_start_that_was_kept_is_no_win(record):
+    lost = [check(10, 3.99, 0.001, kept=False), check(20, 4.2, 0.03, kept=False, within=False)]
+    unchanged = replace(record, outcome="unchanged", checks=lost, kept_step=0, after=record.before)
+    told = "\n".join(sentences(unchanged))
+    assert "kept unchanged, which is no win" in told and "the best of 2 checks: +0.010" in told
+    assert "fell from" not in told and "Kept: the weights" not in told
+
+
+def test_what_a_reader_must_know_is_told(record):
+    parts = replace(FACTS, by_parts=True, num_documents=3)
+    changed = replace(
+        record, own_text=parts, fresh_heads=["mlm"], new_pieces=["chromatography"], unit="character", notes=["A note."]
+    )
+    told = "\n".join(sentences(changed))
+    assert "only 3 documents" in told and "no head for masked tokens" in told and "with the encoder still" in told
+    assert "1 words became pieces (chromatography)" in told and "per hidden character" in told and "A note." in told
+
+
+def test_the_card_says_from_what_on_what_and_how_much():
+    before = {"own": 4.0, "general": 3.0}
+    told = " ".join(card_facts("START", ["my-text"], before, "token", CHECKS[1].__dict__))
+    assert "Adapted from START on my-text" in told and "4.000 before, 3.700 after (0.300 lower" in told
+    assert "kept unchanged" in card_facts("START", ["a", "b", "c", "d"], before, "token", None)[0]

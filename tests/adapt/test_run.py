@@ -1,0 +1,314 @@
+"""Adaptation as one call: better on one's own text, never worse in general, and the same bits after a kill."""
+
+import itertools
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from spanwise.adapt.options import Length
+from spanwise.adapt.texts import GeneralText
+from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.files import verify_folder
+from spanwise.text.corpus import CorpusOptions
+from spanwise.text.tokenizers import Tokenizer
+
+HERE = Path(__file__).parent
+
+
+def encoder_of(folder):
+    return read_folder(folder).tensors
+
+
+def test_it_ends_better_on_the_own_text_and_within_the_bound_and_says_both(start, run_adapt, tmp_path):
+    result = run_adapt(start, general_bound=0.5)
+    record = result.record
+    assert record.outcome == "adapted" and record.fresh_heads == [] and record.objective == "spans"
+    assert record.after.own.loss < record.before.own.loss - 0.2 and record.kept.low > 0
+    assert record.after.own.loss == pytest.approx(min(c.own for c in record.checks if c.is_within_bound))
+    assert len(record.checks) == 8 and record.checks[-1].step == 40
+    kept = encoder_of(result.final)
+    assert any(not torch.equal(kept[name], tensor) for name, tensor in encoder_of(start).items())
+    verify_folder(result.final)
+    card = (result.final / "README.md").read_text()
+    assert "Adapted from" in card and f"{record.after.own.loss:.3f} after" in card
+    written = json.loads((tmp_path / "out" / "adaptation.json").read_text())
+    assert written["after"]["own"]["loss"] == record.after.own.loss and written["own_text"]["held_out_documents"] == 8
+    assert any(f"from {record.before.own.loss:.3f} to" in line for line in result.report)
+    _, report = AutoModelForMaskedLM.from_pretrained(result.final, output_loading_info=True)
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+
+
+def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path):
+    """Measured again from the files alone, start and result have the losses that the record says."""
+    from spanwise.adapt.measure import HeldOutText
+    from spanwise.adapt.recipe import adaptation_recipe
+    from spanwise.data.token_store import TokenStore
+    from spanwise.pretraining.system import continue_model
+
+    record = run_adapt(start, general_bound=0.5).record
+    checkpoint = read_folder(start)
+    recipe = adaptation_recipe(checkpoint, "spans", seed=0, length=Length(steps=40))
+    store = TokenStore.open(tmp_path / "out" / "texts" / "own-held-out")
+    held_out = HeldOutText(recipe, store, record.own_text.clusters)
+    for folder, figure in ((start, record.before.own), (tmp_path / "out" / "final", record.after.own)):
+        model, fresh = continue_model(recipe, read_folder(folder))
+        assert fresh == ()
+        assert held_out.losses(model, "cpu", "auto").mean("token") == pytest.approx(figure.loss, abs=2e-3)
+
+
+def test_a_rate_that_spoils_keeps_the_start_and_counts_as_no_win(start, run_adapt):
+    result = run_adapt(start, overrides=["training.learning_rate=0.5", "training.warmup_steps=0"], general_bound=0.0)
+    assert result.record.outcome == "unchanged" and result.record.kept_step == 0
+    assert result.record.after == result.record.before
+    assert any(check.general_rise > 0 for check in result.record.checks)
+    kept, given = encoder_of(result.final), encoder_of(start)
+    assert kept.keys() == given.keys() and all(torch.equal(kept[name], given[name]) for name in given)
+    assert Tokenizer.load(result.final).sha256 == Tokenizer.load(start).sha256
+    assert any("kept unchanged, which is no win" in line for line in result.report)
+    assert "kept unchanged" in (result.final / "README.md").read_text()
+
+
+def test_where_the_general_loss_rose_beyond_the_bound_the_step_before_is_kept(start, run_adapt):
+    """A rate that grows to the end without replay: own text is won at first, general text is lost later."""
+    result = run_adapt(
+        start,
+        steps=80,
+        overrides=["training.schedule=constant", "training.warmup_steps=0.99", "training.learning_rate=4e-3"],
+        general_bound=0.1,
+        replay_share=0.0,
+    )
+    record = result.record
+    beyond = [check.step for check in record.checks if not check.is_within_bound]
+    assert record.outcome == "adapted" and beyond and record.kept_step < min(beyond)
+    assert record.after.general.loss <= 1.1 * record.before.general.loss
+    assert min(check.own for check in record.checks) < record.after.own.loss  # later ones were better there alone
+    assert any("beyond that bound" in line for line in result.report)
+
+
+def test_fresh_heads_are_taught_with_the_encoder_still_before_anything_is_measured(
+    start, start_without_heads, run_adapt, tmp_path
+):
+    result = run_adapt(start_without_heads, objective="spans", general_bound=0.5)
+    record = result.record
+    assert record.fresh_heads == ["mlm", "sbo"] and record.heads_seconds > 0
+    assert record.num_steps == 30 and record.checks[-1].step == 30  # a quarter of 40 was for the heads
+    taught, given = read_folder(tmp_path / "out" / "heads" / "final"), encoder_of(start_without_heads)
+    assert all(torch.equal(taught.tensors[name], given[name]) for name in given)
+    fresh = run_adapt(start_without_heads, objective="spans", out="zero", overrides=["training.learning_rate=1e-30"])
+    assert fresh.record.outcome == "unchanged"  # heads alone win nothing
+    assert record.before == fresh.record.before
+    uniform = np.log(read_folder(start).config.vocab_size)
+    assert record.before.general.objectives["mlm"] < uniform - 0.3  # what untaught heads would have
+    assert any("with the encoder still" in line for line in result.report)
+
+
+def test_only_the_head_that_is_missing_is_taught_and_the_other_stays(start, tmp_path, run_adapt):
+    from spanwise.interop.checkpoint import build_encoder, build_head
+    from spanwise.interop.folder_plan import FolderContent
+    from spanwise.interop.huggingface import write_folder
+
+    checkpoint = read_folder(start)
+    encoder = build_encoder(checkpoint)
+    write_folder(
+        tmp_path / "mlm", FolderContent(encoder, {"mlm": build_head(checkpoint, "mlm", encoder)}, Tokenizer.load(start))
+    )
+    record = run_adapt(tmp_path / "mlm", objective="spans").record
+    assert record.fresh_heads == ["sbo"]
+    taught = read_folder(tmp_path / "out" / "heads" / "final").heads
+    assert all(torch.equal(taught["mlm"][name], tensor) for name, tensor in checkpoint.heads["mlm"].items())
+    assert run_adapt(tmp_path / "mlm", out="auto").record.objective == "mlm"  # as the start learned
+
+
+def test_general_text_has_its_share_of_what_is_read(start, run_adapt, tmp_path):
+    run_adapt(start, replay_share=0.3, steps=20)
+    log = [json.loads(line) for line in (tmp_path / "out" / "metrics.jsonl").read_text().splitlines()]
+    last = [line for line in log if "losses" in line][-1]
+    stores = json.loads((tmp_path / "out" / "recipe.json").read_text())
+    assert stores["name"] == "adapt-spans"
+    passed = {}
+    for name in ("own", "general"):
+        from spanwise.adapt.recipe import adaptation_recipe
+        from spanwise.data.token_store import TokenStore
+
+        recipe = adaptation_recipe(read_folder(start), "spans", seed=0, length=Length(steps=20))
+        table = recipe.format.blocks(TokenStore.open(tmp_path / "out" / "texts" / name), 0, 0)
+        passed[name] = last["epochs"][name] * int(table.packed_lengths.sum())
+    assert passed["general"] / sum(passed.values()) == pytest.approx(0.3, abs=0.02)
+
+
+def test_nothing_that_is_measured_is_trained_on(start, run_adapt, tmp_path):
+    from spanwise.data.token_store import TokenStore
+
+    run_adapt(start, steps=8)
+    read = {}
+    for name in ("own", "own-held-out", "general", "general-held-out"):
+        store = TokenStore.open(tmp_path / "out" / "texts" / name)
+        borders = store.sentence_offsets[store.document_borders]
+        ids = store.gather(borders[:-1], np.diff(borders))
+        read[name] = {tuple(ids[first:last].tolist()) for first, last in itertools.pairwise(borders)}
+    assert len(read["own-held-out"]) == 8 and len(read["general-held-out"]) == 8
+    assert not (read["own-held-out"] | read["general-held-out"]) & (read["own"] | read["general"])
+
+
+def test_new_pieces_are_read_by_auto_tokenizer_with_equal_ids(start, run_adapt, own_text):
+    result = run_adapt(start, new_pieces=4, general_bound=0.5, steps=64)
+    record = result.record
+    old = Tokenizer.load(start)
+    assert 1 <= len(record.new_pieces) <= 4 and record.unit == "character"
+    assert all(len(old.encode(word).ids) >= 3 for word in record.new_pieces)
+    assert record.outcome == "adapted"
+    words = Tokenizer.load(result.final)
+    assert words.vocab_size == old.vocab_size + len(record.new_pieces)
+    theirs = AutoTokenizer.from_pretrained(result.final)
+    for line in own_text.read_text().splitlines()[:20]:
+        ids = words.encode(line).ids.tolist()
+        assert theirs(line, add_special_tokens=False)["input_ids"] == ids
+        assert words.unk_id in ids or words.decode(ids).replace(" ", "") == line.replace(" ", "")
+    assert any("words became pieces" in line for line in result.report)
+    assert AutoModelForMaskedLM.from_pretrained(result.final).config.vocab_size == words.vocab_size
+
+
+def test_new_pieces_begin_at_means_and_where_they_win_nothing_the_start_keeps_its_own(start, run_adapt, tmp_path):
+    result = run_adapt(start, new_pieces=4, overrides=["training.learning_rate=1e-30"])
+    assert result.record.outcome == "unchanged"
+    old, given = Tokenizer.load(start), read_folder(start)
+    assert Tokenizer.load(result.final).sha256 == old.sha256
+    moved = read_folder(tmp_path / "out" / "checkpoints" / "step-000000040")  # by so small a rate not at all
+    for number, word in enumerate(result.record.new_pieces):
+        ids, row = old.encode(word).ids, old.vocab_size + number
+        for new, before in (
+            (moved.tensors["embeddings.word.weight"], given.tensors["embeddings.word.weight"]),
+            (moved.heads["mlm"]["bias"], given.heads["mlm"]["bias"]),
+            (moved.heads["sbo"]["bias"], given.heads["sbo"]["bias"]),
+        ):
+            assert torch.allclose(new[row], before[torch.as_tensor(ids)].mean(0), atol=1e-7)
+
+
+def killable(start, own_text, general_text, out, steps):
+    code = (
+        f"import sys; sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent)!r}]\n"
+        "from spanwise.adapt.run import adapt\n"
+        "from spanwise.adapt.options import AdaptationOptions, Length\n"
+        "from spanwise.adapt.texts import GeneralText\n"
+        "from spanwise.text.corpus import CorpusOptions\n"
+        "adapt(\n"
+        f"    {str(start)!r}, [{str(own_text)!r}], out={str(out)!r}, resume=True,\n"
+        f"    general=GeneralText(name='tiny', texts=[{str(general_text)!r}], corpus=CorpusOptions()),\n"
+        f"    options=AdaptationOptions(length=Length(steps={steps}), objective='spans', general_bound=0.5),\n"
+        "    overrides=['batch.tokens_per_step=512', 'batch.max_tokens=512', 'training.threads=1',\n"
+        "               'training.save_every=3'],\n"
+        ")\n"
+    )
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(12, marks=pytest.mark.slow)])
+def test_an_adaptation_killed_anywhere_goes_on_bit_for_bit(start_without_heads, own_text, tiny_text, tmp_path, rounds):
+    steps = 40
+    whole = killable(start_without_heads, own_text, tiny_text, tmp_path / "whole", steps)
+    assert whole.wait() == 0, whole.stderr.read().decode()
+    draw = random.Random(20261123)
+    expected = results(tmp_path / "whole")
+    for number in range(rounds):
+        out, kills = tmp_path / f"killed-{number}", 0
+        while not (out / "adaptation.json").exists():
+            process = killable(start_without_heads, own_text, tiny_text, out, steps)
+            if kills < 3:
+                marks = [out / "heads" / "checkpoints", out / "checkpoints", out / "best"]
+                deadline = time.monotonic() + 120
+                while not marks[kills].exists() and process.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                time.sleep(draw.uniform(0.0, 0.3))
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            assert process.wait() in (0, -signal.SIGKILL), process.stderr.read().decode()
+        assert results(out) == expected
+
+
+def results(out):
+    names = ("model.safetensors", "heads.safetensors", "README.md", "tokenizer.json")
+    record = json.loads((out / "adaptation.json").read_text())
+    told = {key: value for key, value in record.items() if key not in ("seconds", "heads_seconds", "final")}
+    return {name: (out / "final" / name).read_bytes() for name in names}, told
+
+
+def test_a_finished_adaptation_that_goes_on_changes_nothing_and_another_call_is_refused(start, run_adapt, tmp_path):
+    first = run_adapt(start, general_bound=0.5)
+    before = (tmp_path / "out" / "final" / "model.safetensors").read_bytes()
+    again = run_adapt(start, general_bound=0.5, resume=True)
+    assert again.record.after == first.record.after and again.record.checks == first.record.checks
+    assert (tmp_path / "out" / "final" / "model.safetensors").read_bytes() == before
+    with pytest.raises(ConfigError, match="options"):
+        run_adapt(start, general_bound=0.4, resume=True)
+    with pytest.raises(ConfigError, match="new folder"):
+        run_adapt(start, general_bound=0.5)
+
+
+@pytest.mark.parametrize("what", ["small", "missing", "tokenizer", "causal", "kind", "objective", "steps"])
+def test_what_cannot_work_is_told_before_anything_is_written(what, start, run_adapt, own_text, tmp_path):
+    given, options, error, words = start, {}, DataError, ""
+    if what == "small":
+        (tmp_path / "small.txt").write_text("A line. Another one.\n\nA third.")
+        options, words = {"texts": [tmp_path / "small.txt"]}, "your text is too small"
+    if what == "missing":
+        options, words = {"texts": [tmp_path / "nowhere.txt"]}, "nowhere.txt does not exist"
+    if what == "tokenizer":
+        given, error, words = tmp_path / "bare", CheckpointError, "holds no tokenizer"
+        given.mkdir()
+        for name in ("config.json", "model.safetensors"):
+            (given / name).write_bytes((start / name).read_bytes())
+    if what == "causal":
+        given, error, words = causal_folder(tmp_path, start), CheckpointError, "from left to right"
+    if what == "kind":
+        given, error, words = byte_bpe_folder(tmp_path, own_text), CheckpointError, "byte-bpe"
+        options = {"new_pieces": 3}
+    if what == "objective":
+        options, error, words = {"objective": "pictures"}, ConfigError, "pictures"
+    if what == "steps":
+        options, error, words = {"steps": 3}, ConfigError, "fewer than the 8 checks"
+    with pytest.raises(error, match=words):
+        run_adapt(given, **options)
+    assert not (tmp_path / "out").exists()
+
+
+def causal_folder(tmp_path, start):
+    from dataclasses import replace
+
+    from spanwise.interop.folder_plan import FolderContent
+    from spanwise.interop.huggingface import write_folder
+    from spanwise.nn.encoder import Encoder
+
+    config = replace(read_folder(start).config, causal=True)
+    write_folder(tmp_path / "causal", FolderContent(Encoder(config), {}, Tokenizer.load(start)))
+    return tmp_path / "causal"
+
+
+def byte_bpe_folder(tmp_path, text):
+    from spanwise.interop.folder_plan import FolderContent
+    from spanwise.interop.huggingface import write_folder
+    from spanwise.nn.config import EncoderConfig
+    from spanwise.nn.encoder import Encoder
+    from spanwise.text.learn import learn_tokenizer
+
+    words = learn_tokenizer(text, vocab_size=300, kind="byte-bpe")
+    shape = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64}
+    config = EncoderConfig(**shape, vocab_size=words.vocab_size)
+    write_folder(tmp_path / "bytes", FolderContent(Encoder(config), {}, words))
+    return tmp_path / "bytes"
+
+
+def test_general_text_of_another_language_is_the_users_choice(start, run_adapt, tmp_path):
+    lines = [f"이 마을의 오래된 다리는 {number}년에 만들었다. 강은 그 아래로 흐른다." for number in range(60)]
+    (tmp_path / "ko.txt").write_text("\n\n".join(lines), encoding="utf-8")
+    korean = GeneralText(name="Korean", texts=[tmp_path / "ko.txt"], corpus=CorpusOptions(language="ko"))
+    assert run_adapt(start, general=korean, steps=8).record.general_text == "Korean"

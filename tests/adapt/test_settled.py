@@ -1,0 +1,37 @@
+"""What a run settled is kept, and another call is named."""
+
+import pytest
+
+from spanwise.adapt.settled import SETTLED_NAME, Settled, hash_of_files
+from spanwise.adapt.texts import TextFacts
+from spanwise.errors import CheckpointError, ConfigError, DataError
+
+FACTS = TextFacts(num_documents=30, num_characters=900, by_parts=False, clusters=(1, 2))
+SETTLED = Settled(asked={"start": "a", "options": {"seed": 0}}, new_pieces=("mill",), own=FACTS, general=FACTS)
+
+
+def test_it_is_read_as_it_was_written_and_a_damaged_file_is_named(tmp_path):
+    assert Settled.read(tmp_path) is None
+    SETTLED.write(tmp_path)
+    assert Settled.read(tmp_path) == SETTLED
+    for damage in ("{", "[]", "{}", "[" * 30_000):
+        (tmp_path / SETTLED_NAME).write_text(damage)
+        with pytest.raises(CheckpointError, match=r"adapt\.json is damaged"):
+            Settled.read(tmp_path)
+
+
+def test_another_call_is_refused_with_what_differs():
+    SETTLED.refuse_other({"start": "a", "options": {"seed": 0}})
+    with pytest.raises(ConfigError, match="start: a -> b"):
+        SETTLED.refuse_other({"start": "b", "options": {"seed": 0}})
+
+
+def test_the_hash_is_of_the_contents_of_all_files(tmp_path):
+    for name, text in (("a.txt", "one"), ("b.txt", "two")):
+        (tmp_path / name).write_text(text)
+    both = hash_of_files([tmp_path])
+    assert both == hash_of_files([tmp_path / "a.txt", tmp_path / "b.txt"])
+    (tmp_path / "b.txt").write_text("three")
+    assert hash_of_files([tmp_path]) != both
+    with pytest.raises(DataError, match="nowhere"):
+        hash_of_files([tmp_path / "nowhere.txt"])
