@@ -2,18 +2,21 @@
 
 64 sequences of 512 tokens, one thread, warm. Ours: ids in, replaced ids and the targets of the masked-LM objective out,
 for spans those of the span-boundary objective too; the row "from the store to the batch" adds special tokens, word
-starts, positions and the `Batch`. Peer: `DataCollatorForLanguageModeling` of transformers, PyTorch tensors: ids in,
-input_ids and labels out; its whole-word mode is shown for information. Turns are interleaved, so that a busy machine
-slows both; figures are medians, the spread is the middle half of ours.
+starts, positions and the `Batch`; so does the row of recurring spans, on bundled text. Peer:
+`DataCollatorForLanguageModeling` of transformers, PyTorch tensors: ids in, input_ids and labels out; its whole-word
+mode is shown for information. Turns are interleaved, so that a busy machine slows both; figures are medians, the spread
+is the middle half of ours.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import lzma
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[_variable] = "1"
@@ -25,11 +28,16 @@ import torch
 from interleaved import show_rows
 from tokenizers import Tokenizer, models
 
+import spanwise
+from spanwise.data.token_store import vocabulary_of
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.pretraining.collate import Collator, PackParts
 from spanwise.pretraining.formats import BlockTable, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, Replacement, SubwordTokens, WholeWords
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+from spanwise.recipes import splinter_mini
+from spanwise.text.extend import with_roles
+from spanwise.text.tokenizers import Tokenizer as WordPieces
 
 NUM_SEQUENCES, LENGTH, VOCAB_SIZE, REPEATS, GOAL = 64, 512, 30_522, 7, 30.0
 HAS_PEER = importlib.util.find_spec("transformers") is not None
@@ -94,6 +102,28 @@ def ours(masking, vocabulary: Vocabulary, text_ids: np.ndarray, whole_path: bool
     return arrays_and_targets
 
 
+def asking() -> Callable[[int], int]:
+    """Splinter's questions in as many tokens of the bundled text, from the store to the batch: made-up ids recur too
+    seldom."""
+    package = Path(spanwise.__file__).parent
+    words = with_roles(WordPieces.load(package / "weights" / "nano"), ("question",))
+    text = lzma.decompress((package / "quickstart" / "corpus" / "wiki-valid.txt.xz").read_bytes()).decode("utf-8")
+    ids = words.encode(text).ids.astype(np.int64)
+    vocabulary = vocabulary_of(words, np.bincount(ids, minlength=words.vocab_size))
+    recipe = splinter_mini()
+    parts = PackParts(
+        format=SingleSegment(max_length=LENGTH),
+        masking=recipe.masking,
+        replacement=recipe.replacement,
+        objectives=recipe.objectives,
+    )
+    collator = Collator(IdsInMemory(vocabulary, ids[: NUM_SEQUENCES * (LENGTH - 2)]), parts, seed=0)
+    lengths = np.full(NUM_SEQUENCES, LENGTH - 2)
+    table = BlockTable(starts=np.cumsum(lengths) - lengths, lengths=lengths, num_special=2)
+    rows = np.arange(NUM_SEQUENCES)
+    return lambda epoch: collator.batch(collator.masked(table, rows, epoch)).counts["span_selection"]
+
+
 def peer(tokenizer, vocabulary: Vocabulary, text_ids: np.ndarray, whole_words: bool):
     from transformers import DataCollatorForLanguageModeling
 
@@ -148,6 +178,7 @@ def measure(rounds: int) -> list[dict]:
     }
     calls = {name: ours(scheme, vocabulary, text_ids) for name, scheme in schemes.items()}
     calls["span masking, from the store to the batch"] = ours(GeometricSpans(), vocabulary, text_ids, True)
+    calls["recurring spans as questions, from the store to the batch"] = asking()
     if HAS_PEER:
         tokenizer = make_tokenizer(vocabulary)
         calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
@@ -155,6 +186,7 @@ def measure(rounds: int) -> list[dict]:
     seconds = seconds_of(calls, rounds)
     comparisons = [(name, "peer", GOAL) for name in schemes]
     comparisons += [("span masking, from the store to the batch", "peer", None)]
+    comparisons += [("recurring spans as questions, from the store to the batch", "peer", None)]
     comparisons += [("whole-word masking", "peer, whole words", None)]
     return [
         row_of(

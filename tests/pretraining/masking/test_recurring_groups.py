@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -123,6 +124,16 @@ def test_a_group_is_all_occurrences_of_some_words_but_the_kept_one(texts, ratio,
         for m in np.flatnonzero(spans.group == group):
             assert pack.input_ids[spans.start[m] : spans.end[m]].tolist() == pack.input_ids[first:last].tolist()
             assert pack.borders[spans.sequence[m]] <= first < pack.borders[spans.sequence[m] + 1]
+
+
+def test_a_name_recurs_with_another_particle_where_words_are_morphemes():
+    """Korean writes them without a blank between: only the borders of morphemes tell that the name stands twice."""
+    pack, numbers = texts_of(["Minsu+nun house+e kassta kuliko Minsu+ka house+lul sassta"])
+    by_words = RecurringGroups(ratio=0.3).select(pack, keys_of(pack))
+    by_morphemes = RecurringGroups(ratio=0.3).select(replace(pack, starts_word=pack.maskable), keys_of(pack))
+    assert not len(by_words.start)
+    hidden = {pack.input_ids[start] for start in by_morphemes.start}
+    assert hidden == {numbers["Minsu"], numbers["house"]} and (by_morphemes.end - by_morphemes.start == 1).all()
 
 
 def test_a_capacity_below_the_budgets_is_refused():
