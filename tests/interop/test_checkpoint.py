@@ -41,6 +41,15 @@ def test_padded_rows_are_cut_and_filled_with_zeros():
     assert torch.equal(other.word_embedding, encoder.word_embedding)
 
 
+def test_a_parameter_without_rows_is_filled():
+    module = torch.nn.Module()
+    module.scale = torch.nn.Parameter(torch.zeros(()))
+    fill(module, {"scale": torch.tensor(3.0)}, "toy")
+    assert module.scale.item() == 3.0
+    with pytest.raises(CheckpointError, match=r"'scale' has shape \[1\], but \[\] is needed"):
+        fill(module, {"scale": torch.ones(1)}, "toy")
+
+
 def test_the_report_counts_and_names():
     assert str(LoadReport()) == "all tensors found and used"
     text = str(LoadReport(missing=("a", "b", "c", "d"), unexpected=("x",)))

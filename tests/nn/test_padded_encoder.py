@@ -69,6 +69,14 @@ def test_states_are_those_of_each_sequence_alone(encoder):
 
 
 @torch.no_grad()
+def test_without_filler_only_sequences_of_one_length_go_together(encoder):
+    encoder.is_padded = False
+    ids, types, sequences = pack([3, 5, 3, 4])
+    encoder(ids, types, sequences)
+    assert encoder.body.shapes == [(1, 5), (1, 4), (2, 3)]
+
+
+@torch.no_grad()
 def test_a_padded_batch_has_a_bound(encoder, monkeypatch):
     ids, types, sequences = pack(LENGTHS)
     whole = encoder(ids, types, sequences)

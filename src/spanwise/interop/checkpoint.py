@@ -144,13 +144,16 @@ def fill(module: nn.Module, tensors: Mapping[str, Tensor], what: str, owner: nn.
             tensor = tensors.get(name)
             if tensor is None:
                 raise CheckpointError(f"{what} has no tensor {name!r}.")
-            num_rows = tensor.shape[0] if name in padded and tensor.ndim else parameter.shape[0]
-            if tensor.shape != (num_rows, *parameter.shape[1:]) or num_rows > parameter.shape[0]:
+            has_fewer_rows = name in padded and tensor.ndim and tensor.shape[0] <= parameter.shape[0]
+            if tensor.shape != ((tensor.shape[0], *parameter.shape[1:]) if has_fewer_rows else parameter.shape):
                 raise CheckpointError(
                     f"{what}: tensor {name!r} has shape {list(tensor.shape)}, but {list(parameter.shape)} is needed."
                 )
-            parameter[:num_rows] = tensor
-            parameter[num_rows:] = 0.0
+            if has_fewer_rows:
+                parameter.zero_()
+                parameter[: tensor.shape[0]] = tensor
+            else:
+                parameter.copy_(tensor)
 
 
 def real_tensors(module: nn.Module, vocab_size: int, owner: nn.Module | None = None) -> dict[str, Tensor]:

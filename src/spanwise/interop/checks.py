@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.family import Family
+from spanwise.interop.family import Architecture, Family
 from spanwise.interop.heads import KINDS, form_of, make_head, size_of
+from spanwise.interop.json_files import Settings
 from spanwise.interop.key_map import KeyMap, Line, Translated
 from spanwise.interop.tensor_files import StoredTensors
 from spanwise.nn.config import EncoderConfig
@@ -33,6 +34,15 @@ def check_sizes(config: EncoderConfig, stored: StoredTensors) -> None:
             raise CheckpointError(
                 f"{stored.folder / 'config.json'} asks for {name} = {getattr(config, name):,}, and the largest tensor "
                 f"of the folder has {largest:,} rows or columns; they do not belong together."
+            )
+
+
+def check_class_settings(architecture: Architecture, settings: Settings, path: Path) -> None:
+    """Refuse a class whose head config.json asks to compute in another way than the one that is known here."""
+    for key, only in architecture.settings.items():
+        if settings.get(key, only) != only:
+            raise CheckpointError(
+                f"{path} says {key} = {settings[key]!r}; for the head of this class only {only!r} is supported."
             )
 
 

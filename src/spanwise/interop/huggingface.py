@@ -16,7 +16,14 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.auto.folders import read_auto_folder
 from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import Checkpoint, LoadReport
-from spanwise.interop.checks import check_complete, check_shapes, check_sizes, check_tied, check_values
+from spanwise.interop.checks import (
+    check_class_settings,
+    check_complete,
+    check_shapes,
+    check_sizes,
+    check_tied,
+    check_values,
+)
 from spanwise.interop.family import Family
 from spanwise.interop.folder_plan import FolderContent, Written, as_float32, as_type, plan_folder
 from spanwise.interop.head_files import POOLER, own_names
@@ -55,6 +62,8 @@ def read_folder(source: str | Path) -> Checkpoint:
         )
     source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
+    if architecture is not None:
+        check_class_settings(architecture, settings, config_path)
     stored = read_weights(folder)
     check_sizes(config, stored)
 

@@ -45,10 +45,13 @@ class PaddedEncoder(Encoder):
 
     Its parameters have the names of a native encoder as far as they can: `embeddings.word.weight`, `embeddings.rest.*`
     and `layers.N.*`, so that freezing, layer-wise learning rates and new vocabulary rows work; all others are `body.*`.
-    There is no pooler, and no product in int8.
+    There is no pooler, and no product in int8. Where `is_padded` is false, filler would change what `body` computes,
+    and only sequences of one length go together.
     """
 
-    def __init__(self, config: EncoderConfig, body: nn.Module, *, pad_id: int, has_token_types: bool) -> None:
+    def __init__(
+        self, config: EncoderConfig, body: nn.Module, *, pad_id: int, has_token_types: bool, is_padded: bool = True
+    ) -> None:
         nn.Module.__init__(self)
         self.config = config
         self.embeddings = _Tables(  # type: ignore[assignment]
@@ -57,7 +60,7 @@ class PaddedEncoder(Encoder):
         self.layers = _layers_of(body, config.num_layers)
         self.body = body
         self.pooler = None
-        self.pad_id, self.has_token_types = pad_id, has_token_types
+        self.pad_id, self.has_token_types, self.is_padded = pad_id, has_token_types, is_padded
 
     def forward(
         self, input_ids: Tensor, token_type_ids: Tensor, sequences: Sequences, rows: Tensor | None = None
@@ -71,7 +74,7 @@ class PaddedEncoder(Encoder):
             )
         device = input_ids.device
         parts, places = [], []
-        for place_BL, keep_BL in _padded_batches(sequences.lengths):
+        for place_BL, keep_BL in _padded_batches(sequences.lengths, is_padded=self.is_padded):
             place, keep = torch.from_numpy(place_BL).to(device), torch.from_numpy(keep_BL).to(device)
             more = {"token_type_ids": token_type_ids[place]} if self.has_token_types else {}
             ids_BL = input_ids[place].masked_fill(~keep, self.pad_id)
@@ -91,10 +94,11 @@ def _layers_of(body: nn.Module, num_layers: int) -> nn.ModuleList:
     return next(lists, nn.ModuleList())
 
 
-def _padded_batches(lengths: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _padded_batches(lengths: Sequence[int], *, is_padded: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield, per padded batch, where in the pack each cell [B, L] is read from, and which cells hold a token.
 
-    Sequences of like length go together: less than half of a batch is filler, and it has at most MOST_CELLS cells.
+    Sequences of like length go together: less than half of a batch is filler, none where not `is_padded`, and it has at
+    most MOST_CELLS cells.
     """
     lengths_S = np.asarray(lengths, dtype=np.int64)
     begins_S = np.cumsum(lengths_S) - lengths_S
@@ -102,7 +106,8 @@ def _padded_batches(lengths: Sequence[int]) -> Iterator[tuple[np.ndarray, np.nda
     first = 0
     while first < len(order):
         longest = int(lengths_S[order[first]])
-        alike = int((lengths_S[order[first:]] * 2 > longest).sum())
+        shortest = longest // 2 + 1 if is_padded else longest
+        alike = int((lengths_S[order[first:]] >= shortest).sum())
         chosen = order[first : first + min(alike, max(1, MOST_CELLS // longest))]
         first += len(chosen)
         column_L = np.arange(longest)

@@ -16,9 +16,11 @@ from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, Symbols, draws_for
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
+from spanwise.pretraining.formats.checked import pack_of
 from spanwise.pretraining.formats.side_arrays import WordUnit, check_side_arrays, side_arrays_of, with_side_arrays
 from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme, ShorteningReplacement, bound
+from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.questions import shorten
 from spanwise.pretraining.needs import check_needs
@@ -141,7 +143,7 @@ class Collator:
 
         `capacity` is the most tokens to hide where the pack is a part of another; by default `max_targets`.
         """
-        pack = self.format.assemble(self.store, table, rows)
+        pack = pack_of(self.format, self.store, table, rows)
         if self.parts.side_arrays:
             pack = with_side_arrays(pack, self.store, table, rows, self.parts.side_arrays, self.parts.word_unit)
         return self.mask(pack, epoch, capacity=capacity)
@@ -153,7 +155,7 @@ class Collator:
         replace_keys_S = keys_for(self.seed, "replacement", epoch, pack.block_ids)
         capacity = self.parts.max_targets if capacity is None else capacity
         replacement = self.parts.replacement
-        spans = self.masking.select(pack, select_keys_S, capacity=capacity)
+        spans = selected(self.masking, pack, select_keys_S, capacity=capacity)
         input_ids = replacement.apply(pack, spans, replace_keys_S, self.store.vocabulary, self._random_ids)
         masked = Masked(pack=pack, spans=spans, hidden=hidden_tokens(pack, spans), input_ids=input_ids)
         if isinstance(replacement, ShorteningReplacement):

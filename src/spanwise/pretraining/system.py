@@ -5,6 +5,7 @@ from typing import overload
 
 from torch import nn
 
+from spanwise.config.records import to_record
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
@@ -26,6 +27,7 @@ from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_t
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
+from spanwise.pretraining.trial import try_corruption, try_masking
 from spanwise.runtime.outline import outline
 from spanwise.runtime.seed import derive_key
 from spanwise.text.extend import with_roles
@@ -71,7 +73,8 @@ def check(recipe: PretrainingRecipe) -> None:
         )
     if recipe.length_warmup.steps:
         _short(recipe)  # refused by a format that has no such length
-    _try_objectives(recipe)
+    _try_parts(recipe)
+    to_record(recipe)  # a run keeps it; parts that no record can hold are refused
 
 
 def _check_objectives(recipe: PretrainingRecipe) -> None:
@@ -87,25 +90,16 @@ def _check_objectives(recipe: PretrainingRecipe) -> None:
         )
 
 
-def _try_objectives(recipe: PretrainingRecipe) -> None:
-    """Let every objective that is not ours work on a made-up pack, and build a corruption that is not ours.
-
-    Raises: ConfigError.
-    """
+def _try_parts(recipe: PretrainingRecipe) -> None:
+    """Let every objective, masking and corruption that is not ours work on a made-up pack. Raises: ConfigError."""
+    if not type(recipe.masking).__module__.startswith("spanwise."):
+        try_masking(recipe.masking)
     for name, objective in recipe.trained_objectives.items():
         if not type(objective).__module__.startswith("spanwise."):
             hides, has_labels = hides_tokens(recipe.masking), "pair_label" in recipe.format.gives
             try_objective(name, objective, recipe.encoder, hides=hides, has_labels=has_labels)
-    corruption = recipe.corruption
-    if not type(corruption).__module__.startswith("spanwise."):
-        with outline():
-            encoder = Encoder(recipe.encoder.for_vocabulary(recipe.tokenizer.vocab_size))
-            module = corruption.build(encoder)
-        if set(module.parameters()) - set(encoder.parameters()):
-            raise ConfigError(
-                f"corruption {type(corruption).__name__} learns weights of its own, which model folders don't hold; "
-                "use Generator(), or a module without parameters beside those of the encoder."
-            )
+    if not type(recipe.corruption).__module__.startswith("spanwise."):
+        try_corruption(recipe)
 
 
 def _check_encoder(recipe: PretrainingRecipe, encoder: EncoderConfig) -> None:

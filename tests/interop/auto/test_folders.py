@@ -4,6 +4,7 @@ import logging
 
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
 from tests.interop.auto.models import auto_model
 
@@ -76,3 +77,32 @@ def test_that_it_is_slower_is_said_once(tmp_path, caplog):
         for _ in range(2):
             warn_of_misfits(read_folder(tmp_path))
     assert caplog.text.count("DebertaV2Model runs through transformers, in padded rows: slower") == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("DebertaV2", {"hidden_act": "relu"}),
+        ("DistilBert", {"activation": "relu"}),
+        ("Camembert", {"hidden_act": "gelu_new"}),
+    ],
+)
+def test_a_head_with_an_activation_that_ours_has_not_is_left_out_and_said(kind, change, tmp_path):
+    auto_model(kind, "ForMaskedLM", **change).save_pretrained(tmp_path)
+    checkpoint = read_folder(tmp_path)
+    assert checkpoint.heads == {} and checkpoint.report.unexpected
+
+
+def test_every_name_of_an_activation_is_known(tmp_path):
+    model = auto_model("DistilBert", "ForMaskedLM", activation="gelu_accurate")
+    model.save_pretrained(tmp_path)
+    with torch.no_grad():
+        theirs = model(input_ids=IDS[None]).logits[0]
+    torch.testing.assert_close(logits(tmp_path, "mlm"), theirs, atol=1e-5, rtol=0)
+
+
+def test_a_class_whose_question_sees_more_than_the_bare_model_gives_no_head(tmp_path):
+    sizes = {"vocab_size": 99, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.LongformerConfig(**sizes, intermediate_size=16, attention_window=4, pad_token_id=1)
+    transformers.LongformerForQuestionAnswering(config).save_pretrained(tmp_path)
+    assert read_folder(tmp_path).heads == {}

@@ -110,6 +110,34 @@ def test_what_is_no_encoder_of_texts_is_refused(tmp_path):
             read_folder(tmp_path / name)
 
 
+def test_a_model_that_fails_or_has_no_words_is_refused_with_the_reason(tmp_path):
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    saved(transformers.CanineModel(transformers.CanineConfig(**sizes)), tmp_path / "canine")
+    with pytest.raises(CheckpointError, match=r"CanineModel is no encoder .*given four tokens it fails: .*embeddings"):
+        read_folder(tmp_path / "canine")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [("ConvBert", {"embedding_size": 16}), ("MobileBert", {"embedding_size": 8, "intra_bottleneck_size": 8})],
+)
+@torch.no_grad()
+def test_where_filler_would_be_read_every_sequence_is_computed_as_if_alone(kind, changes, tmp_path):
+    sizes = {"vocab_size": 99, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = getattr(transformers, f"{kind}Config")(
+        **sizes, intermediate_size=16, max_position_embeddings=40, **changes
+    )
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{kind}Model")(config).eval()
+    for parameter in model.parameters():
+        parameter += 0.2 * torch.randn(parameter.shape)
+    encoder = build_encoder(read_folder(saved(model, tmp_path))).eval()
+    ids = torch.randint(5, 99, (sum(LENGTHS),), generator=torch.Generator().manual_seed(0))
+    found = encoder(ids, torch.zeros_like(ids), Sequences.from_lengths(list(LENGTHS)))
+    alone = [model(input_ids=row[None]).last_hidden_state[0] for row in ids.split(list(LENGTHS))]
+    torch.testing.assert_close(found, torch.cat(alone), atol=1e-5, rtol=1e-5)
+
+
 def test_damaged_and_unknown_folders_are_refused_with_their_reason(tmp_path):
     saved(auto_model("DistilBert"), tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())

@@ -2,6 +2,7 @@ import pytest
 from tests.interop.oracle import ORACLES, load_theirs, make_batch, open_ours, our_scores, their_scores
 from tests.nn.toy import toy_config
 
+from spanwise.errors import CheckpointError
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import electra
@@ -42,3 +43,13 @@ def test_a_head_of_another_gelu_is_read_with_a_note_and_never_written_as_that_cl
     written = write_folder(tmp_path / "ours", FolderContent(encoder, heads, model_type="electra"))
     assert written.architecture != "ElectraForMaskedLM"
     assert read_folder(tmp_path / "ours").heads.keys() == {"mlm"}
+
+
+@pytest.mark.parametrize("change", [{"summary_type": "mean"}, {"summary_activation": "tanh"}])
+def test_a_multiple_choice_head_that_is_computed_otherwise_is_refused_and_the_encoder_is_not(tmp_path, change):
+    for name in ("ElectraForMultipleChoice", "ElectraModel"):
+        ORACLES["electra"].model(name, **change).save_pretrained(tmp_path / name)
+    (key, value), *_ = change.items()
+    with pytest.raises(CheckpointError, match=f"says {key} = '{value}'; for the head of this class only"):
+        read_folder(tmp_path / "ElectraForMultipleChoice")
+    assert read_folder(tmp_path / "ElectraModel").heads == {}

@@ -10,6 +10,7 @@ import transformers
 from tests.interop.oracle import load_theirs, open_ours, our_scores
 from tests.nn.toy import MODERN, toy_config, toy_encoder
 
+import spanwise
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.folder_plan import FolderContent
@@ -167,6 +168,16 @@ def test_both_generations_of_keys_are_read_and_say_what_transformers_reads(tmp_p
     assert theirs.rope_parameters["sliding_attention"]["rope_theta"] == 50.0
 
 
+def test_a_window_that_is_said_to_each_side_counts_as_in_transformers(tmp_path):
+    wide_model().save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"sliding_window": 3}))
+    ids = texts((40,))[0]
+    with torch.no_grad():
+        theirs = transformers.AutoModel.from_pretrained(tmp_path)(input_ids=ids[None]).last_hidden_state
+        torch.testing.assert_close(spanwise.load(tmp_path)(ids[None]), theirs, atol=1e-4, rtol=0)
+
+
 def read(folder, changes):
     return encoder_config({"model_type": "modernbert", **SIZES, **changes}, folder / "config.json")
 
@@ -187,6 +198,7 @@ def test_where_nothing_is_said_it_is_what_transformers_takes(tmp_path):
     [
         ({"layer_types": ["sliding_attention"] * 4}, "one 'full_attention' at the beginning"),
         ({"rope_parameters": {"full_attention": {"rope_type": "yarn"}}}, "rope_type = 'yarn'"),
+        ({"rope_parameters": {"full_attention": {"type": "linear", "factor": 4.0}}}, "rope_type = 'linear'"),
         ({"rope_scaling": {"factor": 2}}, "rope_scaling"),
         ({"mlp_bias": 1}, "mlp_bias = 1"),
         ({"global_attn_every_n_layers": 0}, "global_attn_every_n_layers = 0"),

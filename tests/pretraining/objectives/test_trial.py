@@ -72,6 +72,7 @@ def test_one_that_works_is_let_through():
         (changed(targets=lambda *args: Place(torch.zeros(1))), "have the count None; expected how many"),
         (changed(build=lambda self, encoder: print), "returned builtin_function_or_method; expected a torch.nn.Module"),
         (changed(build=lambda self, encoder: nn.BatchNorm1d(4)), "keeps running_mean, .* model folders don't hold"),
+        (changed(build=lambda self, encoder: nn.LazyLinear(5)), "has parameters without a shape"),
         (changed(build=lambda self, encoder: Head(5, 3)), "failed on a made-up pack of 2 sequences .* RuntimeError"),
         (changed(build=lambda self, encoder: Rows(128, 3)), r"returned a tensor of shape \[6\]; expected a scalar"),
     ],
@@ -105,23 +106,6 @@ class Rows(nn.Linear):
 def test_names_that_are_taken_are_refused(name, message):
     with pytest.raises(ConfigError, match=message):
         checked(changed(name=name), name)
-
-
-class Learning:
-    gives, samples, objectives = frozenset(), False, {}
-
-    def check(self, encoder):
-        """Every encoder will do."""
-
-    def build(self, encoder):
-        return nn.Linear(3, 3)
-
-
-def test_a_corruption_that_learns_what_no_folder_holds_is_refused():
-    with pytest.raises(
-        ConfigError, match="corruption Learning learns weights of its own, which model folders don't hold"
-    ):
-        check(replace(recipes.spanbert_tiny(), corruption=Learning()))
 
 
 @pytest.mark.parametrize("field", ["format", "masking", "replacement", "corruption"])

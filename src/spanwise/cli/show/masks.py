@@ -182,11 +182,12 @@ def _drawing(
     epoch: int,
 ) -> tuple[dict[str, Any], list[Piece]]:
     """Return one drawing as JSON shows it and as a terminal does."""
+    from spanwise.pretraining.masking.checked import selected
     from spanwise.pretraining.masking.questions import shortened_ranges
     from spanwise.reporting.spans import make_pieces
     from spanwise.runtime.seed import keys_for
 
-    spans = masking.select(pack, keys_for(seed, "masking", epoch, pack.block_ids))
+    spans = selected(masking, pack, keys_for(seed, "masking", epoch, pack.block_ids))
     replaced = recipe.replacement.apply(pack, spans, keys_for(seed, "replacement", epoch, pack.block_ids), vocabulary)
     ranges = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
     seen, readable = tokens.tokens(replaced), tokens.readable(replaced)

@@ -25,6 +25,7 @@ from spanwise.integrations.huggingface.rows import TOKEN_KEYS, Examples, Rows, r
 from spanwise.integrations.huggingface.tokenizer_tables import vocabulary_of
 from spanwise.pretraining.masking import GeometricSpans, NoReplacement, Replacement
 from spanwise.pretraining.masking.base import MaskingScheme, ShorteningReplacement, bound
+from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import merged
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.seed import derive_key, keys_for
@@ -181,7 +182,7 @@ class SpanMaskingCollator:
             starts_word=starts_word_T,
             block_ids=names_B,
         )
-        spans = merged(self.masking.select(pack, select_keys_B))
+        spans = merged(selected(self.masking, pack, select_keys_B))
         columns["labels"], columns["span_mask"] = arrays.labels_and_marks(
             rows.input_ids, spans.start, spans.end, IGNORED
         )

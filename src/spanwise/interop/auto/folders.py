@@ -13,13 +13,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spanwise.interop.auto.model import load_body, wrapped
+from spanwise.interop.auto.model import activation_name, load_body, wrapped
 from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
 from spanwise.interop.folder_plan import as_float32
 from spanwise.interop.head_files import own_names
 from spanwise.interop.heads import make_head, size_of, whole_heads
 from spanwise.interop.model_config import named_class, read_labels
 from spanwise.interop.record import notes_of_edits, read_record
+from spanwise.interop.tables.bert import ACTIVATIONS
 from spanwise.interop.tensor_files import read_weights
 from spanwise.nn.padded_encoder import PaddedEncoder
 from spanwise.runtime.outline import outline
@@ -48,6 +49,8 @@ THEIR_HEADS: dict[str, tuple[str, tuple[dict[str, str], ...]]] = {
         ),
     ),
 }
+OF_GELU = "lm_head."  # heads of RoBERTa's kind have the error-function GELU, whatever the layers have
+SEES_MORE = ("LongformerForQuestionAnswering",)  # the question's tokens see everything there, unlike in the bare model
 DECODERS = ("cls.predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight")
 
 
@@ -91,9 +94,11 @@ def _their_heads(
 ) -> tuple[dict[str, dict[str, Tensor]], set[str]]:
     """Return the head of the class that the folder names, in our names, and which names in the files it has used."""
     for ending, (head, ways) in THEIR_HEADS.items():
-        if not source_class.endswith(ending) or _is_untied(tensors, encoder):
+        if not source_class.endswith(ending) or source_class in SEES_MORE or _is_untied(tensors, encoder):
             continue
         for way in ways:
+            if head == "mlm" and not _has_activation(way, encoder):
+                continue
             names = {
                 ours + (name.removeprefix(theirs) if ours.endswith(".") else ""): name
                 for ours, theirs in way.items()
@@ -109,6 +114,13 @@ def _their_heads(
                     "lm_head.decoder.bias",
                 }
     return {}, set()
+
+
+def _has_activation(way: Mapping[str, str], encoder: PaddedEncoder) -> bool:
+    """Return whether the masked-LM head that lies under these names has the activation that our head would have."""
+    if any(theirs.startswith(OF_GELU) for theirs in way.values()):
+        return encoder.config.activation == "gelu"
+    return activation_name(encoder.body) in ACTIVATIONS
 
 
 def _is_untied(tensors: Mapping[str, Tensor], encoder: PaddedEncoder) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -22,6 +22,7 @@ from spanwise.interop.architectures import Choice
 from spanwise.interop.family import Architecture, EncoderLines, Family
 from spanwise.interop.key_map import Line
 from spanwise.interop.tables import BY_MODEL_TYPE
+from spanwise.interop.tables.bert import ACTIVATIONS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import SequenceForm
 from spanwise.nn.padded_encoder import PaddedEncoder
@@ -94,7 +95,29 @@ def wrapped(body: nn.Module, config: EncoderConfig | None = None) -> PaddedEncod
     """Wrap a model of transformers; `config` None is read off it."""
     theirs: Any = body.config
     config = config or _our_config(body, theirs)
-    return PaddedEncoder(config, body, pad_id=theirs.pad_token_id or 0, has_token_types=config.num_token_types > 0)
+    return PaddedEncoder(
+        config,
+        body,
+        pad_id=theirs.pad_token_id or 0,
+        has_token_types=config.num_token_types > 0,
+        is_padded=_ignores_filler(body),
+    )
+
+
+@torch.no_grad()
+def _ignores_filler(body: nn.Module) -> bool:
+    """Return whether what stands behind a sequence, outside its mask, leaves its hidden states as they are.
+
+    Convolutions and pooling over tokens (ConvBERT, MobileBERT, Funnel) read it.
+    """
+    ids, mask = torch.tensor([[5, 6, 7, 8, 9, 9, 9, 9]]), torch.tensor([[1, 1, 1, 1, 0, 0, 0, 0]])
+    was_training = body.training
+    body.eval()
+    alone, beside = (
+        body(input_ids=ids[:, :length], attention_mask=mask[:, :length]).last_hidden_state[:, :4] for length in (4, 8)
+    )
+    body.train(was_training)
+    return torch.allclose(alone, beside, rtol=1e-4, atol=1e-5)
 
 
 def choice_for(encoder: PaddedEncoder, asked: str | None = None) -> Choice:
@@ -182,17 +205,21 @@ def _quiet(transformers: ModuleType) -> Iterator[None]:
 @torch.no_grad()
 def _check_encoder(body: nn.Module, folder: Path) -> None:
     """Refuse a model that does not give one vector per token, or whose tokens do not see what follows them."""
-    first, other = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[5, 6, 7, 9]])
+    first, other, why = torch.tensor([[5, 6, 7, 8]]), torch.tensor([[5, 6, 7, 9]]), ""
     try:
+        is_table = isinstance(getattr(body.get_input_embeddings(), "weight", None), nn.Parameter)  # type: ignore[operator]
         found = [body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state for ids in (first, other)]
-        is_encoder = found[0].shape[:2] == (1, 4) and not torch.equal(found[0][0, 0], found[1][0, 0])
-    except Exception:  # an encoder-decoder asks for more inputs, a model of images for others
-        is_encoder = False
+        is_encoder = found[0].shape[:2] == (1, 4) and not torch.equal(found[0][0, :3], found[1][0, :3])
+    except Exception as error:  # an encoder-decoder asks for more inputs, a model of images for others
+        is_encoder, is_table = False, True
+        why = f" (given four tokens it fails: {(str(error).splitlines() or [type(error).__name__])[0]})"
     if not is_encoder:
         raise CheckpointError(
-            f"{folder}: {type(body).__name__} is no encoder of texts whose tokens see both sides; of causal models, "
-            "GPT-1 is read."
+            f"{folder}: {type(body).__name__} is no encoder of texts whose tokens see both sides{why}; of causal "
+            "models, GPT-1 is read."
         )
+    if not is_table:
+        raise CheckpointError(f"{folder}: {type(body).__name__} has no table of words, which tasks and heads need.")
 
 
 def _our_config(body: nn.Module, theirs: Any) -> EncoderConfig:
@@ -200,9 +227,6 @@ def _our_config(body: nn.Module, theirs: Any) -> EncoderConfig:
     table: Any = body.get_input_embeddings()  # type: ignore[operator]
     size = theirs.hidden_size
     takes_types = "token_type_ids" in inspect.signature(body.forward).parameters
-    activation: Literal["gelu", "gelu_tanh"] = "gelu"
-    if _first(theirs, ("hidden_act", "activation"), "gelu") in ("gelu_new", "gelu_pytorch_tanh", "gelu_fast"):
-        activation = "gelu_tanh"
     try:
         return EncoderConfig(
             vocab_size=table.weight.shape[0],
@@ -212,7 +236,7 @@ def _our_config(body: nn.Module, theirs: Any) -> EncoderConfig:
             intermediate_size=_first(theirs, ("intermediate_size", "hidden_dim", "ffn_dim"), 4 * size),
             max_positions=_num_positions(body, theirs),
             num_token_types=(getattr(theirs, "type_vocab_size", 0) or 0) if takes_types else 0,
-            activation=activation,
+            activation=ACTIVATIONS.get(activation_name(body), "gelu"),
             norm_eps=_first(theirs, ("layer_norm_eps", "layernorm_eps", "norm_eps"), 1e-12),
             hidden_dropout=_first(theirs, HIDDEN_DROPOUTS, 0.0),
             attention_dropout=_first(theirs, ATTENTION_DROPOUTS, 0.0),
@@ -221,6 +245,11 @@ def _our_config(body: nn.Module, theirs: Any) -> EncoderConfig:
         )
     except (ConfigError, AttributeError, TypeError) as error:
         raise CheckpointError(f"{type(body).__name__} does not say its shape as encoders do: {error}") from error
+
+
+def activation_name(body: nn.Module) -> str:
+    """Return what a model of transformers calls the activation of its layers."""
+    return str(_first(body.config, ("hidden_act", "activation"), "gelu"))
 
 
 def _first(theirs: Any, names: tuple[str, ...], usual: Any) -> Any:

@@ -51,7 +51,7 @@ def read_settings(settings: Settings) -> JsonObject:
     return values | {
         "rotary_base": base,
         "local_rotary_base": None if local_base in (None, base) else local_base,
-        "local_window": settings.get("local_attention", WINDOW) // 2 if is_local else None,
+        "local_window": _local_window(settings) if is_local else None,
         "global_every": every if is_local else EVERY,
         "embedding_dropout": None if dropout == inner_dropout else dropout,
     }
@@ -74,11 +74,18 @@ def _layer_types(every: int, num_layers: int) -> list[str]:
     return [LOCAL if layer % every else GLOBAL for layer in range(num_layers)]
 
 
+def _local_window(settings: Settings) -> int:
+    """Return the tokens to each side that a local layer sees. `sliding_window` says the same and counts before it."""
+    stated = settings.get("sliding_window")
+    return settings.get("local_attention", WINDOW) // 2 if stated is None else stated
+
+
 def _base(settings: Settings, kind: str, key: str, default: float) -> float:
     """The base of the rotary positions of one kind of layers. Raises: ConfigError for another kind of positions."""
     stated = (settings.get("rope_parameters") or {}).get(kind) or {}
-    if stated.get("rope_type", "default") != "default":
-        raise ConfigError(f"rope_type = {stated['rope_type']!r}; only 'default' is supported.")
+    rope_type = stated.get("rope_type", stated.get("type", "default"))  # older files say `type`
+    if rope_type != "default":
+        raise ConfigError(f"rope_type = {rope_type!r}; only 'default' is supported.")
     fallback = settings.get("global_rope_theta") if kind == LOCAL and key in settings else None
     base = stated.get("rope_theta") or settings.get(key) or fallback or default
     if isinstance(base, bool) or not isinstance(base, int | float):

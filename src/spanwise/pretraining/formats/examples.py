@@ -12,6 +12,7 @@ from spanwise.data.order import permutation
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.pretraining.formats import FORMATS, NO_LABEL, BlockTable, InputFormat
+from spanwise.pretraining.formats.checked import pack_of, table_of
 from spanwise.pretraining.packs import Pack
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.text.tokenizers import Tokenizer
@@ -73,9 +74,9 @@ def format_examples(
 
     Raises: DataError, ConfigError as the format does.
     """
-    table = part.blocks(store, seed, epoch)
+    table = table_of(part, store, seed, epoch)
     rows_S = permutation(seed, epoch, table.num_blocks)[:count]
-    pack = part.assemble(store, table, rows_S)
+    pack = pack_of(part, store, table, rows_S)
     names = getattr(part, "label_names", ("0", "1"))
     lengths_n = table.packed_lengths
     return FormatExamples(

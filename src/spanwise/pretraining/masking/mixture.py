@@ -20,6 +20,7 @@ from spanwise.config.ranges import Factor
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import MaskingScheme, bound, budgets, given_by, num_maskable
+from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -106,8 +107,8 @@ class BoundMaskingMixture:
                 continue
             # what later schemes must hide at least is kept free for them
             kept = int(budgets_S[chosen_S > number].sum())
-            spans = scheme.select(
-                of_sequences(pack, rows), own_keys_S[rows], capacity=None if room is None else room - kept
+            spans = selected(
+                scheme, of_sequences(pack, rows), own_keys_S[rows], capacity=None if room is None else room - kept
             )
             if room is not None:
                 room -= int((spans.end - spans.start).sum())

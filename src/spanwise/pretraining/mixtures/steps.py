@@ -16,6 +16,7 @@ from spanwise.data.order import permutation
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.collate import Collator, Masked
 from spanwise.pretraining.formats.base import BlockTable
+from spanwise.pretraining.formats.checked import table_of
 
 Position = dict[str, float | int | dict[str, float]]
 """Epochs and tokens of text that were passed, and the epochs of each of several stores."""
@@ -108,7 +109,7 @@ class BlockStream:
         collator = self.collator
         table = self._first
         if table is None:
-            table = collator.format.blocks(collator.store, collator.seed, collator.repeated(epoch))
+            table = table_of(collator.format, collator.store, collator.seed, collator.repeated(epoch))
             self._first = None if collator.format.changes_with_epoch else table
         if table.num_blocks == 0:
             raise DataError("the token store holds no text; prepare a corpus that does.")

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from spanwise.errors import ConfigError
 from spanwise.interop.head_files import check_own_names
@@ -62,12 +63,13 @@ def try_objective(name: str, objective: Objective, config: EncoderConfig, *, hid
     Raises: ConfigError naming the objective and what it did.
     """
     encoder = Encoder(dataclasses.replace(config, num_layers=1, intermediate_size=8, vocab_size=64))
-    pack, spans, hidden = _made_up(hides, has_labels)
+    pack, spans, hidden = made_up_pack(hides, has_labels)
     cls = type(objective).__name__
     try:
         targets = objective.targets(pack, spans, hidden)
         head = objective.build(encoder)
         if isinstance(head, nn.Module):
+            _check_parameters(name, head)
             check_not_ours(name, dict(head.named_parameters()), encoder)
         _check_types(name, cls, targets, head)
         ids_T = torch.from_numpy(pack.input_ids)
@@ -104,6 +106,13 @@ def _check_types(name: str, cls: str, targets: object, head: object) -> None:
         raise ConfigError(
             f"{cls}.build of objective '{name}' returned {type(head).__name__}; expected a torch.nn.Module."
         )
+
+
+def _check_parameters(name: str, head: nn.Module) -> None:
+    if any(isinstance(parameter, UninitializedParameter) for parameter in head.parameters()):
+        raise ConfigError(
+            f"the head of objective '{name}' has parameters without a shape (a lazy module); give their sizes."
+        )
     buffers = [buffer for buffer in head.state_dict() if buffer not in dict(head.named_parameters())]
     if buffers:
         raise ConfigError(
@@ -112,7 +121,7 @@ def _check_types(name: str, cls: str, targets: object, head: object) -> None:
         )
 
 
-def _made_up(hides: bool, has_labels: bool) -> tuple[Pack, Spans, Hidden]:
+def made_up_pack(hides: bool, has_labels: bool) -> tuple[Pack, Spans, Hidden]:
     """A pack of two sequences: a first special token, words of one and two tokens, a last special token."""
     place_T = np.tile(np.arange(LENGTH), 2)
     maskable_T = (place_T > 0) & (place_T < LENGTH - 1)

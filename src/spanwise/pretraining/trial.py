@@ -1,0 +1,92 @@
+"""A masking and a corruption of a user's own, tried on a made-up pack before any file is read or written.
+
+Letters: T tokens in the pack, S sequences.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.sequences import Sequences
+from spanwise.pretraining.corruption.base import DRAWS, Draws
+from spanwise.pretraining.masking.base import MaskingScheme, left_by
+from spanwise.pretraining.masking.checked import selected
+from spanwise.pretraining.needs import hides_tokens
+from spanwise.pretraining.objectives.base import Corrupted
+from spanwise.pretraining.objectives.trial import made_up_pack
+from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.runtime.outline import outline
+
+
+def try_masking(masking: MaskingScheme) -> None:
+    """Let a masking choose spans in a made-up pack; one that is made for a vocabulary is tried when that is known.
+
+    Raises: ConfigError naming the masking and what it did.
+    """
+    if hasattr(masking, "for_vocabulary"):
+        return
+    pack, _, _ = made_up_pack(True, False)
+    sides = {name: np.zeros(len(pack.input_ids), dtype=np.uint8) for name in getattr(masking, "side_arrays", ())}
+    keys_S = np.array([3, 1 << 63], dtype=np.uint64)
+    try:
+        selected(masking, dataclasses.replace(pack, side=sides), keys_S, capacity=None)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"masking {type(masking).__name__} failed on a made-up pack of 2 sequences of 16 tokens: "
+            f"{type(error).__name__}: {error}."
+        ) from error
+
+
+def try_corruption(recipe: PretrainingRecipe) -> None:
+    """Build the corruption of a recipe, and let it change a made-up batch where the recipe hides tokens.
+
+    Raises: ConfigError naming the corruption and what it did.
+    """
+    corruption, name = recipe.corruption, f"corruption {type(recipe.corruption).__name__}"
+    with outline():
+        encoder = Encoder(recipe.encoder.for_vocabulary(recipe.tokenizer.vocab_size))
+        module: object = corruption.build(encoder)
+    if not isinstance(module, nn.Module):
+        raise ConfigError(f"{name}: build returned {type(module).__name__}; expected a torch.nn.Module.")
+    if set(module.parameters()) - set(encoder.parameters()):
+        raise ConfigError(
+            f"{name} learns weights of its own, which model folders don't hold; use Generator(), or a module without "
+            "parameters beside those of the encoder."
+        )
+    if not hides_tokens(recipe.masking) or "spans" not in left_by(recipe.replacement):
+        return
+    pack, spans, hidden = made_up_pack(True, "pair_label" in recipe.format.gives)
+    draws = {DRAWS: Draws(uniform=torch.full((len(hidden.position),), 0.5, dtype=torch.float64))}
+    targets = {key: one.targets(pack, spans, hidden) for key, one in recipe.trained_objectives.items()}
+    batch = Batch(
+        input_ids=torch.from_numpy(pack.input_ids),
+        token_type_ids=torch.from_numpy(pack.token_type_ids),
+        sequences=Sequences.from_lengths(np.diff(pack.borders)),
+        targets={**targets, **(draws if corruption.samples else {})},
+        counts={key: target.count for key, target in targets.items()},
+        ids=(0, 1),
+    )
+    small = dataclasses.replace(recipe.encoder, num_layers=1, intermediate_size=8, vocab_size=64)
+    try:
+        found: object = corruption.build(Encoder(small))(batch)
+    except Exception as error:
+        raise ConfigError(
+            f"{name} failed on a made-up batch of 2 sequences of 16 tokens: {type(error).__name__}: {error}."
+        ) from error
+    if not isinstance(found, Corrupted):
+        raise ConfigError(
+            f"the module of {name} returned {type(found).__name__}; expected pretraining.objectives.base.Corrupted."
+        )
+    ids: object = found.input_ids
+    if not isinstance(ids, Tensor) or ids.shape != batch.input_ids.shape or ids.dtype != torch.int64:
+        came = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ConfigError(f"{name} gave input_ids of {came}; expected int64 {list(batch.input_ids.shape)}.")
