@@ -71,7 +71,11 @@ def test_hidden_states_equal_one_by_one_and_padded_up_to_2048_tokens(tmp_path, c
             assert (states[: len(found)] - found).abs().max() < 1e-5
 
 
-@pytest.mark.parametrize("changes", [{}, BIASES, {"classifier_pooling": "mean"}], ids=["usual", "biases", "mean"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, BIASES, {"classifier_pooling": "mean"}, {"hidden_activation": "silu"}, {"hidden_activation": "gelu_new"}],
+    ids=["usual", "biases", "mean", "silu", "tanh"],
+)
 @pytest.mark.parametrize("name", CLASSES)
 def test_scores_of_every_head_equal_and_are_written_as_the_same_class(tmp_path, name, changes):
     changes = changes | ({"num_labels": 3} if "Classification" in name else {})

@@ -188,7 +188,7 @@ MODERNBERT = Family(
     root="model.",
     bare=("embeddings.", "layers.", "final_norm."),
     optional_prefixes=("module.",),
-    architectures=usual_classes("ModernBert", pooled=(), only_gelu=True),
+    architectures=usual_classes("ModernBert", pooled=()),
     forms={"classification": "normed", "multiple_choice": "normed"},
     form_settings={"normed_mean": {"classifier_pooling": "mean"}},
     names_borders=True,

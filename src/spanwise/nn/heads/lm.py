@@ -42,7 +42,8 @@ class MaskedLMHead(TiedDecoder):
 
     def __init__(self, config: EncoderConfig, word_embedding: nn.Parameter) -> None:
         super().__init__(word_embedding)
-        self.activation = config.activation  # GELU in one of its forms, also where the layers have another function
+        # BERT's has the form of GELU that its layers have, ModernBERT's the error function whatever its layers have
+        self.activation = config.activation if config.norm_place == "post" else "gelu"
         width = config.embedding_width
         self.dense = nn.Linear(config.hidden_size, width, bias=config.head_bias)
         self.norm = LayerNorm(width, eps=config.norm_eps, bias=config.norm_bias)
