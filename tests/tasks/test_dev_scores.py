@@ -185,3 +185,9 @@ def test_frozen_layers_and_embeddings_stay_as_they_are(pretrained_folder, texts,
             out=tmp_path / "s",
             overrides=[*changes, "frozen_layers=3"],
         )
+
+
+def test_a_main_score_that_is_not_among_the_scores_is_named(pretrained_folder, texts, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(task_recipe("classification").task), "main_score", "nope")
+    with pytest.raises(ConfigError, match=r"main_score 'nope', and `score` returned accuracy.*; name one of them"):
+        finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=tmp_path / "r", overrides=FAST)

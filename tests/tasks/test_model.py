@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder
 from spanwise.nn.init import initialize
@@ -71,3 +72,9 @@ def test_a_task_whose_examples_may_be_longer_than_a_pack_asks_for_their_packs_it
 
     found = TaskModel(Longest(), model.encoder, model.head).train().outputs(windows, pack_tokens=99)
     assert found == [(row, 99, length, False) for row, length in enumerate(windows.lengths_W)]
+
+
+def test_a_loss_that_is_no_mapping_is_named(model, windows, monkeypatch):
+    monkeypatch.setattr(QuestionAnswering, "loss", lambda self, head, hidden, batch: hidden.sum())
+    with pytest.raises(ConfigError, match=r"QuestionAnswering.loss returned Tensor; expected \{target_name: LossSum\}"):
+        model(windows.assemble(np.arange(1)))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
 
 from spanwise.config.records import class_name
 from spanwise.errors import ConfigError
@@ -69,6 +70,21 @@ def split_head(name: str, tensors: Mapping[str, Tensor]) -> dict[str, dict[str, 
         return {name: dict(tensors)}
     own = {key: tensor for key, tensor in tensors.items() if key not in rest}
     return {name: own, part: {key.removeprefix(f"{part}."): tensor for key, tensor in rest.items()}}
+
+
+def check_storable(what: str, head: nn.Module) -> None:
+    """Refuse a head that no model folder can hold: with tensors beside its parameters, or parameters without a shape.
+
+    Raises: ConfigError that begins with `what`.
+    """
+    if any(isinstance(parameter, UninitializedParameter) for parameter in head.parameters()):
+        raise ConfigError(f"{what} has parameters without a shape (a lazy module); give their sizes.")
+    buffers = [buffer for buffer in head.state_dict() if buffer not in dict(head.named_parameters())]
+    if buffers:
+        raise ConfigError(
+            f"{what} keeps {', '.join(buffers)} beside its parameters, which model folders don't hold; make them "
+            "parameters, or register them with persistent=False."
+        )
 
 
 def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -> None:

@@ -51,6 +51,12 @@ class DevScorer(Generic[D, F, O, P]):
         self._score()
         found = {f"dev_{name}": value for name, value in numbers_of(self.scores).items()}
         name = f"dev_{self.model.task.main_score}"
+        if name not in found and self.model.task.main_score not in self.scores:
+            scores = ", ".join(self.scores) or "none"
+            raise ConfigError(
+                f"{type(self.model.task).__name__} has the main_score {self.model.task.main_score!r}, and `score` "
+                f"returned {scores}; name one of them."
+            )
         if self._takes_in(found.get(name, 0.0)) and self.save_best is not None and self.recipe.select == "best":
             self.save_best()
         return found

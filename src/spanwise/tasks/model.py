@@ -3,12 +3,14 @@
 Letters: T tokens in the pack, D hidden size, W examples.
 """
 
+from collections.abc import Mapping
 from typing import Generic
 
 import torch
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
+from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.int8.encoder import check_prepared
 from spanwise.nn.losses.loss_sum import LossSum
@@ -32,7 +34,12 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
 
     def forward(self, batch: Batch) -> dict[str, LossSum | VocabularyLoss]:
         hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
-        losses: dict[str, LossSum | VocabularyLoss] = {**self.task.loss(self.head, hidden_TD, batch)}
+        made: object = self.task.loss(self.head, hidden_TD, batch)
+        if not isinstance(made, Mapping):
+            raise ConfigError(
+                f"{type(self.task).__name__}.loss returned {type(made).__name__}; expected {{target_name: LossSum}}."
+            )
+        losses: dict[str, LossSum | VocabularyLoss] = {**made}
         if LANGUAGE in batch.targets:
             losses[LANGUAGE] = language_loss(self.encoder, hidden_TD, batch.target(LANGUAGE, LanguageTargets))
         return losses

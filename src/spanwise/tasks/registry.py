@@ -10,11 +10,17 @@ A task of one's own is named as `file.py:function` everywhere: the function retu
 import importlib
 from collections.abc import Callable, Mapping
 
+from torch import nn
+
 from spanwise.config import to_record
 from spanwise.config.parts import is_part
 from spanwise.config.user_files import call_in_file, is_reference
 from spanwise.errors import ConfigError
-from spanwise.interop.heads import KINDS
+from spanwise.interop.head_files import check_own_names
+from spanwise.interop.heads import KINDS, check_not_ours, check_storable
+from spanwise.nn.config import EncoderConfig
+from spanwise.nn.encoder import Encoder
+from spanwise.runtime.outline import outline
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.tasks.base import Task
 from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
@@ -95,3 +101,25 @@ def _check(task: Task, reference: str) -> None:
         to_record(task)
     except ConfigError as error:
         raise ConfigError(f"{reference}: {name} can't be recorded in a model folder: {error}") from error
+    _check_head(task, reference)
+
+
+def _check_head(task: Task, reference: str) -> None:
+    """Refuse a head that no model folder can hold, before it is trained; it is built here in shapes alone.
+
+    One that can't be built before the task knows its labels is looked at when it is saved.
+    """
+    check_own_names([task.head_name])
+    with outline():
+        encoder = Encoder(EncoderConfig(vocab_size=64, hidden_size=64, num_layers=1, num_heads=4, intermediate_size=8))
+        try:
+            head: object = task.build_head(encoder.config)
+        except Exception:  # it may ask for labels, which the training data will say
+            return
+    what = f"{reference}: the head of {type(task).__name__}"
+    if head is None and task.head_name in KINDS:
+        return
+    if not isinstance(head, nn.Module):
+        raise ConfigError(f"{what} is {type(head).__name__}; build_head must return a torch.nn.Module.")
+    check_storable(what, head)
+    check_not_ours(task.head_name, dict(head.named_parameters()), encoder)

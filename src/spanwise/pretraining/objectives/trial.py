@@ -11,11 +11,10 @@ import math
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter
 
 from spanwise.errors import ConfigError
 from spanwise.interop.head_files import check_own_names
-from spanwise.interop.heads import check_not_ours
+from spanwise.interop.heads import check_not_ours, check_storable
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.objectives.base import Corrupted, Objective
@@ -69,7 +68,7 @@ def try_objective(name: str, objective: Objective, config: EncoderConfig, *, hid
         targets = objective.targets(pack, spans, hidden)
         head = objective.build(encoder)
         if isinstance(head, nn.Module):
-            _check_parameters(name, head)
+            check_storable(f"the head of objective '{name}'", head)
             check_not_ours(name, dict(head.named_parameters()), encoder)
         _check_types(name, cls, targets, head)
         ids_T = torch.from_numpy(pack.input_ids)
@@ -105,19 +104,6 @@ def _check_types(name: str, cls: str, targets: object, head: object) -> None:
     if not isinstance(head, nn.Module):
         raise ConfigError(
             f"{cls}.build of objective '{name}' returned {type(head).__name__}; expected a torch.nn.Module."
-        )
-
-
-def _check_parameters(name: str, head: nn.Module) -> None:
-    if any(isinstance(parameter, UninitializedParameter) for parameter in head.parameters()):
-        raise ConfigError(
-            f"the head of objective '{name}' has parameters without a shape (a lazy module); give their sizes."
-        )
-    buffers = [buffer for buffer in head.state_dict() if buffer not in dict(head.named_parameters())]
-    if buffers:
-        raise ConfigError(
-            f"the head of objective '{name}' keeps {', '.join(buffers)} beside its parameters, which model folders "
-            "don't hold; make them parameters, or register them with persistent=False."
         )
 
 
