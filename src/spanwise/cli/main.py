@@ -26,6 +26,7 @@ COMMANDS = {
     "prepare": "Turn text into a token store.",
     "pretrain": "Pre-train a recipe on a token store, or on text directly.",
     "adapt": "Go on with an encoder on your own text: better there, never worse in general.",
+    "make-questions": "Make questions from text, without labels, to fine-tune on.",
     "finetune": "Fine-tune a checkpoint on a task.",
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",

@@ -106,14 +106,14 @@ def predict(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
     unlabelled = read_data(task_name, loaded.task, input, purpose="predict")
-    return write_predictions(Path(output), loaded.task, _answers(loaded, unlabelled, precision))
+    return write_predictions(Path(output), loaded.task, answers_of(loaded, unlabelled, precision))
 
 
 def _score(
     loaded: LoadedTask[D, F, O, P], task_name: str, path: Path, precision: Precision, errors: OnError
 ) -> EvaluationResult[D, F, O, P]:
     labelled = read_data(task_name, loaded.task, path, purpose="score", errors=errors)
-    predictions = _answers(loaded, labelled, precision)
+    predictions = answers_of(loaded, labelled, precision)
     scores = loaded.task.score(labelled, predictions)
     num_dropped = getattr(labelled, "num_dropped", 0)
     if num_dropped:
@@ -121,7 +121,8 @@ def _score(
     return EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
 
 
-def _answers(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision) -> P:
+def answers_of(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision) -> P:
+    """Return a fine-tuned model's predictions for data in memory; tokens that it does not read are logged."""
     task, model = loaded.task, loaded.model
     features = task.featurize(data, loaded.tokenizer, model.encoder.config, training=False)
     if isinstance(features, DropsTokens) and features.dropped_tokens.any():

@@ -8,7 +8,7 @@ import functools
 import unicodedata
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,17 @@ from spanwise.errors import ConfigError
 from spanwise.text.composition import compose
 from spanwise.text.encoding import Encoding
 from spanwise.text.tags import begins_at
+
+
+class Morpheme(NamedTuple):
+    """Characters `start` to `end` of a text, tagged by the Sejong set: NNP a name, SN digits, JKS a subject's 이/가.
+
+    The characters of neighbours may overlap where they have grown together (했 is 하 + 었).
+    """
+
+    start: int
+    end: int
+    tag: str
 
 
 class MorphemeAnalyser:
@@ -37,6 +48,14 @@ class MorphemeAnalyser:
         return [
             {token.start if places is None else int(places[token.start]) for token in tokens}
             for (_, places), tokens in zip(whole, found, strict=True)
+        ]
+
+    def morphemes(self, texts: Sequence[str]) -> list[list[Morpheme]]:
+        """Return the morphemes of k texts in composed form (NFC), in order."""
+        found = self._kiwi.tokenize(list(texts))
+        return [
+            [Morpheme(token.start, token.start + token.len, token.tag.partition("-")[0]) for token in tokens]
+            for tokens in found
         ]
 
 

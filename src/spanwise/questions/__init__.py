@@ -1,0 +1,1 @@
+"""Questions made from text by rules, without labels."""

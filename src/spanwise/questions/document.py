@@ -1,0 +1,116 @@
+"""The questions of one document: kinds and forms in balance, and few on each passage."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from spanwise.errors import ConfigError
+from spanwise.questions.pairing import Found, Pair, Pairing, Passage, pairs_of
+from spanwise.questions.parts import FORMS, KINDS, Form, Kind, Rules
+from spanwise.text.word_runs import WordRuns
+
+MAX_PER_PASSAGE = 4
+MAX_PER_SENTENCE = 2
+MAX_PER_ANSWER = 3  # of one document
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A question that rules made; `start` is where its answer begins in the passage, -1 where it has none."""
+
+    id: str
+    question: str
+    answer: str
+    passage: Passage
+    start: int
+    kind: Kind
+    form: Form
+    sentence: str  # that the question was made of
+    sentence_passage: int
+
+
+@dataclass(kw_only=True)
+class Maker:
+    """Makes the questions of documents, one after the other; what was made so far decides which kind comes next."""
+
+    rules: Rules
+    kinds: Sequence[Kind] = KINDS
+    forms: Sequence[Form] = FORMS
+    impossible: float = 0.0  # share of questions that get a passage without their answer
+    forbidden: WordRuns = field(default_factory=WordRuns)
+    num_refused: int = 0  # passages with a run of words that is forbidden
+
+    def __post_init__(self) -> None:
+        for name, given, choices in (("kinds", self.kinds, KINDS), ("forms", self.forms, FORMS)):
+            wrong = [value for value in given if value not in choices]
+            if wrong or not given:
+                raise ConfigError(f"{name}: got {wrong or 'none'}; they are {', '.join(choices)}.")
+        if not 0 <= self.impossible < 1:  # NaN too
+            raise ConfigError(f"impossible={self.impossible}: a share of at least 0 and below 1 was expected.")
+        self._counts: Counter[str] = Counter()
+        self._ids: set[int] = set()
+
+    def questions(self, passages: Sequence[str], key: int) -> Iterator[Made]:
+        """Give the questions of a document. `key` decides all that is drawn."""
+        kept = [text for text in passages if not self.forbidden.shares(text)]
+        self.num_refused += len(passages) - len(kept)
+        sentences = self.rules.read(kept)
+        draw = random.Random(key)
+        waiting: dict[Kind, list[Pair]] = defaultdict(list)
+        for pair in pairs_of(sentences):
+            if pair.span.kind in self.kinds:
+                waiting[pair.span.kind].append(pair)
+        for pairs in waiting.values():
+            draw.shuffle(pairs)
+        pairing = Pairing(kept, sentences, self.rules)
+        used: Counter[object] = Counter()
+        while waiting:
+            kind = min(waiting, key=lambda kind: (self._counts[kind], KINDS.index(kind)))
+            pair = waiting[kind].pop()
+            if not waiting[kind]:
+                del waiting[kind]
+            made = self._question(pair, pairing, used, draw)
+            if made is not None:
+                yield made
+
+    def _question(self, pair: Pair, pairing: Pairing, used: Counter[object], draw: random.Random) -> Made | None:
+        sentence, span = pair.sentence, pair.span
+        place = (sentence.passage, sentence.start)
+        if used[place] >= MAX_PER_SENTENCE or used[span.text] >= MAX_PER_ANSWER:
+            return None
+        for form in sorted(self.forms, key=lambda form: self._counts[form]):
+            if form == "cloze" and "wh" in self.forms and self._counts["cloze"] > self._counts["wh"]:
+                continue  # the easier form never takes over
+            question = self.rules.ask(sentence, span, form)
+            if question is None or self.forbidden.shares(question):
+                continue
+            found = pairing.passage_for(question, pair)
+            if found is None or used["passage", found.passage.number] >= MAX_PER_PASSAGE:
+                continue
+            if self.forbidden.shares(found.passage.text):
+                continue
+            is_impossible = draw.random() < self.impossible
+            if is_impossible:
+                other = next(pairing.without_answer(question, pair), None)
+                if other is None:
+                    continue
+                found = Found(other, -1)
+            id = _identity(question, found.passage.text, found.start)
+            if int(id, 16) in self._ids:
+                continue  # the document came before
+            self._ids.add(int(id, 16))
+            for key in (place, span.text, ("passage", found.passage.number)):
+                used[key] += 1
+            self._counts.update((span.kind, form))
+            return Made(
+                id, question, span.text, found.passage, found.start, span.kind, form, sentence.text, sentence.passage
+            )
+        return None
+
+
+def _identity(question: str, text: str, start: int) -> str:
+    return hashlib.sha256(f"{question}\n{start}\n{text}".encode()).hexdigest()[:16]

@@ -1,0 +1,119 @@
+"""Questions from text without labels: text in, a file of the SQuAD shape out.
+
+Source: Lewis et al. 2019 (clozes made into questions) and Fabbri et al. 2020 (a question from another sentence that
+holds the answer). Differs: rules over lists of words and, for Korean, over morphemes take the place of a parser, a
+tagger of names and a translation model, so any text of the two languages gives questions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.questions.answered import AnswerFilter, Questions
+from spanwise.questions.document import Maker
+from spanwise.questions.english import EnglishRules
+from spanwise.questions.forbidden import paragraph_runs
+from spanwise.questions.korean import KoreanRules
+from spanwise.questions.parts import FORMS, KINDS, Form, Kind, Rules
+from spanwise.questions.passages import passages
+from spanwise.questions.squad_file import SquadWriter
+from spanwise.runtime.seed import derive_key
+from spanwise.text.corpus import CorpusOptions, Document, read_documents
+
+Language = Literal["en", "ko"]
+RULES: dict[Language, Callable[[], Rules]] = {"en": EnglishRules, "ko": KoreanRules}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeReport:
+    """What was made. `num_refused` passages shared eight words in a row with a file of `not_from`."""
+
+    num_questions: int
+    num_impossible: int
+    num_documents: int
+    num_refused: int
+    num_dropped: int  # by the model that had to find their answers
+    kinds: dict[str, int] = field(default_factory=dict)
+    forms: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def make_questions(
+    texts: Sequence[str | Path],
+    out: str | Path,
+    *,
+    language: Language = "en",
+    max_questions: int | None = None,
+    seed: int = 0,
+    kinds: Sequence[Kind] = KINDS,
+    forms: Sequence[Form] = FORMS,
+    impossible: float = 0.0,
+    not_from: Sequence[str | Path] = (),
+    keep: AnswerFilter | None = None,
+    options: CorpusOptions | None = None,
+) -> MakeReport:
+    """Write questions made from text files and folders to `out`; equal text, seed and options give equal bytes.
+
+    Memory holds one document, the ids of all questions, and the runs of words of `not_from`. Reading ends with the
+    document that brings `max_questions`. `keep` leaves out questions whose answer its model does not find.
+    Raises: ConfigError for an option, and for Korean without kiwipiepy; DataError as `read_documents`, for a damaged
+    file of `not_from`, and where the text gives no question.
+    """
+    if language not in RULES:
+        raise ConfigError(f"language={language!r}: there are rules for {' and '.join(RULES)}.")
+    if max_questions is not None and max_questions < 1:
+        raise ConfigError(f"max_questions={max_questions}: at least 1 was expected.")
+    begin = time.perf_counter()
+    maker = Maker(
+        rules=RULES[language](), kinds=kinds, forms=forms, impossible=impossible, forbidden=paragraph_runs(not_from)
+    )
+    lines = _by_paragraph(options or CorpusOptions(language=language))
+    made: Iterable[Questions] = _made(read_documents(texts, lines), maker, language, seed)
+    counts: Counter[str] = Counter()
+    with SquadWriter(Path(out), with_impossible=impossible > 0) as file:
+        for document, questions in made if keep is None else keep.kept(made):
+            left = None if max_questions is None else max_questions - counts["questions"]
+            written = questions[:left]
+            file.write(document, written)
+            counts.update(questions=len(written), documents=1, impossible=sum(q.start < 0 for q in written))
+            counts.update(word for question in written for word in (question.kind, question.form))
+            if counts["questions"] == max_questions:
+                break
+        if not counts["questions"]:
+            raise DataError(
+                "No question could be made: no name, number, date or noun of the text stands in two of its passages. "
+                f"Give longer documents (a blank line ends one), or look at --language ({language})."
+            )
+    return MakeReport(
+        num_questions=counts["questions"],
+        num_impossible=counts["impossible"],
+        num_documents=counts["documents"],
+        num_refused=maker.num_refused,
+        num_dropped=0 if keep is None else keep.num_dropped,
+        kinds={kind: counts[kind] for kind in kinds},
+        forms={form: counts[form] for form in forms},
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _by_paragraph(options: CorpusOptions) -> CorpusOptions:
+    """Return options that give lines as they stand; passages are cut from them here."""
+    return CorpusOptions(
+        lines="sentences",
+        errors=options.errors,
+        text_field=options.text_field,
+        language=options.language,
+        unicode_form=options.unicode_form,
+    )
+
+
+def _made(documents: Iterable[Document], maker: Maker, language: Language, seed: int) -> Iterator[Questions]:
+    for number, document in enumerate(documents):
+        key = derive_key(seed, "questions", number)
+        yield document, list(maker.questions(passages(document.sentences, language), key))

@@ -1,0 +1,44 @@
+"""From the lines of a document to passages a question can be asked about: neither a heading nor a chapter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spanwise.text.sentences import split_sentences
+
+LEAST, MOST = 240, 1200
+"""Characters of a passage. SQuAD's paragraphs have 500 or more; a line of text may have 20, or ten thousand."""
+_ENDS = tuple('.!?。"”’)')
+
+
+def passages(lines: Iterable[str], language: str) -> list[str]:
+    """Join lines of running text up to `LEAST` characters, and cut what is longer than `MOST` between sentences.
+
+    Lines that end like no sentence (headings, items of a list) are left out.
+    """
+    found: list[str] = []
+    held = ""
+    for line in lines:
+        line = " ".join(line.split())
+        if not line.endswith(_ENDS):
+            continue
+        for part in _cut(line, language):
+            if held and len(held) + len(part) > MOST:
+                found.append(held)
+                held = ""
+            held = f"{held} {part}" if held else part
+            if len(held) >= LEAST:
+                found.append(held)
+                held = ""
+    return [*found, held] if held else found
+
+
+def _cut(line: str, language: str) -> list[str]:
+    if len(line) <= MOST:
+        return [line]
+    parts = [""]
+    for sentence in split_sentences(line, language):
+        if parts[-1] and len(parts[-1]) + len(sentence) > MOST:
+            parts.append("")
+        parts[-1] = f"{parts[-1]} {sentence}".strip()
+    return [part for part in parts if len(part) <= 2 * MOST]

@@ -1,0 +1,71 @@
+"""Text in, a file of questions out: alike for equal seeds, in any process."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.questions.make import make_questions
+from spanwise.tasks.qa.reader import read_questions
+
+
+def test_what_is_reported_is_in_the_file(text, tmp_path):
+    report = make_questions([text], tmp_path / "q.json", impossible=0.3)
+    data = read_questions(tmp_path / "q.json")
+    assert report.num_questions == len(data.questions) == sum(report.kinds.values()) == sum(report.forms.values())
+    assert report.num_impossible == sum(not question.answers for question in data.questions) > 0
+    assert report.num_documents == 2
+    assert abs(report.forms["wh"] - report.forms["cloze"]) <= 1 + report.num_questions // 2
+
+
+def test_a_seed_gives_equal_bytes_in_every_process_and_another_seed_others(text, tmp_path):
+    command = (
+        "import sys; from spanwise.questions.make import make_questions as m; m([sys.argv[1]], sys.argv[2], seed=4)"
+    )
+    for salt in ("1", "2"):
+        arguments = [sys.executable, "-c", command, str(text), str(tmp_path / f"{salt}.json")]
+        subprocess.run(arguments, check=True, env={**os.environ, "PYTHONHASHSEED": salt})
+    first = (tmp_path / "1.json").read_bytes()
+    assert first == (tmp_path / "2.json").read_bytes()
+    make_questions([text], tmp_path / "other.json", seed=5)
+    assert (tmp_path / "other.json").read_bytes() != first
+
+
+def test_it_stops_at_the_number_asked_for(text, tmp_path):
+    report = make_questions([text], tmp_path / "q.json", max_questions=3)
+    assert report.num_questions == len(read_questions(tmp_path / "q.json").questions) == 3
+
+
+def test_nothing_is_made_of_paragraphs_that_a_file_holds(text, english, tmp_path):
+    qas = [{"id": "1", "question": "Who?", "answers": [{"text": "Clara", "answer_start": 0}]}]
+    known = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": english[0].upper(), "qas": qas}]}]}
+    known["data"][0]["paragraphs"][0]["qas"][0]["answers"][0]["text"] = "CLARA"
+    (tmp_path / "dev.json").write_text(json.dumps(known))
+    report = make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "dev.json"])
+    assert report.num_refused == 2
+    assert "Peter Hale and keeps" not in (tmp_path / "q.json").read_text()
+
+
+def test_korean_text_gives_korean_questions(korean, tmp_path):
+    (tmp_path / "ko.txt").write_text("\n".join(korean))
+    report = make_questions([tmp_path / "ko.txt"], tmp_path / "q.json", language="ko")
+    data = read_questions(tmp_path / "q.json")
+    assert report.num_questions == len(data.questions) > 3
+    words = ("누가", "누구", "언제", "어디", "어느", "몇", "무엇", "___")
+    assert all(any(word in question.text for word in words) for question in data.questions)
+
+
+def test_text_without_anything_that_returns_says_so_and_leaves_no_file(tmp_path):
+    (tmp_path / "poor.txt").write_text("It rained all day. Nobody went out at all.")
+    with pytest.raises(DataError, match="two of its passages"):
+        make_questions([tmp_path / "poor.txt"], tmp_path / "q.json")
+    assert not (tmp_path / "q.json").exists()
+
+
+@pytest.mark.parametrize(("options", "told"), [({"language": "fr"}, "'fr'"), ({"max_questions": 0}, "at least 1")])
+def test_wrong_options_are_named(text, tmp_path, options, told):
+    with pytest.raises(ConfigError, match=told):
+        make_questions([text], tmp_path / "q.json", **options)

@@ -1,0 +1,74 @@
+"""The passage of a question holds its answer, not its sentence, and speaks of the same."""
+
+import pytest
+
+from spanwise.questions.english import EnglishRules
+from spanwise.questions.pairing import Pairing, pairs_of
+
+FAR = "Gravel roads lead up from the station. The hotel keeps sheep."
+
+
+def paired(passages, asked):
+    rules = EnglishRules()
+    sentences = rules.read(passages)
+    pair = next(pair for pair in pairs_of(sentences) if pair.sentence.passage == 0 and pair.span.text == asked)
+    return pair, Pairing(passages, sentences, rules)
+
+
+def test_the_passage_that_shares_rare_words_is_taken_and_the_answer_stands_there():
+    passages = [
+        "In the north, Mira Holt painted the harbour of Brenn with slow strokes. Nobody came.",
+        "Years ago Mira Holt bought a red car. It was quick.",
+        "People say Mira Holt loved the harbour. Her painted boats sold well.",
+    ]
+    pair, pairing = paired(passages, "Mira Holt")
+    found = pairing.passage_for("Who painted the harbour of Brenn with slow strokes?", pair)
+    assert found.passage.number == 2
+    assert found.passage.text[found.start :].startswith("Mira Holt")
+
+
+def test_a_passage_that_shares_no_word_is_refused():
+    pair, pairing = paired(
+        ["In the north, Mira Holt painted the harbour of Brenn.", f"So Mira Holt left. {FAR}"], "Mira Holt"
+    )
+    assert pairing.passage_for("Who painted the harbour of Brenn?", pair) is None
+
+
+def test_a_passage_that_has_nearly_all_words_is_refused():
+    first = "In the north, Mira Holt painted the harbour of Brenn with slow strokes."
+    copy = "One summer, Mira Holt painted the harbour of Brenn with slow strokes again."
+    pair, pairing = paired([first, copy], "Mira Holt")
+    assert pairing.passage_for("Who painted the harbour of Brenn with slow strokes?", pair) is None
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_in_its_own_passage_the_sentence_itself_is_taken_out(order):
+    asked = "In the north, Mira Holt painted the harbour of Brenn."
+    other = "People say Mira Holt loved the harbour more than boats."
+    passage = f"{asked} {FAR} {other}" if order else f"{other} {FAR} {asked}"
+    rules = EnglishRules()
+    sentences = rules.read([passage])
+    pair = next(pair for pair in pairs_of(sentences) if pair.sentence.text == asked and pair.span.text == "Mira Holt")
+    found = Pairing([passage], sentences, rules).passage_for("Who painted the harbour of Brenn?", pair)
+    assert asked not in found.passage.text
+    assert found.passage.text == (f"{FAR} {other}" if order else f"{other} {FAR}")
+    assert found.passage.text[found.start :].startswith("Mira Holt")
+
+
+def test_numbers_pair_only_with_the_same_unit():
+    passages = ["The zoo of Brenn keeps 40 tigers.", "A truck brought 40 chairs.", "In spring the zoo fed 40 tigers."]
+    pairs = [pair for pair in pairs_of(EnglishRules().read(passages)) if pair.span.text == "40"]
+    assert [(pair.sentence.passage, pair.others[0][0].passage) for pair in pairs] == [(0, 2), (2, 0)]
+
+
+def test_passages_without_the_answer_come_nearest_first():
+    passages = [
+        "In the north, Mira Holt painted the harbour of Brenn.",
+        "People say Mira Holt loved boats.",
+        "The harbour froze.",
+        "The harbour of Brenn was painted white.",
+        "MIRA HOLT painted a harbour.",
+    ]
+    pair, pairing = paired(passages, "Mira Holt")
+    found = [passage.number for passage in pairing.without_answer("Who painted the harbour of Brenn?", pair)]
+    assert found == [3, 2]

@@ -1,0 +1,29 @@
+"""Passages are neither headings nor chapters."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spanwise.questions.passages import LEAST, MOST, passages
+
+SENTENCE = "The river runs to the sea. "
+
+
+def test_headings_go_and_short_lines_join():
+    lines = ["History", "One short line.", "References", *[SENTENCE * 3] * 4]
+    found = passages(lines, "en")
+    assert found[0].startswith("One short line. The river")
+    assert len(found[0]) >= LEAST
+    assert not any("History" in passage or "References" in passage for passage in found)
+
+
+def test_a_chapter_is_cut_between_sentences():
+    found = passages([SENTENCE * 200], "en")
+    assert len(found) > 3
+    assert all(passage.endswith("sea.") and len(passage) <= MOST for passage in found)
+    assert " ".join(found) == (SENTENCE * 200).strip()
+
+
+@given(st.lists(st.integers(0, 80), max_size=20))
+def test_no_sentence_is_lost_or_turned_round(counts):
+    lines = [" ".join(f"Number {place} of {n}." for place in range(n)) for n in counts]
+    assert " ".join(passages(lines, "en")) == " ".join(line for line in lines if line)
