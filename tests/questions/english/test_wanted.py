@@ -45,6 +45,7 @@ def test_numbers_take_what_they_count_and_lose_what_makes_them_vague():
     ("text", "answer", "kind"),
     [
         ("Watson and Crick found it", "Watson", "person"),
+        ("they met Gomul in May", "Gomul", "name"),
         ("with old letters or printed books", "old letters", "recurring"),
         ("found by Watson and Crick", "Crick", "person"),
         ("the 1850 census", "1850", "date"),

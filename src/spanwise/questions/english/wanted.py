@@ -132,8 +132,8 @@ def _name(before: list[Token], span: Span, after: list[Token]) -> Wanted | None:
         bare = _without_article(before)
         if bare and (bare[-1].lower in words.POSSESSIVES | words.QUANTIFIERS or bare[-1].text[0].isupper()):
             return None
-        if _ends_in_modifier(bare):
-            return None
+        if _ends_in_modifier(bare) or (span.kind == "name" and span.text.isalpha() and span.text.istitle()):
+            return None  # a name of one word may be anybody's: neither "who" nor "what" is safe
         return Wanted(tuple(bare), _PLAIN[span.kind], tuple(after), span.kind != "place")
     stands_free = first == 0 or before[first - 1].lower in words.PREPOSITIONS
     has_article = first > 0 and before[first - 1].lower in words.DETERMINERS

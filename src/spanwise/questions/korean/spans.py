@@ -78,7 +78,8 @@ def kind_of(word: str, people: frozenset[str]) -> Kind:
         return "person"
     if all(part in words.PLACES for part in parts) or word == "나치 독일":
         return "place"
-    ends = words.PLACE_ENDS if len(word) == 3 else tuple(end for end in words.PLACE_ENDS if len(end) > 1)
+    is_short = len(word) == 3 and word[-1] not in "현성주만궁"  # 최익현 is a person
+    ends = words.PLACE_ENDS if is_short else tuple(end for end in words.PLACE_ENDS if len(end) > 1)
     is_place = len(word) > 2 and word.endswith(ends) and not word.endswith(words.NOT_PLACE_ENDS)
     return "place" if is_place else "name"
 
