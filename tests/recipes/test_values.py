@@ -111,6 +111,7 @@ ELSEWHERE = {
     "initial.biases",
     "length_warmup.steps",  # tests/pretraining/mixtures/test_length_warmup.py
     "length_warmup.max_length",
+    "frozen",  # tests/pretraining/test_run.py
     "num_maskings",  # shows in later epochs alone: tests/pretraining/test_system.py
     "tokenizer.kind",  # learned where no store is given: tests/pretraining/test_run.py
     "tokenizer.vocab_size",
