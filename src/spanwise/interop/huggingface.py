@@ -7,6 +7,7 @@ heads.safetensors: the span boundary head always, the masked-LM head after fine-
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +25,12 @@ from spanwise.interop.checks import (
     check_tied,
     check_values,
 )
-from spanwise.interop.family import Family
+from spanwise.interop.family import Architecture, Family
 from spanwise.interop.folder_plan import FolderContent, Written, as_float32, as_type, plan_folder
 from spanwise.interop.head_files import POOLER, own_names
 from spanwise.interop.heads import KINDS, title_of, whole_heads
 from spanwise.interop.json_files import Settings, read_json_object, write_json
+from spanwise.interop.key_map import KeyMap
 from spanwise.interop.model_card import write_model_card
 from spanwise.interop.model_config import encoder_config, find_family, named_class, read_labels
 from spanwise.interop.record import RECORD, notes_of_edits, read_record, recorded_forms, with_recorded, write_record
@@ -85,10 +87,6 @@ def read_folder(source: str | Path) -> Checkpoint:
     for name in (*recorded_heads, *(architecture.heads if architecture else ())):
         if name == "clm" or (name in recorded_heads and name not in (*KINDS, POOLER)):
             heads.setdefault(name, {})  # without tensors of its own: the word table alone is read
-    absent = [name for name in (architecture.heads if architecture else ()) if name not in heads]
-    lacking = [theirs for name in absent for line in key_map.heads[name] for theirs in line.theirs]
-    if architecture and architecture.pooler and not config.pooler:
-        lacking += [theirs for line in key_map.pooler for theirs in line.theirs]
     return Checkpoint(
         folder=folder,
         config=config,
@@ -97,7 +95,7 @@ def read_folder(source: str | Path) -> Checkpoint:
         source_class=source_class or next(name for name, one in family.architectures.items() if one.kind == "encoder"),
         tokenizer_folder=folder if has_tokenizer else None,
         report=LoadReport(
-            missing=tuple(lacking),
+            missing=_lacking(architecture, key_map, heads, has_pooler=config.pooler),
             unexpected=translated.unexpected,
             notes=(*_notes(family, config, settings, heads), *notes_of_edits(folder)),
         ),
@@ -106,6 +104,18 @@ def read_folder(source: str | Path) -> Checkpoint:
         record=record,
         role_ids=_role_ids(family, settings),
     )
+
+
+def _lacking(
+    architecture: Architecture | None, key_map: KeyMap, heads: Collection[str], *, has_pooler: bool
+) -> tuple[str, ...]:
+    """The tensors, under their names, that the class named by a folder has and the folder does not hold."""
+    if architecture is None:
+        return ()
+    lines = [line for name in architecture.heads if name not in heads for line in key_map.heads[name]]
+    if architecture.pooler and not has_pooler:
+        lines.extend(key_map.pooler)
+    return tuple(theirs for line in lines for theirs in line.theirs)
 
 
 def write_folder(folder: Path, content: FolderContent, *, dtype: torch.dtype = torch.float32) -> Written:

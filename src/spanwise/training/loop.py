@@ -142,11 +142,10 @@ def train(
     checkpoints. `evaluate()` returns finite numbers and must be constant; it runs before the first step, every
     `eval_every` steps (or at such shares of the run) and at the end; what it remembers (`RemembersEvaluations`) is kept
     in checkpoints. `identity` is what a resumed run must share (recipe record, store and tokenizer hash); the options
-    are added to it.
-    `flops_per_token` are the model's own operations for one token, forward and backward. After each evaluation between
-    the steps `stop_early()` may give a reason to end the run there, which the plan records. With `resume` the newest
-    whole checkpoint is taken, or the run starts where there is none yet. The processes of `group` share the packs of
-    each step; the first of them evaluates, saves and logs. Seconds count from `began` (a moment of
+    are added to it. `flops_per_token` are the model's own operations for one token, forward and backward. After each
+    evaluation between the steps `stop_early()` may give a reason to end the run there, which the plan records. With
+    `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The processes of `group`
+    share the packs of each step; the first of them evaluates, saves and logs. Seconds count from `began` (a moment of
     `time.perf_counter`; by default now), so that a budget can hold what came before the loop.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole

@@ -272,7 +272,6 @@ def make_windows(
         raise ConfigError("give the windows either a doc_stride or an overlap.")
     frame = frame or pair_frame(tokenizer)
     question_limit = _question_limit(frame, max_length, max_question_tokens)
-    num_free = frame.gap + frame.tail if isinstance(frame, AskingFrame) else 0  # positions without a token
     place_of = {number: place for place, number in enumerate(sorted({q.paragraph for q in data.questions}))}
     passages = tokenizer.encode_batch([data.contexts[paragraph] for paragraph in place_of])
     questions = tokenizer.encode_batch([question.text for question in data.questions])
@@ -286,7 +285,7 @@ def make_windows(
         if wanted and not spans and skip_unreachable:
             continue
         start = _passage_start(frame, len(question_ids[number]))
-        capacity = max_length - start - len(frame.after) - num_free
+        capacity = max_length - start - len(frame.after) - _num_free(frame)
         stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
         windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
         cut.add(number, windows, spans, start)
@@ -332,6 +331,11 @@ class _CutWindows:
             self.gold_counts.append(max(1, len(shown)))
 
 
+def _num_free(frame: Frame) -> int:
+    """Return how many positions of a window have no token."""
+    return frame.gap + frame.tail if isinstance(frame, AskingFrame) else 0
+
+
 def _question_limit(frame: Frame, max_length: int, max_question_tokens: int) -> int:
     """Return how many tokens of a question are kept beside the special tokens, [QUESTION] among them."""
     if max_length < 8:
@@ -341,8 +345,7 @@ def _question_limit(frame: Frame, max_length: int, max_question_tokens: int) -> 
             "this tokenizer puts no special token before a text, and 'no answer' is an answer at that token; add one "
             "to its template."
         )
-    num_free = frame.gap + frame.tail if isinstance(frame, AskingFrame) else 0
-    limit = min(max_question_tokens, max_length - frame.num_specials - num_free - max_length // 4)
+    limit = min(max_question_tokens, max_length - frame.num_specials - _num_free(frame) - max_length // 4)
     if limit < 1:
         raise ConfigError(f"max_question_tokens must be at least 1, got {max_question_tokens}.")
     return limit
