@@ -28,6 +28,23 @@ def test_random_weights_are_one_option_away_and_json_gives_the_scores(world, run
     assert "random weights" in told
 
 
+def test_training_files_may_be_repeated_and_kept_apart_from_a_test_set(run, world, tmp_path, capsys):
+    train = str(world.folder / "train.json")
+    far = tmp_path / "far.json"
+    answers = [{"text": "Geese", "answer_start": 0}]
+    paragraph = {
+        "context": "Geese fly south in autumn and north in spring.",
+        "qas": [{"id": "1", "question": "Who flies?", "answers": answers}],
+    }
+    far.write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [paragraph]}]}))
+    arguments = ["finetune", "qa", "--model", str(run / "final"), "--train", train, "--train", str(far)]
+    arguments += ["--not-from", str(far), "--set", "training.num_epochs=null", "--set", "training.max_steps=1"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr().out
+    assert f"{far}: 1 of 1 paragraphs" in told and f"{train}: 0 of 12 paragraphs" in told
+    assert list(json.loads((tmp_path / "out" / "recipe.json").read_text())["train"]) == ["1", "2"]
+
+
 def test_another_task_is_answered_with_those_there_are(run, world, tmp_path, capsys):
     arguments = [
         "--model",

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.options.ranges import FewOrNone
@@ -20,8 +22,9 @@ def finetune(
     /,
     *,
     model: str,
-    train: Path,
+    train: Annotated[list[Path], Parameter(consume_multiple=True)],
     out: Path,
+    not_from: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
     dev: Path | None = None,
     tokenizer: Path | None = None,
     recipe: str | None = None,
@@ -39,9 +42,13 @@ def finetune(
     model
         Checkpoint folder or hub id.
     train
-        Labelled data: for qa a SQuAD file, for classification a table of texts, ...
+        Labelled data: for qa a SQuAD file, for classification a table of texts, ... May be repeated: all files are
+        learned from.
     out
         Run folder; the model will lie in OUT/final.
+    not_from
+        Question files (qa): training paragraphs that share eight words in a row with one of theirs are left out. May be
+        repeated.
     dev
         Labelled data to score on.
     tokenizer
@@ -57,7 +64,8 @@ def finetune(
         move them), counted.
     """
     asked = {
-        "model": model, "train": train, "dev": dev, "out": out, "tokenizer": tokenizer, "recipe": recipe,
+        "model": model, "train": train, "not_from": not_from or (), "dev": dev, "out": out,
+        "tokenizer": tokenizer, "recipe": recipe,
         "reset_weights": reset_weights, "errors": errors, **run.training(out),
     }  # fmt: skip
     if seeds is None:

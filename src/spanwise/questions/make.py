@@ -18,12 +18,12 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.questions.answered import AnswerFilter, Questions
 from spanwise.questions.document import Maker
 from spanwise.questions.english import EnglishRules
-from spanwise.questions.forbidden import paragraph_runs
 from spanwise.questions.korean import KoreanRules
 from spanwise.questions.parts import FORMS, KINDS, Form, Kind, Rules
 from spanwise.questions.passages import passages
 from spanwise.questions.squad_file import SquadWriter
 from spanwise.runtime.seed import derive_key
+from spanwise.tasks.qa.forbidden import paragraph_runs
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
 
 Language = Literal["en", "ko"]

@@ -124,6 +124,23 @@ class Task(ABC, Generic[D, F, O, P]):
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> D:
         """Read a file; with `errors="repair"` malformed examples are left out and counted. Raises: DataError."""
 
+    def joined(self, parts: Sequence[D]) -> D:
+        """Return the data of several training files as that of one, in their order; names stay apart.
+
+        Raises: DataError where two files do not belong together; ConfigError where the task learns from one file.
+        """
+        raise ConfigError(f"{type(self).__name__} learns from one training file, got {len(parts)}; give one.")
+
+    def without(self, parts: Sequence[D], not_from: Sequence[Path]) -> tuple[list[D], list[str]]:
+        """Return the data of each training file without texts that the files `not_from` hold too, and what is left out
+        of each as a sentence.
+
+        Raises: DataError where nothing is left; ConfigError where the task has no such texts.
+        """
+        raise ConfigError(
+            f"--not-from leaves out paragraphs of question files (qa); {type(self).__name__} has none. Leave it out."
+        )
+
     def check_pair(self, train: D, dev: D) -> None:
         """Raises: DataError where training and dev data do not belong together."""
         return

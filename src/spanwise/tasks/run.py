@@ -5,7 +5,6 @@ A fine-tuning run leaves behind: recipe.json (what was run on what), plan.jsonl,
 dev_predictions*.json.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.nn.flops import training_flops_per_token
-from spanwise.runtime.files import atomic_folder, refuse_edited, sha256_of, write_text_atomic
+from spanwise.runtime.files import atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
@@ -33,6 +32,7 @@ from spanwise.tasks.language_loss import LANGUAGE
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.training_files import Files, TrainingFiles, hash_file
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training
@@ -56,24 +56,25 @@ class _Asked:
 
     task: str
     model: str | Path
-    train: Path
+    train: TrainingFiles
     dev: Path | None
     errors: OnError
     reset_weights: bool
     allow_edited: bool
 
-    def record(self) -> dict[str, str | None]:
+    def record(self) -> dict[str, object]:
         """Return what recipe.json and spanwise.json say of it."""
         dev = None if self.dev is None else str(self.dev)
-        return {"task": self.task, "model": str(self.model), "train": str(self.train), "dev": dev}
+        return {"task": self.task, "model": str(self.model), **self.train.record(), "dev": dev}
 
 
 def finetune(
     task_name: str,
     *,
     model: str | Path,
-    train: str | Path,
+    train: Files,
     out: str | Path,
+    not_from: Files = (),
     dev: str | Path | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     recipe: FinetuningRecipe | str | None = None,
@@ -92,6 +93,8 @@ def finetune(
     name of one of the task's; None: its first) is changed by `overrides` such as `"training.learning_rate=3e-5"`; a
     length among them (`training.max_steps`, ...) takes the place of the recipe's.
     With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
+    Several files of `train` are learned from as one. Of question files `not_from` leaves out paragraphs that share
+    eight words in a row with a paragraph of one of those (such as the test set); the log says how many.
     `reset_weights` starts from random weights of the same shape: the control that says what pre-training is worth. A
     head of the task that the folder already has is trained on where it has the shape asked for; else it starts fresh.
     A folder whose files differ from its manifest is refused, unless `allow_edited`; then the log says which.
@@ -103,7 +106,7 @@ def finetune(
     asked = _Asked(
         task=task_name,
         model=model,
-        train=Path(train),
+        train=TrainingFiles.given(train, not_from),
         dev=None if dev is None else Path(dev),
         errors=errors,
         reset_weights=reset_weights,
@@ -134,7 +137,7 @@ class _Run:
         checkpoint = read_folder(asked.model)
         refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
         words = open_tokenizer(checkpoint, tokenizer)
-        train_data = read_data(asked.task, recipe.task, asked.train, purpose="train", errors=asked.errors)
+        train_data = asked.train.read(asked.task, recipe.task, asked.errors, log.say)
         task = recipe.task.taught_by(train_data).started_from(checkpoint)
         dev_data = None
         if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
@@ -162,8 +165,8 @@ class _Run:
             "recipe": to_record(recipe),
             "model": sha256_of_tensors(self.checkpoint.tensors),
             "tokenizer": self.tokenizer.sha256,
-            "train": _hash_file(asked.train),
-            "dev": None if asked.dev is None else _hash_file(asked.dev),
+            **asked.train.identity(),
+            "dev": None if asked.dev is None else hash_file(asked.dev),
             "reset_weights": asked.reset_weights,
         }
 
@@ -237,13 +240,3 @@ def _flops_per_token(model: TaskModel, features: Features) -> float:
     lengths = np.asarray(getattr(features, "sequence_lengths", features.lengths_W), dtype=np.float64)
     heads = [(1.0, config.vocab_size * config.hidden_size)] if LANGUAGE in model.loss_weights else []
     return training_flops_per_token(config, float((lengths**2).sum() / lengths.sum()), heads)
-
-
-def _hash_file(path: Path) -> str:
-    """Return the hash of a file's content, or of the names and contents of all files in a folder."""
-    if not path.is_dir():
-        return sha256_of(path)
-    digest = hashlib.sha256()
-    for part in sorted(part for part in path.rglob("*") if part.is_file()):
-        digest.update(f"{part.relative_to(path).as_posix()} {_hash_file(part)}\n".encode())
-    return digest.hexdigest()

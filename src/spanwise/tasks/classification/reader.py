@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import IDS, Kind, Layout, find_layout, header_names
+from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.tables import Row, Table, parsed, read_list, read_table, text_of, value_of
 from spanwise.tasks.files.text import OnError, Purpose
 
@@ -17,7 +18,10 @@ NO_CONSENSUS = "-"  # of NLI files: pairs on which the annotators did not agree
 
 @dataclass(frozen=True, kw_only=True)
 class TextData:
-    """The examples of one file, in file order. `labels` is empty where the file was read for prediction."""
+    """The examples of a file in its order, or of several one behind the other.
+
+    `labels` is empty where the file was read for prediction.
+    """
 
     source: str
     ids: tuple[str, ...]
@@ -31,6 +35,36 @@ class TextData:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    @property
+    def holds(self) -> str:
+        """Return what the examples are, as messages say it."""
+        return f"{'pairs' if self.pairs is not None else 'single texts'} ({self.kind})"
+
+
+def join_texts(parts: Sequence[TextData]) -> TextData:
+    """Return files of texts as one; ids that an earlier file has are told apart.
+
+    Raises: DataError where one file holds pairs and another single texts, or labels of another kind.
+    """
+    first = parts[0]
+    for other in parts[1:]:
+        if other.holds != first.holds:
+            raise DataError(
+                f"{first.source} holds {first.holds} and {other.source} {other.holds}; join files of one kind "
+                "(task.kind says it where numbers may be either)."
+            )
+    ids = told_apart(part.ids for part in parts)
+    return TextData(
+        source=joined_name([part.source for part in parts]),
+        ids=tuple(id for names in ids for id in names),
+        texts=tuple(text for part in parts for text in part.texts),
+        pairs=None if first.pairs is None else tuple(pair for part in parts for pair in part.pairs or ()),
+        labels=tuple(label for part in parts for label in part.labels),
+        kind=first.kind,
+        places=tuple(place for part in parts for place in part.places),
+        num_dropped=sum(part.num_dropped for part in parts),
+    )
 
 
 def read_texts(

@@ -43,7 +43,7 @@ from spanwise.tasks.classification.features import (
 )
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
-from spanwise.tasks.classification.reader import Label, TextData, label_order, read_texts
+from spanwise.tasks.classification.reader import Label, TextData, join_texts, label_order, read_texts
 from spanwise.tasks.classification.score import NOTHING, label_scores, number_scores, set_scores
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.input_layout import Layout as InputLayout
@@ -133,11 +133,15 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
         layouts = usual or GENERAL
         return [layout if self.label is None else dataclasses.replace(layout, label=self.label) for layout in layouts]
 
+    def joined(self, parts: Sequence[TextData]) -> TextData:
+        return join_texts(parts)
+
     def check_pair(self, train: TextData, dev: TextData) -> None:
         """Raises: DataError where the two files hold different things, or dev labels that training never sees."""
-        if (train.pairs is None) is not (dev.pairs is None) or train.kind != dev.kind:
-            kinds = [f"{'pairs' if data.pairs else 'single texts'} ({data.kind})" for data in (train, dev)]
-            raise DataError(f"{train.source} holds {kinds[0]} and {dev.source} {kinds[1]}; take two files of one kind.")
+        if train.holds != dev.holds:
+            raise DataError(
+                f"{train.source} holds {train.holds} and {dev.source} {dev.holds}; take two files of one kind."
+            )
         known = _names(train)
         for labels, place in zip(_name_sets(dev), dev.places, strict=True):
             unknown = labels - known

@@ -46,6 +46,7 @@ from spanwise.tasks.coref.features import (
 from spanwise.tasks.coref.files import clusters_table, prediction_texts, score_files, score_predictions
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
 from spanwise.tasks.coref.reader import read_coreference
+from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.frames import frames_of
 from spanwise.text.tokenizers import Tokenizer
@@ -91,6 +92,19 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
         return read_coreference(path, purpose=purpose, errors=errors)
+
+    def joined(self, parts: Sequence[CoreferenceData]) -> CoreferenceData:
+        names = told_apart([document.name for document in part.documents] for part in parts)
+        return CoreferenceData(
+            source=joined_name([part.source for part in parts]),
+            documents=tuple(
+                dataclasses.replace(document, name=name)
+                for part, here in zip(parts, names, strict=True)
+                for document, name in zip(part.documents, here, strict=True)
+            ),
+            num_repeated_mentions=sum(part.num_repeated_mentions for part in parts),
+            num_dropped_mentions=sum(part.num_dropped_mentions for part in parts),
+        )
 
     def taught_by(self, train: CoreferenceData) -> Self:
         """Knows the genres of the training data, and learns to tell mentions where lone ones are annotated.

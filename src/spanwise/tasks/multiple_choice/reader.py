@@ -49,7 +49,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceData:
-    """The questions of one file, in file order; the number of choices may differ."""
+    """The questions of a file in its order, or of several one behind the other; the number of choices may differ."""
 
     source: str
     questions: tuple[Question, ...]

@@ -6,6 +6,7 @@ Source: Devlin et al. 2019 (BERT), section 4.4 (SWAG: 3 epochs, learning rate 2e
 (GPT-1), section 4.1. SpanBERT's paper has no such task.
 """
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from spanwise.errors import DataError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import FileScores, Task, check_known, counted_lines, missing_note
+from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.input_layout import Layout, layout_words
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, ChoiceTargets, choice_loss, encode_choices
@@ -47,6 +49,18 @@ class MultipleChoice(Task[ChoiceData, ChoiceRows, np.ndarray, ChoicePredictions]
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> ChoiceData:
         return read_choices(path, purpose=purpose, errors=errors)
+
+    def joined(self, parts: Sequence[ChoiceData]) -> ChoiceData:
+        ids = told_apart([question.id for question in part.questions] for part in parts)
+        return ChoiceData(
+            source=joined_name([part.source for part in parts]),
+            questions=tuple(
+                dataclasses.replace(question, id=id)
+                for part, names in zip(parts, ids, strict=True)
+                for question, id in zip(part.questions, names, strict=True)
+            ),
+            num_dropped=sum(part.num_dropped for part in parts),
+        )
 
     def taught_by(self, train: ChoiceData) -> Self:
         """The same task. Raises: DataError where the right choice always stands in the same place."""

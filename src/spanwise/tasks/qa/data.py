@@ -1,11 +1,14 @@
-"""Questions on passages in memory, whatever file they came from, and what all readers of such files share: checked
+"""Questions on passages in memory, whatever files they came from, and what all readers of such files share: checked
 fields, answers put in their place, ids that stand once.
 """
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.text import OnError, Purpose
 
 
@@ -36,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class SquadData:
-    """The paragraphs and questions of one file, in file order."""
+    """The paragraphs and questions of one file, in file order, or of several files one behind the other."""
 
     source: str
     version: str  # what the file calls itself, such as "v2.0", "KorQuAD_v1.0_dev" or MRQA's name of the data set
@@ -46,9 +49,41 @@ class SquadData:
     has_unanswerable: bool
     num_moved_answers: int = 0  # answer offsets corrected under `errors="repair"`
     num_dropped_answers: int = 0  # answers found nowhere in their paragraph
+    sources: tuple[str, ...] = ()  # the file of each paragraph, where there are several
 
     def context_of(self, question: Question) -> str:
         return self.contexts[question.paragraph]
+
+    def source_of(self, question: Question) -> str:
+        """Return the file that a question stands in."""
+        return self.sources[question.paragraph] if self.sources else self.source
+
+
+def join_questions(parts: Sequence[SquadData]) -> SquadData:
+    """Return files of questions as one that calls itself what the first does.
+
+    Ids that an earlier file has are told apart by the number of the file.
+    """
+    ids = told_apart([question.id for question in part.questions] for part in parts)
+    questions: list[Question] = []
+    num_contexts = 0
+    for part, names in zip(parts, ids, strict=True):
+        questions += (
+            dataclasses.replace(question, id=name, paragraph=num_contexts + question.paragraph)
+            for question, name in zip(part.questions, names, strict=True)
+        )
+        num_contexts += len(part.contexts)
+    return SquadData(
+        source=joined_name([part.source for part in parts]),
+        version=parts[0].version,
+        contexts=tuple(context for part in parts for context in part.contexts),
+        titles=tuple(title for part in parts for title in part.titles),
+        questions=tuple(questions),
+        has_unanswerable=any(part.has_unanswerable for part in parts),
+        num_moved_answers=sum(part.num_moved_answers for part in parts),
+        num_dropped_answers=sum(part.num_dropped_answers for part in parts),
+        sources=tuple(part.source for part in parts for _ in part.contexts),
+    )
 
 
 T = TypeVar("T")

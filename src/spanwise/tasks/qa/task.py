@@ -36,8 +36,9 @@ from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.frames import Frame, pair_frame
 from spanwise.tasks.qa.asking import Separators, asking_frame, with_asking_template
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
-from spanwise.tasks.qa.data import SquadData
+from spanwise.tasks.qa.data import SquadData, join_questions
 from spanwise.tasks.qa.features import TARGET, Gold, QuestionWindows, make_windows, measure_reach
+from spanwise.tasks.qa.forbidden import leave_out_shared
 from spanwise.tasks.qa.loss import AnswerHead, SpanTargets, WindowOutput, head_loss, window_scores
 from spanwise.tasks.qa.ranking import Predictions, SpanAnswer, decode
 from spanwise.tasks.qa.reader import read_questions
@@ -136,6 +137,13 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> SquadData:
         return read_questions(path, purpose=purpose, errors=errors)
 
+    def joined(self, parts: Sequence[SquadData]) -> SquadData:
+        """Return all questions; where any has no answer, the model learns to abstain."""
+        return join_questions(parts)
+
+    def without(self, parts: Sequence[SquadData], not_from: Sequence[Path]) -> tuple[list[SquadData], list[str]]:
+        return leave_out_shared(parts, not_from)
+
     def check_pair(self, train: SquadData, dev: SquadData) -> None:
         """Raises: DataError where one file has unanswerable questions and the other has none."""
         if train.has_unanswerable is not dev.has_unanswerable:
@@ -170,8 +178,9 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         if self.on_overflow == "error" and windows.num_cut_questions:
             number = int(np.argmax(windows.num_dropped_Q > 0))
             question = data.questions[number]
+            excess = int(windows.num_dropped_Q[number])
             raise DataError(
-                f"{data.source}, question {question.id!r}: it is {int(windows.num_dropped_Q[number])} tokens too long; "
+                f"{data.source_of(question)}, question {question.id!r}: it is {excess} tokens too long; "
                 "shorten it, raise task.max_question_tokens, or leave --on-overflow error out."
             )
         reach = measure_reach(

@@ -37,7 +37,7 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class RelationData:
-    """The examples of one file, in file order."""
+    """The examples of a file in its order, or of several one behind the other."""
 
     source: str
     pairs: tuple[Pair, ...]

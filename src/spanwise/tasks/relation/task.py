@@ -33,6 +33,7 @@ from spanwise.tasks.base import (
 from spanwise.tasks.classification.features import TARGET, ClassTargets, LabelledRows, class_loss, example_scores
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
+from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import Markers, encode_pairs, marker_names
@@ -77,6 +78,22 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> RelationData:
         return read_relations(path, purpose=purpose, errors=errors)
+
+    def joined(self, parts: Sequence[RelationData]) -> RelationData:
+        """Return all pairs. Raises: DataError where the files are scored in different ways."""
+        for other in parts[1:]:
+            self.check_pair(parts[0], other)
+        ids = told_apart([pair.id for pair in part.pairs] for part in parts)
+        return RelationData(
+            source=joined_name([part.source for part in parts]),
+            pairs=tuple(
+                dataclasses.replace(pair, id=id)
+                for part, names in zip(parts, ids, strict=True)
+                for pair, id in zip(part.pairs, names, strict=True)
+            ),
+            format=parts[0].format,
+            num_dropped=sum(part.num_dropped for part in parts),
+        )
 
     def check_pair(self, train: RelationData, dev: RelationData) -> None:
         """Raises: DataError where the two files are scored in different ways."""

@@ -48,7 +48,7 @@ class Sentence:
 
 @dataclass(frozen=True, kw_only=True)
 class TaggedData:
-    """The sentences of one file, in file order."""
+    """The sentences of a file in its order, or of several one behind the other."""
 
     source: str
     sentences: tuple[Sentence, ...]

@@ -34,6 +34,7 @@ from spanwise.tasks.base import (
     unknown_labels,
     window_length,
 )
+from spanwise.tasks.files.joining import joined_name
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
 from spanwise.tasks.tagging.features import TARGET, TaggedRows, TagTargets, encode_sentences, tag_loss
@@ -92,6 +93,18 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
                 f"{found.source}: {wrong!r} is no tag of an entity (B-TYPE, I-TYPE, O); name another task.column."
             )
         return found
+
+    def joined(self, parts: Sequence[TaggedData]) -> TaggedData:
+        """Return all sentences. Raises: DataError where two files hold different things."""
+        for other in parts[1:]:
+            self.check_pair(parts[0], other)
+        return TaggedData(
+            source=joined_name([part.source for part in parts]),
+            sentences=tuple(sentence for part in parts for sentence in part.sentences),
+            level=parts[0].level,
+            kind=parts[0].kind,
+            num_dropped=sum(part.num_dropped for part in parts),
+        )
 
     def check_pair(self, train: TaggedData, dev: TaggedData) -> None:
         """Raises: DataError where the two files hold different things."""

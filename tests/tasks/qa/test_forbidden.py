@@ -5,7 +5,7 @@ import json
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.questions.forbidden import paragraph_runs
+from spanwise.tasks.qa.forbidden import paragraph_runs
 
 CONTEXT = "The old mill by the river was sold to a family of bakers."
 
