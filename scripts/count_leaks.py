@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Count the paragraphs of training files that share eight words in a row with a test set.
+
+    python scripts/count_leaks.py --test dev-v1.1.json train.json wiki.txt.xz ...
+
+Training files are question files of any form that `spanwise finetune qa` reads, and text that `spanwise pretrain`
+reads, where a line is a paragraph. Of a test file its paragraphs count. Prints a line per training file, and ends with
+status 1 where any paragraph is shared; `--show 3` prints the first shared runs too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from spanwise.tasks.files.guess import looks_like
+from spanwise.tasks.qa.forbidden import paragraph_runs
+from spanwise.tasks.qa.reader import read_questions
+from spanwise.text.corpus import CorpusOptions, read_documents
+from spanwise.text.word_runs import WordRuns
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """How many paragraphs of a file share a run with the test set, of how many, and the first run of each."""
+
+    path: Path
+    num_paragraphs: int
+    shared: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {len(self.shared):,} of {self.num_paragraphs:,} paragraphs share eight words in a row"
+
+
+def leaks_of(path: str | Path, runs: WordRuns) -> Leaks:
+    """Compare a training file with the runs of a test set. Raises: DataError for a file that can't be read."""
+    found, number = [], 0
+    for paragraph in paragraphs_of(path):
+        number += 1
+        found += runs.shared(paragraph)[:1]
+    return Leaks(Path(path), number, tuple(found))
+
+
+def paragraphs_of(path: str | Path) -> Iterator[str]:
+    """The paragraphs of a question file, or the lines of a text file."""
+    if looks_like(path) == "qa":
+        yield from read_questions(path, purpose="predict").contexts
+        return
+    for document in read_documents(path, CorpusOptions(lines="sentences")):
+        yield from document.sentences
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path, help="training files: questions or text")
+    parser.add_argument("--test", nargs="+", type=Path, required=True, help="question files of the test set")
+    parser.add_argument("--show", type=int, default=0, help="shared runs to print per file")
+    asked = parser.parse_args()
+    runs = paragraph_runs(asked.test)
+    found = [leaks_of(path, runs) for path in asked.files]
+    for leaks in found:
+        print(leaks)
+        for run in leaks.shared[: asked.show]:
+            print(f"    {run}")
+    return int(any(leaks.shared for leaks in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""The count of training paragraphs that a test set shares words with, and what the package ships of them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts.count_leaks import leaks_of
+
+from spanwise.quickstart.bundle import open_bundle
+from spanwise.tasks.qa.forbidden import paragraph_runs
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "count_leaks.py"
+COPIED = "The old mill by the river was sold to a family of bakers."
+OWN = "Nine grey geese walked over the frozen lake at dawn."
+
+
+def questions(path, *contexts):
+    paragraphs = [{"context": text, "qas": [{"id": text, "question": "Who?", "answers": []}]} for text in contexts]
+    path.write_text(json.dumps({"version": "v2.0", "data": [{"title": "T", "paragraphs": paragraphs}]}))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A test set, a question file and a text that each copy one of its sentences, and one that copies none."""
+    test_set = questions(tmp_path / "test.json", f"{COPIED} It is quiet now.")
+    mixed = questions(tmp_path / "mixed.json", OWN, f"They say {COPIED.upper()}", f"{OWN} {OWN}")
+    (tmp_path / "text.txt").write_text(f"{OWN}\n{COPIED}\n\n{OWN}\n")
+    clean = questions(tmp_path / "clean.json", OWN)
+    return test_set, mixed, tmp_path / "text.txt", clean
+
+
+def test_paragraphs_of_questions_and_lines_of_text_are_counted(files):
+    test_set, mixed, text, clean = files
+    found = [leaks_of(path, paragraph_runs([test_set])) for path in (mixed, text, clean)]
+    assert [(leaks.num_paragraphs, len(leaks.shared)) for leaks in found] == [(3, 1), (3, 1), (1, 0)]
+    assert found[0].shared == ("the old mill by the river was sold",)
+
+
+def test_the_script_prints_a_line_per_file_and_its_status_says_whether_any_leaks(files):
+    test_set, mixed, _, clean = files
+    call = [sys.executable, str(SCRIPT), "--test", str(test_set), "--show", "1"]
+    leaking = subprocess.run([*call, str(mixed), str(clean)], capture_output=True, text=True, check=False)
+    assert leaking.returncode == 1
+    assert f"{mixed}: 1 of 3 paragraphs share" in leaking.stdout and "    the old mill by" in leaking.stdout
+    assert f"{clean}: 0 of 1 paragraphs share" in leaking.stdout
+    assert subprocess.run([*call, str(clean)], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_no_bundled_question_is_on_a_paragraph_of_squad(data_folder, language):
+    runs = paragraph_runs([data_folder / "qa/squad/dev-v1.1.json.xz"])
+    with open_bundle(language) as bundle:
+        for path in (bundle.qa_train, bundle.qa_dev):
+            assert leaks_of(path, runs).shared == (), path
