@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Count the paragraphs of training files that share eight words in a row with a test set.
+"""Count the paragraphs of training files that share eight words in a row with those of a test set.
 
     python scripts/count_leaks.py --test dev-v1.1.json train.json wiki.txt.xz ...
 
 Training files are question files of any form that `spanwise finetune qa` reads, and text that `spanwise pretrain`
 reads, where a line is a paragraph. Of a test file its paragraphs count. Prints a line per training file, and ends with
-status 1 where any paragraph is shared; `--show 3` prints the first shared runs too.
+status 1 where any paragraph is shared; `--show 3` prints the first shared runs too. Eight words also find official
+names and stock phrases; of `--words 13`, the length of Brown et al. 2020 (GPT-3, appendix C), copied text remains.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from spanwise.tasks.files.guess import looks_like
 from spanwise.tasks.qa.forbidden import paragraph_runs
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import CorpusOptions, read_documents
-from spanwise.text.word_runs import WordRuns
+from spanwise.text.word_runs import RUN_WORDS, WordRuns
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,13 @@ class Leaks:
     """How many paragraphs of a file share a run with the test set, of how many, and the first run of each."""
 
     path: Path
+    length: int  # words of a run
     num_paragraphs: int
     shared: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.path}: {len(self.shared):,} of {self.num_paragraphs:,} paragraphs share eight words in a row"
+        counts = f"{len(self.shared):,} of {self.num_paragraphs:,} paragraphs"
+        return f"{self.path}: {counts} share {self.length} words in a row"
 
 
 def leaks_of(path: str | Path, runs: WordRuns) -> Leaks:
@@ -41,7 +44,7 @@ def leaks_of(path: str | Path, runs: WordRuns) -> Leaks:
     for paragraph in paragraphs_of(path):
         number += 1
         found += runs.shared(paragraph)[:1]
-    return Leaks(Path(path), number, tuple(found))
+    return Leaks(Path(path), runs.length, number, tuple(found))
 
 
 def paragraphs_of(path: str | Path) -> Iterator[str]:
@@ -57,9 +60,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, help="training files: questions or text")
     parser.add_argument("--test", nargs="+", type=Path, required=True, help="question files of the test set")
+    parser.add_argument("--words", type=int, default=RUN_WORDS, help=f"length of a run (default: {RUN_WORDS})")
     parser.add_argument("--show", type=int, default=0, help="shared runs to print per file")
     asked = parser.parse_args()
-    runs = paragraph_runs(asked.test)
+    runs = paragraph_runs(asked.test, length=asked.words)
     found = [leaks_of(path, runs) for path in asked.files]
     for leaks in found:
         print(leaks)

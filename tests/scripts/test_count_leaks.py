@@ -49,10 +49,36 @@ def test_the_script_prints_a_line_per_file_and_its_status_says_whether_any_leaks
     assert subprocess.run([*call, str(clean)], capture_output=True, check=False).returncode == 0
 
 
+def test_longer_runs_find_longer_copies_alone(files):
+    test_set, mixed, _, _ = files
+    assert len(leaks_of(mixed, paragraph_runs([test_set], length=13)).shared) == 1  # the sentence has 13 words
+    assert leaks_of(mixed, paragraph_runs([test_set], length=14)).shared == ()
+
+
+# what eight words find in the bundled questions beside copies: names, and a phrase of every census and of every war
+NAMES = {
+    "the us department of housing and urban development",
+    "the church of jesus christ of latter day",
+    "and the average family size was 3 21",
+    "ended with the signing of the treaty of",
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_no_bundled_question_is_on_a_paragraph_of_squad(data_folder, language):
-    runs = paragraph_runs([data_folder / "qa/squad/dev-v1.1.json.xz"])
+    test_set = [data_folder / "qa/squad/dev-v1.1.json.xz"]
+    copies, phrases = paragraph_runs(test_set, length=13), paragraph_runs(test_set)
     with open_bundle(language) as bundle:
         for path in (bundle.qa_train, bundle.qa_dev):
-            assert leaks_of(path, runs).shared == (), path
+            assert leaks_of(path, copies).shared == (), path
+            assert set(leaks_of(path, phrases).shared) <= NAMES, path
+
+
+@pytest.mark.slow
+def test_no_other_question_file_that_may_be_learned_from_is_on_a_paragraph_of_squad(data_folder):
+    test_set = [data_folder / "qa/squad/dev-v1.1.json.xz"]
+    copies, phrases = paragraph_runs(test_set, length=13), paragraph_runs(test_set)
+    for path in (data_folder / "qa/qamr/qamr_wiki.json.xz", data_folder / "qa/squadshifts/new_wiki_v1.0.json.xz"):
+        assert leaks_of(path, copies).shared == (), path
+        assert set(leaks_of(path, phrases).shared) <= NAMES, path

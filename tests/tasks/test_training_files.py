@@ -1,5 +1,6 @@
 """Several training files as one: joined, recorded, resumed, and kept apart from a test set."""
 
+import io
 import json
 import re
 
@@ -9,6 +10,7 @@ from tests.tasks.conftest import RIVER, SHORT, TEA
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.files import sha256_of
+from spanwise.runtime.progress import RunLog
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
@@ -136,13 +138,15 @@ def test_a_task_that_cannot_join_files_says_so(tmp_path):
 
 
 def test_training_paragraphs_of_the_test_set_are_left_out_counted_and_recorded(
-    squad_files, pretrained_folder, tmp_path, capsys
+    squad_files, pretrained_folder, tmp_path
 ):
     test_set = write(tmp_path / "test.json", squad((TEA.upper() + " More words here.", "MORE?", "More words")))
     other = write(tmp_path / "other.json", squad(*QUESTIONS))
     asked = {"model": pretrained_folder, "train": [squad_files["1.1"], other], "out": tmp_path / "run"}
-    run = finetune("qa", **asked, not_from=test_set, overrides=STEP)
-    said = capsys.readouterr().out
+    told = io.StringIO()
+    log = RunLog(tmp_path / "run", stream=told)
+    run = finetune("qa", **asked, not_from=test_set, overrides=STEP, log=log)
+    said = told.getvalue()
     assert f"{squad_files['1.1']}: 1 of 2 paragraphs and 1 of 4 questions are left out" in said
     assert f"{other}: 1 of 3 paragraphs and 1 of 3 questions are left out" in said
     assert "5 questions on 3 paragraphs" in said

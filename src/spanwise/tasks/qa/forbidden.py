@@ -9,15 +9,15 @@ from pathlib import Path
 from spanwise.errors import DataError
 from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.reader import read_questions
-from spanwise.text.word_runs import WordRuns
+from spanwise.text.word_runs import RUN_WORDS, WordRuns
 
 
-def paragraph_runs(files: Iterable[str | Path]) -> WordRuns:
-    """Return the runs of eight words of all paragraphs of question files, whatever their shape.
+def paragraph_runs(files: Iterable[str | Path], *, length: int = RUN_WORDS) -> WordRuns:
+    """Return the runs of `length` words of all paragraphs of question files, whatever their shape.
 
     Raises: DataError naming a file that is missing or damaged.
     """
-    runs = WordRuns()
+    runs = WordRuns(length=length)
     for file in files:
         for context in read_questions(file, purpose="predict").contexts:
             runs.add(context)
