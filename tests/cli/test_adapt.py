@@ -12,7 +12,7 @@ SMALL = ["--set", "batch.tokens_per_step=256", "--set", "batch.max_tokens=256", 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["spanwise-nano"], 2, "name your text"),
+        (["spanwise-nano"], 2, "TEXT"),
         (["spanwise-nano", "nowhere.txt"], 3, "nowhere.txt does not exist"),
         (["no such model", "TEXT"], 4, "no such model"),
         (["spanwise-nano", "TEXT", "--budget", "soon"], 2, "20min"),

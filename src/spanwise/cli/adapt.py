@@ -10,11 +10,12 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.cli.options.ranges import CountOrNone, Pieces, Seed, ShareOf
-from spanwise.cli.options.run import USUAL_RUN, RunOptions, resume_command
+from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_LINES, LineOptions
-from spanwise.errors import ConfigError
 
 if TYPE_CHECKING:
+    from spanwise.adapt.options import AdaptationOptions
+    from spanwise.adapt.run import AdaptationResult
     from spanwise.adapt.texts import GeneralText
     from spanwise.text.corpus import CorpusOptions
 
@@ -35,24 +36,51 @@ class GeneralOptions:
     """How much the loss on general text may rise, as a share of what it was: 0.02 is 2 per cent."""
 
 
-USUAL_GENERAL = GeneralOptions()
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class LearningOptions:
+    """Options that say what is learned, and for how long."""
+
+    budget: str | None = None
+    """Wall-clock time for the training, such as 10min or 2h, from when the text is prepared. Default: 10min."""
+    steps: CountOrNone = None
+    """Its length in steps instead."""
+    objective: Literal["auto", "spans", "mlm"] = "auto"
+    """spans: masked tokens and the span boundary objective; mlm: masked tokens alone; auto: as the start learned."""
+    new_pieces: Pieces = 0
+    """At most so many words of your text that the vocabulary cuts into three pieces or more become pieces of it."""
+    seed: Seed = 0
+    """Of masks and order."""
+
+    def with_general(self, general: GeneralOptions) -> "AdaptationOptions":
+        """Return the options of both groups as the library takes them. Raises: ConfigError."""
+        from spanwise.adapt.options import AdaptationOptions, Length
+
+        budget = DEFAULT_BUDGET if self.budget is None and self.steps is None else self.budget
+        return AdaptationOptions(
+            length=Length(seconds=None if budget is None else parse_budget(budget), steps=self.steps),
+            objective=self.objective,
+            replay_share=general.replay_share,
+            general_bound=general.general_bound,
+            new_pieces=self.new_pieces,
+            seed=self.seed,
+        )
+
+
+USUAL_GENERAL, USUAL_LEARNING = GeneralOptions(), LearningOptions()
 
 
 def adapt(
     start: str,
     /,
-    *text: Path,
+    *text: Annotated[Path, Parameter(required=True)],
     out: Path,
-    budget: str | None = None,
-    steps: CountOrNone = None,
-    objective: Literal["auto", "spans", "mlm"] = "auto",
-    new_pieces: Pieces = 0,
-    seed: Seed = 0,
+    learning: LearningOptions = USUAL_LEARNING,
     general: GeneralOptions = USUAL_GENERAL,
     reading: LineOptions = USUAL_LINES,
     language: str | None = None,
     run: RunOptions = USUAL_RUN,
-) -> int:
+) -> None:
     """Go on with an encoder on your own text. What is kept is better there by more than its error, or the start.
 
     A tenth of your documents is kept out and measured before and after, and so is general text.
@@ -65,36 +93,14 @@ def adapt(
         Your text files, folders or globs. A blank line ends a document.
     out
         Folder of the run; the model will lie in OUT/final, all figures in OUT/adaptation.json.
-    budget
-        Wall-clock time for the training, such as 10min or 2h, from when the text is prepared. Default: 10min.
-    steps
-        Its length in steps instead.
-    objective
-        spans: masked tokens and the span boundary objective; mlm: masked tokens alone; auto: as the start learned.
-    new_pieces
-        At most so many words of your text that the vocabulary cuts into three pieces or more become pieces of it.
-    seed
-        Of masks and order.
     language
         Of the text, for splitting sentences. Default: ko where it is Korean, else en.
     """
-    if not text:
-        raise ConfigError("name your text: spanwise adapt START TEXT... --out OUT")
-    from spanwise.adapt.options import AdaptationOptions, Length
+    options = learning.with_general(general)
     from spanwise.adapt.run import adapt as run_adaptation
 
-    seconds = parse_budget(budget or DEFAULT_BUDGET) if budget or steps is None else None
-    options = AdaptationOptions(
-        length=Length(seconds=seconds, steps=steps),
-        objective=objective,
-        replay_share=general.replay_share,
-        general_bound=general.general_bound,
-        new_pieces=new_pieces,
-        seed=seed,
-    )
     with ExitStack() as stack:
         corpus, chosen, notes = _texts(list(text), general, reading, language, stack)
-        training = run.training(out)
         result = run_adaptation(
             start,
             list(text),
@@ -102,16 +108,19 @@ def adapt(
             general=chosen,
             options=options,
             corpus=corpus,
-            **{**training, "log": run.log, "resume_command": resume_command()},
+            **{**run.training(out), "log": run.log},  # the teaching of fresh heads has a log of its own
             notes=notes,
         )
-    if run.json:
+    _show(result, as_json=run.json)
+
+
+def _show(result: "AdaptationResult", *, as_json: bool) -> None:
+    if as_json:
         print_json(asdict(result.record))
-        return 0
+        return
     say(f"\n{result.training.steps:,} steps in {format_seconds(result.training.seconds)}.")
     for line in result.report:
         say(line)
-    return 0
 
 
 def _texts(

@@ -7,11 +7,12 @@ heads.safetensors: the span boundary head always, the masked-LM head after fine-
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.auto.folders import read_auto_folder
@@ -29,13 +30,13 @@ from spanwise.interop.family import Architecture, Family
 from spanwise.interop.folder_plan import FolderContent, Written, as_float32, as_type, plan_folder
 from spanwise.interop.head_files import POOLER, own_names
 from spanwise.interop.heads import KINDS, title_of, whole_heads
-from spanwise.interop.json_files import Settings, read_json_object, write_json
-from spanwise.interop.key_map import KeyMap
+from spanwise.interop.json_files import JsonObject, Settings, read_json_object, write_json
+from spanwise.interop.key_map import KeyMap, Translated
 from spanwise.interop.model_card import write_model_card
 from spanwise.interop.model_config import encoder_config, find_family, named_class, read_labels
 from spanwise.interop.record import RECORD, notes_of_edits, read_record, recorded_forms, with_recorded, write_record
 from spanwise.interop.sources import find_folder
-from spanwise.interop.tensor_files import HEADS, SAFETENSORS, read_weights, write_safetensors
+from spanwise.interop.tensor_files import HEADS, SAFETENSORS, StoredTensors, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
 from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 
@@ -55,38 +56,21 @@ def read_folder(source: str | Path) -> Checkpoint:
     has_tokenizer = any((folder / name).exists() for name in TOKENIZER_FILES)
     if is_other_kind(settings):
         return read_auto_folder(folder, settings, has_tokenizer=has_tokenizer)
-    family, config = find_family(settings, config_path), encoder_config(settings, config_path)
-    record = read_record(folder)
-    config = with_recorded(config, record, folder)
-    if (refused := family.refusal(config, None)) is not None:
-        raise CheckpointError(
-            f"{folder / RECORD} says {refused}, which {family.label} has not; write the folder again."
-        )
+    family, config, record = _description(folder, settings, config_path)
     source_class = named_class(settings)
     architecture = family.architectures.get(source_class)
     if architecture is not None:
         check_class_settings(architecture, settings, config_path)
     stored = read_weights(folder)
     check_sizes(config, stored)
-
-    key_map = family.key_map(config, settings)
-    recorded_heads = record.get("heads", {})
-    own, others = own_names(stored, recorded_heads)
-    translated = key_map.to_ours(others, architecture.heads if architecture else ())
-    translated.encoder.update(own.pop(POOLER, {}))
-    translated.heads.update(own)
+    key_map, class_heads = family.key_map(config, settings), architecture.heads if architecture else ()
+    translated = _translated(stored, key_map, record, class_heads)
     config = replace(config, pooler=any(name.startswith("pooler.") for name in translated.encoder))
     check_tied(translated, key_map, stored)
     check_complete(translated, key_map, folder)
-    if stated := family.stated_forms(settings):
-        record = {**record, "forms": {**stated, **recorded_forms(record)}}
     check_shapes(translated, config, family, key_map, stored, recorded_forms(record))
     check_values(translated, key_map, stored)
-
-    heads = whole_heads({name: as_float32(tensors) for name, tensors in translated.heads.items()})
-    for name in (*recorded_heads, *(architecture.heads if architecture else ())):
-        if name == "clm" or (name in recorded_heads and name not in (*KINDS, POOLER)):
-            heads.setdefault(name, {})  # without tensors of its own: the word table alone is read
+    heads = _heads(translated, record, class_heads)
     return Checkpoint(
         folder=folder,
         config=config,
@@ -104,6 +88,39 @@ def read_folder(source: str | Path) -> Checkpoint:
         record=record,
         role_ids=_role_ids(family, settings),
     )
+
+
+def _description(folder: Path, settings: Settings, path: Path) -> tuple[Family, EncoderConfig, JsonObject]:
+    """Return what config.json (at `path`) and spanwise.json say of a model: family, encoder values and record."""
+    family, config = find_family(settings, path), encoder_config(settings, path)
+    record = read_record(folder)
+    config = with_recorded(config, record, folder)
+    if (refused := family.refusal(config, None)) is not None:
+        raise CheckpointError(
+            f"{folder / RECORD} says {refused}, which {family.label} has not; write the folder again."
+        )
+    if stated := family.stated_forms(settings):
+        record = {**record, "forms": {**stated, **recorded_forms(record)}}
+    return family, config, record
+
+
+def _translated(stored: StoredTensors, key_map: KeyMap, record: Settings, class_heads: Sequence[str]) -> Translated:
+    """Return the tensors of a folder in our names, those of heads.safetensors among them."""
+    own, others = own_names(stored, record.get("heads", {}))
+    translated = key_map.to_ours(others, class_heads)
+    translated.encoder.update(own.pop(POOLER, {}))
+    translated.heads.update(own)
+    return translated
+
+
+def _heads(translated: Translated, record: Settings, class_heads: Sequence[str]) -> dict[str, dict[str, Tensor]]:
+    """Return the heads of a folder that are whole, and those that have no tensors but the word table."""
+    heads = whole_heads({name: as_float32(tensors) for name, tensors in translated.heads.items()})
+    recorded = record.get("heads", {})
+    for name in (*recorded, *class_heads):
+        if name == "clm" or (name in recorded and name not in (*KINDS, POOLER)):
+            heads.setdefault(name, {})
+    return heads
 
 
 def _lacking(

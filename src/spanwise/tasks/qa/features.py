@@ -274,25 +274,21 @@ def make_windows(
     question_limit = _question_limit(frame, max_length, max_question_tokens)
     place_of = {number: place for place, number in enumerate(sorted({q.paragraph for q in data.questions}))}
     passages = tokenizer.encode_batch([data.contexts[paragraph] for paragraph in place_of])
+    paragraph_of = np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64)
     questions = tokenizer.encode_batch([question.text for question in data.questions])
     question_ids = [np.asarray(question.ids[:question_limit], dtype=np.int64) for question in questions]
     offsets = [np.asarray(passage.offsets, dtype=np.int64).reshape(-1, 2) for passage in passages]
-    cut = _CutWindows()
+    cut = _CutWindows(max_length - len(frame.after) - _num_free(frame), doc_stride, overlap or 0)
     for number, question in enumerate(data.questions):
-        offsets_n2 = offsets[place_of[question.paragraph]]
+        offsets_n2 = offsets[paragraph_of[number]]
         wanted, spans = _gold_spans(question, offsets_n2, gold)
         cut.num_unreachable += wanted and not spans
-        if wanted and not spans and skip_unreachable:
-            continue
-        start = _passage_start(frame, len(question_ids[number]))
-        capacity = max_length - start - len(frame.after) - _num_free(frame)
-        stride = doc_stride if doc_stride is not None else capacity - (overlap or 0)
-        windows = passage_windows(len(offsets_n2), capacity, stride if stride > 0 else -(-capacity // 2))
-        cut.add(number, windows, spans, start)
+        if spans or not (wanted and skip_unreachable):
+            cut.add(number, len(offsets_n2), spans, _passage_start(frame, len(question_ids[number])))
     if not cut.numbers:
         raise DataError(f"{data.source}: no question is left; the tokenizer keeps no character of any answer.")
-    question_W = np.array(cut.numbers, dtype=np.int64)
-    ranges_W2, lengths_Q = np.concatenate(cut.ranges), np.array([len(ids) for ids in question_ids])
+    question_W, ranges_W2 = np.array(cut.numbers, dtype=np.int64), np.concatenate(cut.ranges)
+    lengths_Q = np.array([len(ids) for ids in question_ids])
     return QuestionWindows(
         question_W=question_W,
         first_W=ranges_W2[:, 0],
@@ -302,7 +298,7 @@ def make_windows(
         gold_borders_W=np.concatenate([[0], np.cumsum(cut.gold_counts)]).astype(np.int64),
         question_ids=question_ids,
         passages=passages,
-        paragraph_of=np.array([place_of[question.paragraph] for question in data.questions], dtype=np.int64),
+        paragraph_of=paragraph_of,
         is_impossible=np.array([not question.answers for question in data.questions]),
         frame=frame,
         num_token_types=num_token_types,
@@ -313,19 +309,25 @@ def make_windows(
 
 @dataclass
 class _CutWindows:
-    """The windows of one question after another, while they are cut."""
+    """The windows of one question after another, while they are cut: `room` tokens up to the end of the passage."""
 
+    room: int
+    doc_stride: int | None
+    overlap: int
     numbers: list[int] = field(default_factory=list)  # the question of each window
     ranges: list[np.ndarray] = field(default_factory=list)
     golds: list[tuple[int, int]] = field(default_factory=list)
     gold_counts: list[int] = field(default_factory=list)
     num_unreachable: int = 0
 
-    def add(self, number: int, windows: np.ndarray, spans: list[tuple[int, int]], start: int) -> None:
-        """Take the windows [W, 2] of a question, whose passage begins at position `start` of each."""
-        self.numbers += [number] * len(windows)
-        self.ranges.append(windows)
-        for first, last in windows.tolist():
+    def add(self, number: int, num_tokens: int, spans: list[tuple[int, int]], start: int) -> None:
+        """Cut the windows of a question, whose passage of `num_tokens` begins at position `start` of each."""
+        capacity = self.room - start
+        stride = self.doc_stride if self.doc_stride is not None else capacity - self.overlap
+        windows_W2 = passage_windows(num_tokens, capacity, stride if stride > 0 else -(-capacity // 2))
+        self.numbers += [number] * len(windows_W2)
+        self.ranges.append(windows_W2)
+        for first, last in windows_W2.tolist():
             shown = [(a - first + start, b - 1 - first + start) for a, b in spans if first <= a and b <= last]
             self.golds += shown or [(0, 0)]
             self.gold_counts.append(max(1, len(shown)))
