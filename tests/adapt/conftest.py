@@ -8,7 +8,7 @@ import torch
 
 from spanwise.adapt.options import AdaptationOptions, Length
 from spanwise.adapt.run import adapt
-from spanwise.adapt.texts import GeneralText
+from spanwise.adapt.texts import SourceText
 from spanwise.pretraining.run import pretrain
 from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.progress import RunLog
@@ -39,7 +39,7 @@ def own_text(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def general(tiny_text):
-    return GeneralText(name="tiny text", texts=[tiny_text], corpus=CorpusOptions())
+    return SourceText(name="tiny text", texts=[tiny_text], corpus=CorpusOptions())
 
 
 def tiny_recipe():

@@ -7,7 +7,7 @@ import pytest
 
 from spanwise.adapt.job import FEWEST_MEASURED, MOST_MEASURED, Job
 from spanwise.adapt.options import AdaptationOptions, Length
-from spanwise.adapt.texts import split_general, split_own
+from spanwise.adapt.texts import GENERAL, OWN, SourceText, split_text
 from spanwise.data.token_store import TokenStore
 from spanwise.runtime.progress import RunLog
 from spanwise.text.corpus import CorpusOptions
@@ -17,7 +17,8 @@ from spanwise.text.corpus import CorpusOptions
 def job_of(start, own_text, general, tmp_path):
     def make(**length):
         options = AdaptationOptions(length=Length(**length))
-        job = Job(start, [own_text], tmp_path / "out", general, options, CorpusOptions(), (), "cpu", ())
+        own = SourceText(name="own", texts=[own_text], corpus=CorpusOptions())
+        job = Job(start, own, general, tmp_path / "out", options, device="cpu")
         job.check(allow_edited=False)
         return job
 
@@ -37,7 +38,7 @@ def test_stores_of_a_call_that_was_stopped_are_made_anew(job_of, own_text, gener
     left = job.out / "texts" / "own"
     left.mkdir(parents=True)
     (left / "half").write_text("a store that was not finished")
-    known = job.prepare(job.asked(), split_own([own_text], CorpusOptions()), split_general(general), RunLog(None))
+    known = job.prepare(job.asked(), split_text(OWN, job.own), split_text(GENERAL, general), RunLog(None))
     assert not (left / "half").exists()
     assert TokenStore.open(left).num_tokens == known.own.num_tokens
 
@@ -47,7 +48,7 @@ def test_a_call_is_known_by_the_contents_of_its_texts(job_of, own_text, tmp_path
     copy = Path(tmp_path / "copy.txt")
     copy.write_text(own_text.read_text())
     before = job.asked()
-    job.texts = [copy]
+    job.own = replace(job.own, texts=[copy])
     assert job.asked() == before
     copy.write_text(own_text.read_text() + "\n\nOne more document.")
     assert job.asked()["own_text"] != before["own_text"]

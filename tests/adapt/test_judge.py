@@ -23,8 +23,8 @@ def judge_of(own, general, tmp_path, **options):
     saved = []
 
     def save(folder, check):
-        (folder / "model").write_text("start" if check is None else f"step {check['step']}")
-        saved.append(None if check is None else check["step"])
+        (folder / "model").write_text("start" if check is None else f"step {check.step}")
+        saved.append(None if check is None else check.step)
 
     ready = SimpleNamespace(model=None, recipe=SimpleNamespace(training=SimpleNamespace(precision="auto")))
     texts = {"own": Script(*own), "general": Script(*general)}

@@ -29,6 +29,6 @@ def test_a_figure_has_a_mean_and_an_error_over_documents():
 def test_a_check_is_kept_where_it_is_better_than_all_before_within_the_bound(own, general, best, is_within, is_kept):
     before = {"own": losses(level(4.0)), "general": losses(level(3.0))}
     now = {"own": losses(level(own)), "general": losses(level(general))}
-    check = check_of(before, now, "token", bound=0.0201, best=best)
-    assert (check["is_within_bound"], check["is_kept"]) == (is_within, is_kept)
-    assert check["gain"] == pytest.approx(4.0 - own) and check["general_rise"] == pytest.approx(general / 3.0 - 1.0)
+    check = check_of(10, before, now, "token", bound=0.0201, best=best)
+    assert (check.step, check.is_within_bound, check.is_kept) == (10, is_within, is_kept)
+    assert check.gain == pytest.approx(4.0 - own) and check.general_rise == pytest.approx(general / 3.0 - 1.0)

@@ -96,6 +96,6 @@ def test_what_a_reader_must_know_is_told(record):
 
 def test_the_card_says_from_what_on_what_and_how_much():
     before = {"own": 4.0, "general": 3.0}
-    told = " ".join(card_facts("START", ["my-text"], before, "token", CHECKS[1].__dict__))
+    told = " ".join(card_facts("START", ["my-text"], before, "token", CHECKS[1]))
     assert "Adapted from START on my-text" in told and "4.000 before, 3.700 after (0.300 lower" in told
     assert "kept unchanged" in card_facts("START", ["a", "b", "c", "d"], before, "token", None)[0]

@@ -15,7 +15,7 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from spanwise.adapt.options import Length
-from spanwise.adapt.texts import GeneralText
+from spanwise.adapt.texts import SourceText
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import verify_folder
@@ -199,11 +199,11 @@ def killable(start, own_text, general_text, out, steps):
         f"import sys; sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent)!r}]\n"
         "from spanwise.adapt.run import adapt\n"
         "from spanwise.adapt.options import AdaptationOptions, Length\n"
-        "from spanwise.adapt.texts import GeneralText\n"
+        "from spanwise.adapt.texts import SourceText\n"
         "from spanwise.text.corpus import CorpusOptions\n"
         "adapt(\n"
         f"    {str(start)!r}, [{str(own_text)!r}], out={str(out)!r}, resume=True,\n"
-        f"    general=GeneralText(name='tiny', texts=[{str(general_text)!r}], corpus=CorpusOptions()),\n"
+        f"    general=SourceText(name='tiny', texts=[{str(general_text)!r}], corpus=CorpusOptions()),\n"
         f"    options=AdaptationOptions(length=Length(steps={steps}), objective='spans', general_bound=0.5),\n"
         "    overrides=['batch.tokens_per_step=512', 'batch.max_tokens=512', 'training.threads=1',\n"
         "               'training.save_every=3'],\n"
@@ -310,5 +310,5 @@ def byte_bpe_folder(tmp_path, text):
 def test_general_text_of_another_language_is_the_users_choice(start, run_adapt, tmp_path):
     lines = [f"이 마을의 오래된 다리는 {number}년에 만들었다. 강은 그 아래로 흐른다." for number in range(60)]
     (tmp_path / "ko.txt").write_text("\n\n".join(lines), encoding="utf-8")
-    korean = GeneralText(name="Korean", texts=[tmp_path / "ko.txt"], corpus=CorpusOptions(language="ko"))
+    korean = SourceText(name="Korean", texts=[tmp_path / "ko.txt"], corpus=CorpusOptions(language="ko"))
     assert run_adapt(start, general=korean, steps=8).record.general_text == "Korean"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.adapt.texts import GeneralText, TextFacts, characters_per_token, split_general, split_own, write_stores
+from spanwise.adapt.texts import GENERAL, OWN, SourceText, TextFacts, characters_per_token, split_text, write_stores
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import DataError
 from spanwise.text.corpus import CorpusOptions
@@ -12,8 +12,8 @@ from spanwise.text.tokenizers import Tokenizer
 
 def test_stores_hold_all_documents_but_those_that_are_measured(start, own_text, tiny_text, tmp_path):
     words = Tokenizer.load(start)
-    own = split_own([own_text], CorpusOptions())
-    general = split_general(GeneralText(name="tiny", texts=[tiny_text], corpus=CorpusOptions()))
+    own = split_text(OWN, SourceText(name="own", texts=[own_text], corpus=CorpusOptions()))
+    general = split_text(GENERAL, SourceText(name="tiny", texts=[tiny_text], corpus=CorpusOptions()))
     facts = write_stores(tmp_path, own, general.split, words, None, 100_000)
     train, held_out = (TokenStore.open(tmp_path / name, words) for name in ("own", "own-held-out"))
     assert train.num_documents + held_out.num_documents == facts.num_documents == 60
@@ -24,9 +24,9 @@ def test_stores_hold_all_documents_but_those_that_are_measured(start, own_text, 
 
 def test_other_files_are_measured_where_they_are_named_and_all_else_is_trained_on(start, own_text, tiny_text, tmp_path):
     words = Tokenizer.load(start)
-    own = split_own([own_text], CorpusOptions())
-    general = GeneralText(name="tiny", texts=[tiny_text], held_out=[own_text], corpus=CorpusOptions())
-    facts = write_stores(tmp_path, split_general(general), own.split, words, None, 100_000)
+    own = split_text(OWN, SourceText(name="own", texts=[own_text], corpus=CorpusOptions()))
+    general = SourceText(name="tiny", texts=[tiny_text], held_out=[own_text], corpus=CorpusOptions())
+    facts = write_stores(tmp_path, split_text(GENERAL, general), own.split, words, None, 100_000)
     assert TokenStore.open(tmp_path / "general").num_documents == facts.num_documents == 50
     assert TokenStore.open(tmp_path / "general-held-out").num_documents == 8
 
@@ -34,7 +34,7 @@ def test_other_files_are_measured_where_they_are_named_and_all_else_is_trained_o
 def test_the_old_vocabulary_measures_the_same_documents(start, own_text, tmp_path):
     old = Tokenizer.load(start)
     new = extend_tokenizer(old, ["willows"]).tokenizer
-    own = split_own([own_text], CorpusOptions())
+    own = split_text(OWN, SourceText(name="own", texts=[own_text], corpus=CorpusOptions()))
     write_stores(tmp_path, own, own.split, new, old, 100_000)
     held_out, before = TokenStore.open(tmp_path / "own-held-out", new), TokenStore.open(tmp_path / "own-before", old)
     assert held_out.num_documents == before.num_documents and held_out.num_tokens < before.num_tokens
@@ -45,7 +45,7 @@ def own_sizes(own):
 
 
 def test_what_is_measured_ends_at_the_characters_that_were_asked_for(start, own_text, tmp_path):
-    own = split_own([own_text], CorpusOptions())
+    own = split_text(OWN, SourceText(name="own", texts=[own_text], corpus=CorpusOptions()))
     sizes = [sum(map(len, document.sentences)) for document in own.held_out(700)]
     assert all(size <= 110 for size in sizes) and sum(own_sizes(own)) > 2 * sum(sizes)
     assert characters_per_token(own, Tokenizer.load(start)) > 1
@@ -54,7 +54,9 @@ def test_what_is_measured_ends_at_the_characters_that_were_asked_for(start, own_
 def test_general_text_that_is_too_small_is_named(tmp_path):
     (tmp_path / "small.txt").write_text("One line.")
     with pytest.raises(DataError, match="the text beside it is too small"):
-        split_general(GeneralText(name="the text beside it", texts=[tmp_path / "small.txt"], corpus=CorpusOptions()))
+        split_text(
+            GENERAL, SourceText(name="the text beside it", texts=[tmp_path / "small.txt"], corpus=CorpusOptions())
+        )
 
 
 def test_facts_survive_their_record():

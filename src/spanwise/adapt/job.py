@@ -1,10 +1,9 @@
 """One adaptation in its parts: checked, prepared, fresh heads taught, trained under the judge, recorded."""
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from spanwise.adapt.judge import Judge, Measured
 from spanwise.adapt.measure import HeldOutText, Unit, forward_seconds
@@ -21,7 +20,7 @@ from spanwise.adapt.texts import (
     HEADS,
     HELD_OUT,
     OWN,
-    GeneralText,
+    SourceText,
     SplitText,
     characters_per_token,
     write_stores,
@@ -39,7 +38,6 @@ from spanwise.runtime.device import choose_device
 from spanwise.runtime.files import JsonObject, refuse_edited
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.dev_scores import BEST
-from spanwise.text.corpus import CorpusOptions
 from spanwise.text.extend import extend_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
@@ -50,23 +48,18 @@ FEWEST_MEASURED, MOST_MEASURED = 2_048, 32_768  # tokens of each held-out text
 FORWARD_SHARE = 1 / 3  # of a training step's time
 
 
+@dataclass(eq=False)
 class Job:
     """One adaptation: its parts in the order in which `adapt` calls them."""
 
-    def __init__(
-        self,
-        start: str | Path,
-        texts: Sequence[str | Path],
-        out: Path,
-        general: GeneralText,
-        options: AdaptationOptions,
-        corpus: CorpusOptions,
-        overrides: Sequence[str],
-        device: str | None,
-        notes: Sequence[str],
-    ) -> None:
-        self.start, self.texts, self.out, self.general, self.options = start, texts, out, general, options
-        self.corpus, self.overrides, self.device, self.notes = corpus, overrides, device, notes
+    start: str | Path
+    own: SourceText
+    general: SourceText
+    out: Path
+    options: AdaptationOptions
+    overrides: Sequence[str] = ()
+    device: str | None = None
+    notes: Sequence[str] = ()
 
     def check(self, *, allow_edited: bool) -> None:
         """Read the start and make the recipes. Raises: CheckpointError, ConfigError for what cannot work."""
@@ -99,13 +92,12 @@ class Job:
 
     def asked(self) -> JsonObject:
         """The call, for a run that goes on. Raises: DataError for text that is not there."""
-        general = [*self.general.texts, *(self.general.held_out or ())]
         return {
             "start": str(self.start),
-            "own_text": hash_of_files(self.texts),
-            "general_text": hash_of_files(general),
+            "own_text": hash_of_files(self.own.files),
+            "general_text": hash_of_files(self.general.files),
             "options": asdict(self.options),
-            "corpus": asdict(self.corpus),
+            "corpus": asdict(self.own.corpus),
         }
 
     def prepare(self, asked: JsonObject, own: SplitText, general: SplitText, log: RunLog) -> Settled:
@@ -116,7 +108,7 @@ class Job:
         pieces: tuple[str, ...] = ()
         grown: Tokenizer = self.tokenizer
         if self.options.new_pieces:
-            documents = own.split.training(own.documents())
+            documents = own.split.training(own.source.documents())
             pieces = choose_pieces(documents, self.tokenizer, self.options.new_pieces)
             grown = extend_tokenizer(self.tokenizer, pieces).tokenizer if pieces else grown
             log.say(f"{len(pieces)} words of your text are to become pieces of the vocabulary.")
@@ -127,8 +119,8 @@ class Job:
             characters = int(tokens * characters_per_token(text, self.tokenizer))
             facts.append(write_stores(folder, text, other.split, grown, before, characters))
             log.say(
-                f"{self.general.name if text.name == GENERAL else 'Your text'}: {facts[-1].num_tokens:,} tokens to "
-                f"learn from, {facts[-1].held_out_documents} documents kept out and measured."
+                f"{text.source.name[0].upper()}{text.source.name[1:]}: {facts[-1].num_tokens:,} tokens to learn "
+                f"from, {facts[-1].held_out_documents} documents kept out and measured."
             )
         if pieces and self.fresh:  # heads are taught before the vocabulary grows
             prepare(general.training(own.split), self.tokenizer, folder / f"{GENERAL}-{HEADS}")
@@ -210,10 +202,11 @@ class Job:
             found = texts(BEFORE, self.tokenizer)
             return {name: text.losses(model, self.device, precision) for name, text in found.items()}
 
-        def save(folder: Path, check: Mapping[str, Any] | None) -> None:
+        def save(folder: Path, check: Check | None) -> None:
             means = {name: losses.mean(self.unit(known)) for name, losses in judge.before.items()}
-            facts = card_facts(str(self.start), [str(text) for text in self.texts], means, self.unit(known), check)
-            record = {"start": str(self.start), "objective": self.objective, "before": means, "after": check or means}
+            facts = card_facts(str(self.start), [str(text) for text in self.own.texts], means, self.unit(known), check)
+            record: JsonObject = {"start": str(self.start), "objective": self.objective, "before": means}
+            record["after"] = means if check is None else asdict(check)
             extra = {"adaptation": record}
             if check is None:
                 rewrite(read_folder(self.begin), folder, facts=facts, extra=extra)
@@ -248,7 +241,7 @@ class Job:
         return AdaptationRecord(
             outcome="adapted" if kept else "unchanged",
             start=str(self.start),
-            texts=[str(text) for text in self.texts],
+            texts=[str(text) for text in self.own.texts],
             general_text=self.general.name,
             objective=self.objective,
             fresh_heads=list(self.fresh),

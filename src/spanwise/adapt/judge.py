@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.adapt.measure import HeldOutText, Losses, Unit
-from spanwise.adapt.record import check_of
+from spanwise.adapt.record import Check, check_of
 from spanwise.errors import CheckpointError
 from spanwise.pretraining.ready import Ready
 from spanwise.runtime.files import JsonObject, atomic_folder
 
 Measured = dict[str, Losses]  # "own" and "general"
-SaveModel = Callable[[Path, Mapping[str, Any] | None], None]  # into an empty folder, with the check that decided
+SaveModel = Callable[[Path, Check | None], None]  # into an empty folder, with the check that decided
 
 
 class Judge:
@@ -66,15 +66,14 @@ class Judge:
         return {name: text.losses(model, self._device, precision) for name, text in self._texts.items()}
 
     def _judge(self, now: Measured) -> None:
-        found = check_of(self.before, now, self._unit, bound=self._bound, best=self.memory["best"])
-        check = {"step": self.step, **found}
-        memory = {**self.memory, "checks": [*self.memory["checks"], check]}
-        if check["is_kept"]:
-            memory |= {"best": check["own"], "after": {name: asdict(losses) for name, losses in now.items()}}
+        check = check_of(self.step, self.before, now, self._unit, bound=self._bound, best=self.memory["best"])
+        memory = {**self.memory, "checks": [*self.memory["checks"], asdict(check)]}
+        if check.is_kept:
+            memory |= {"best": check.own, "after": {name: asdict(losses) for name, losses in now.items()}}
             self._keep(check)
         self.memory = memory
 
-    def _keep(self, check: Mapping[str, Any] | None) -> None:
+    def _keep(self, check: Check | None) -> None:
         with atomic_folder(self._best, existing="replace") as temporary:
             self._save(temporary, check)
 

@@ -136,8 +136,7 @@ class HeldOutText:
     def losses(self, model: nn.Module, device: str | None, precision: Literal["auto", "fp32", "bf16"]) -> Losses:
         """Measure a model; nothing is drawn and nothing is learned."""
         where = choose_device(device)
-        resolved = resolve_precision(precision, where)
-        computed: Literal["fp32", "bf16"] = "bf16" if resolved == "bf16" else "fp32"
+        computed = resolve_precision(precision, where)
         sums: dict[str, list[float]] = {name: [] for name in self.weights}
         targets: dict[str, list[int]] = {name: [] for name in self.weights}
         for packs in self.packs:
@@ -158,14 +157,12 @@ def _piece_lengths(tokenizer: Tokenizer) -> np.ndarray:
 def forward_seconds(checkpoint: Checkpoint, device: str | None = None) -> float:
     """Try how long this machine takes for a token of the start, forward, in seconds."""
     where = choose_device(device)
-    resolved = resolve_precision("auto", where)
     encoder = build_encoder(checkpoint).to(where).eval()
     length = min(256, checkpoint.config.max_positions)
     sequences = Sequences.from_lengths([length] * 4).to(where)
     ids_T = torch.arange(4 * length, device=where) % checkpoint.config.vocab_size
-    computed: Literal["fp32", "bf16"] = "bf16" if resolved == "bf16" else "fp32"
     seconds = math.inf
-    with torch.no_grad(), autocast(computed, where):
+    with torch.no_grad(), autocast(resolve_precision("auto", where), where):
         for _ in range(2):  # the first call compiles
             began = time.perf_counter()
             float(encoder(ids_T, torch.zeros_like(ids_T), sequences).float().sum())

@@ -1,7 +1,7 @@
 """The figures that an adaptation leaves behind (adaptation.json); its report is written from them."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from spanwise.adapt.measure import Losses, Unit, change, standard_error
 from spanwise.adapt.texts import TextFacts
@@ -95,24 +95,22 @@ def figure_of(losses: Losses, unit: Unit) -> Figure:
 
 
 def check_of(
-    before: dict[str, Losses], now: dict[str, Losses], unit: Unit, *, bound: float, best: float | None
-) -> dict[str, Any]:
-    """Compare a measurement with the start: the fields of a `Check` but its step.
-
-    `best` is the lowest own loss that was kept before.
-    """
+    step: int, before: dict[str, Losses], now: dict[str, Losses], unit: Unit, *, bound: float, best: float | None
+) -> Check:
+    """Compare a measurement with the start; `best` is the lowest own loss that was kept before."""
     gain = change(before["own"], now["own"], unit)
     own, general, general_before = now["own"].mean(unit), now["general"].mean(unit), before["general"].mean(unit)
     rise = general / general_before - 1.0
     is_within = rise <= bound
     is_better = gain.low > 0 and gain.value >= LEAST_GAIN * (own + gain.value) and (best is None or own < best)
-    return {
-        "own": own,
-        "general": general,
-        "gain": gain.value,
-        "low": gain.low,
-        "high": gain.high,
-        "general_rise": rise,
-        "is_within_bound": is_within,
-        "is_kept": is_within and is_better,
-    }
+    return Check(
+        step=step,
+        own=own,
+        general=general,
+        gain=gain.value,
+        low=gain.low,
+        high=gain.high,
+        general_rise=rise,
+        is_within_bound=is_within,
+        is_kept=is_within and is_better,
+    )

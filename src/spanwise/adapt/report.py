@@ -1,7 +1,6 @@
 """What an adaptation won and lost, in plain sentences: for the terminal and for the model card."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from spanwise.adapt.record import AdaptationRecord, Check, Figure
 
@@ -21,7 +20,7 @@ def sentences(record: AdaptationRecord) -> list[str]:
 
 
 def card_facts(
-    start: str, texts: Sequence[str], before: Mapping[str, float], unit: str, check: Mapping[str, Any] | None
+    start: str, texts: Sequence[str], before: Mapping[str, float], unit: str, check: Check | None
 ) -> list[str]:
     """The sentences of a model card: what it was adapted from and on, with figures before and after. Without a check
     it is the start itself."""
@@ -34,8 +33,8 @@ def card_facts(
     return [
         f"Adapted from {start} on {named} by `spanwise adapt`.",
         f"Loss on held-out text of that kind, in nats per hidden {unit}: {before['own']:.3f} before, "
-        f"{check['own']:.3f} after ({check['gain']:.3f} lower; 95 % {check['low']:.3f} to {check['high']:.3f}, paired "
-        f"over documents). On held-out general text: {before['general']:.3f} before, {check['general']:.3f} after.",
+        f"{check.own:.3f} after ({check.gain:.3f} lower; 95 % {check.low:.3f} to {check.high:.3f}, paired "
+        f"over documents). On held-out general text: {before['general']:.3f} before, {check.general:.3f} after.",
     ]
 
 

@@ -20,12 +20,7 @@ from spanwise.adapt.options import AdaptationOptions
 from spanwise.adapt.record import RECORD_NAME, AdaptationRecord
 from spanwise.adapt.report import sentences
 from spanwise.adapt.settled import Settled
-from spanwise.adapt.texts import (
-    GeneralText,
-    SplitText,
-    split_general,
-    split_own,
-)
+from spanwise.adapt.texts import GENERAL, OWN, SourceText, SplitText, split_text
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog, finite
 from spanwise.tasks.dev_scores import check_best, put_best_in_place
@@ -49,7 +44,7 @@ def adapt(
     texts: Sequence[str | Path],
     *,
     out: str | Path,
-    general: GeneralText,
+    general: SourceText,
     options: AdaptationOptions,
     corpus: CorpusOptions | None = None,
     overrides: Sequence[str] = (),
@@ -73,13 +68,14 @@ def adapt(
     Raises: DataError, ConfigError, CheckpointError before anything is written, where the call cannot work; and
     FolderInUseError, NumericsError, InterruptedAndSaved as `pretrain`.
     """
-    job = Job(start, texts, Path(out), general, options, corpus or CorpusOptions(), overrides, device, notes)
+    own = SourceText(name="your text", texts=texts, corpus=corpus or CorpusOptions())
+    job = Job(start, own, general, Path(out), options, overrides, device, notes)
     job.check(allow_edited=allow_edited)
     known = Settled.read(job.out) if resume else None
     asked = job.asked()
     split: tuple[SplitText, SplitText] | None = None
     if known is None:
-        split = split_own(texts, job.corpus), split_general(general)
+        split = split_text(OWN, own), split_text(GENERAL, general)
     else:
         known.refuse_other(asked)
     with claim_run_folder(job.out, resume=resume) as folder, log(job.out) as run_log:

@@ -26,8 +26,8 @@ SAMPLE_DOCUMENTS = 20  # that tell how many characters a token has
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneralText:
-    """Text of no domain of its own, that is replayed and that nothing may be lost on.
+class SourceText:
+    """Files that are learned from and measured on: a person's own, or general text that nothing may be lost on.
 
     `held_out` are files to measure on; None keeps documents of `texts` out of training instead.
     """
@@ -36,6 +36,15 @@ class GeneralText:
     texts: Sequence[str | Path]
     held_out: Sequence[str | Path] | None = None
     corpus: CorpusOptions
+
+    @property
+    def files(self) -> list[str | Path]:
+        """All that is read of it."""
+        return [*self.texts, *(self.held_out or ())]
+
+    def documents(self) -> Iterator[Document]:
+        """The documents of `texts`, read anew."""
+        return read_documents(list(self.texts), self.corpus)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,50 +67,35 @@ class TextFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitText:
-    """A text with the choice of what is kept out of it; `measured_on` are other files to measure on."""
+    """A text with the choice of what is kept out of it; `key` is OWN or GENERAL."""
 
-    name: str
-    texts: Sequence[str | Path]
-    corpus: CorpusOptions
+    key: str
+    source: SourceText
     split: Split
-    measured_on: Sequence[str | Path] | None = None
-
-    def documents(self) -> Iterator[Document]:
-        """All documents, read anew."""
-        return read_documents(list(self.texts), self.corpus)
 
     def training(self, others: Split) -> Iterator[Document]:
         """The documents that are trained on; what is kept out of the other text is kept out of this one too."""
-        split = self.split if self.measured_on is None else replace(self.split, digests=frozenset())
-        return split.training(self.documents(), others.digests)
+        split = self.split if self.source.held_out is None else replace(self.split, digests=frozenset())
+        return split.training(self.source.documents(), others.digests)
 
     def held_out(self, max_characters: int) -> list[Document]:
         """The documents that are measured."""
-        if self.measured_on is None:
-            return self.split.held_out(self.documents(), max_characters)
-        other = split_of(read_documents(list(self.measured_on), self.corpus), f"the held-out text of {self.name}")
-        documents = read_documents(list(self.measured_on), self.corpus)
-        return other.held_out(documents, max_characters)
+        if self.source.held_out is None:
+            return self.split.held_out(self.source.documents(), max_characters)
+        name = f"the held-out text of {self.source.name}"
+        measured = SourceText(name=name, texts=self.source.held_out, corpus=self.source.corpus)
+        return split_text(self.key, measured).held_out(max_characters)
 
 
-def split_own(texts: Sequence[str | Path], corpus: CorpusOptions) -> SplitText:
-    """Choose what is kept out of a person's own text. Raises: DataError where it is too small."""
-    split = split_of(read_documents(list(texts), corpus), "your text")
-    return SplitText(name=OWN, texts=texts, corpus=corpus, split=split)
-
-
-def split_general(general: GeneralText) -> SplitText:
-    """Choose what is kept out of general text. Raises: DataError where it is too small."""
-    split = split_of(read_documents(list(general.texts), general.corpus), general.name)
-    return SplitText(
-        name=GENERAL, texts=general.texts, corpus=general.corpus, split=split, measured_on=general.held_out
-    )
+def split_text(key: str, source: SourceText) -> SplitText:
+    """Choose what is kept out of a text. Raises: DataError where it is too small."""
+    return SplitText(key=key, source=source, split=split_of(source.documents(), source.name))
 
 
 def characters_per_token(text: SplitText, tokenizer: Tokenizer) -> float:
     """How many characters a token of a text has, by its first documents."""
     characters = tokens = 0
-    for document, _ in zip(text.documents(), range(SAMPLE_DOCUMENTS), strict=False):
+    for document, _ in zip(text.source.documents(), range(SAMPLE_DOCUMENTS), strict=False):
         sentences = document.sentences[:50]
         characters += sum(map(len, sentences))
         tokens += sum(len(encoding.ids) for encoding in tokenizer.encode_batch(sentences))
@@ -114,10 +108,10 @@ def write_stores(
     """Write the stores of one text; `others` is what is kept out of the other one, and `before` a vocabulary that
     measures too. Raises: DataError where nothing is left to train on."""
     measured = text.held_out(max_characters)
-    report = prepare(text.training(others), tokenizer, folder / text.name)
-    prepare(measured, tokenizer, folder / f"{text.name}-{HELD_OUT}")
+    report = prepare(text.training(others), tokenizer, folder / text.key)
+    prepare(measured, tokenizer, folder / f"{text.key}-{HELD_OUT}")
     if before is not None:
-        prepare(measured, before, folder / f"{text.name}-{BEFORE}")
+        prepare(measured, before, folder / f"{text.key}-{BEFORE}")
     return TextFacts(
         num_documents=text.split.num_documents,
         num_characters=text.split.num_characters,

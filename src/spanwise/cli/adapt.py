@@ -16,7 +16,7 @@ from spanwise.cli.options.text import USUAL_LINES, LineOptions
 if TYPE_CHECKING:
     from spanwise.adapt.options import AdaptationOptions
     from spanwise.adapt.run import AdaptationResult
-    from spanwise.adapt.texts import GeneralText
+    from spanwise.adapt.texts import SourceText
     from spanwise.text.corpus import CorpusOptions
 
 DEFAULT_BUDGET = "10min"
@@ -125,17 +125,18 @@ def _show(result: "AdaptationResult", *, as_json: bool) -> None:
 
 def _texts(
     texts: list[Path], general: GeneralOptions, reading: LineOptions, language: str | None, stack: ExitStack
-) -> "tuple[CorpusOptions, GeneralText, list[str]]":
+) -> "tuple[CorpusOptions, SourceText, list[str]]":
     """Return how the text is read, the general text beside it, and what is to be told of both."""
-    from spanwise.adapt.texts import GeneralText
-    from spanwise.quickstart.bundle import BundleLanguage, open_bundle
+    from spanwise.adapt.texts import SourceText
+    from spanwise.quickstart.bundle import open_bundle
     from spanwise.quickstart.language import settle_language
+    from spanwise.quickstart.texts import Language
     from spanwise.text.corpus import CorpusOptions
 
     corpus, found = settle_language(texts, reading.corpus(), language)
     if general.replay:
-        return corpus, GeneralText(name="the general text of --replay", texts=general.replay, corpus=corpus), []
-    bundled: BundleLanguage = "ko" if corpus.language == "ko" else "en"
+        return corpus, SourceText(name="the general text of --replay", texts=general.replay, corpus=corpus), []
+    bundled: Language = "ko" if corpus.language == "ko" else "en"
     bundle = stack.enter_context(open_bundle(bundled))
     name = f"bundled {'Korean' if bundled == 'ko' else 'English'} Wikipedia"
     notes = []
@@ -144,7 +145,7 @@ def _texts(
             "Your text looks neither English nor Korean, and the general text beside it is English: name general text "
             "of its language with --replay."
         )
-    chosen = GeneralText(
+    chosen = SourceText(
         name=name,
         texts=[bundle.train_text],
         held_out=[bundle.valid_text],

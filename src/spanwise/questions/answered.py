@@ -12,7 +12,6 @@ from pathlib import Path
 
 from spanwise.errors import ConfigError
 from spanwise.questions.document import Made
-from spanwise.runtime.device import Precision
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import answers_of
 from spanwise.tasks.qa.data import Answer, Question, SquadData
@@ -30,15 +29,13 @@ class AnswerFilter:
     model: str | Path
     min_f1: float = 100.0
     language: str = "en"
-    device: str | None = None
-    precision: Precision = "auto"
     num_dropped: int = 0
 
     def __post_init__(self) -> None:
         """Raises: ConfigError for a bound outside 0 to 100; CheckpointError for a model without a head for "qa"."""
         if not 0 <= self.min_f1 <= 100:
             raise ConfigError(f"min_f1={self.min_f1}: an F1 from 0 to 100 was expected.")
-        self._loaded = load_task_model(self.model, "qa", device=self.device, precision=self.precision)
+        self._loaded = load_task_model(self.model, "qa", device=None)
 
     def kept(self, documents: Iterable[Questions]) -> Iterator[Questions]:
         """Give the documents with the questions that are kept, in order. Questions without an answer stay as they are:
@@ -61,7 +58,7 @@ class AnswerFilter:
 
     def _is_found(self, asked: Sequence[Made]) -> dict[str, bool]:
         metric = metric_for("", "korquad" if self.language == "ko" else "squad")
-        answers = answers_of(self._loaded, as_data(asked), self.precision).best()
+        answers = answers_of(self._loaded, as_data(asked), "auto").best()
         found = {}
         for made in asked:
             gold, guess = metric.normalize(made.answer), metric.normalize(answers[made.id])

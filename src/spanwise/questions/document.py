@@ -30,7 +30,6 @@ class Made:
     kind: Kind
     form: Form
     sentence: str  # that the question was made of
-    sentence_passage: int
 
 
 @dataclass(kw_only=True)
@@ -106,9 +105,7 @@ class Maker:
             for key in (place, span.text, ("passage", found.passage.number)):
                 used[key] += 1
             self._counts.update((span.kind, form))
-            return Made(
-                id, question, span.text, found.passage, found.start, span.kind, form, sentence.text, sentence.passage
-            )
+            return Made(id, question, span.text, found.passage, found.start, span.kind, form, sentence.text)
         return None
 
 

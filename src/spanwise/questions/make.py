@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -39,9 +39,9 @@ class MakeReport:
     num_documents: int
     num_refused: int
     num_dropped: int  # by the model that had to find their answers
-    kinds: dict[str, int] = field(default_factory=dict)
-    forms: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
+    kinds: dict[str, int]
+    forms: dict[str, int]
+    seconds: float
 
 
 def make_questions(
@@ -73,7 +73,7 @@ def make_questions(
     maker = Maker(
         rules=RULES[language](), kinds=kinds, forms=forms, impossible=impossible, forbidden=paragraph_runs(not_from)
     )
-    lines = _by_paragraph(options or CorpusOptions(language=language))
+    lines = replace(options or CorpusOptions(language=language), lines="sentences")  # passages are cut from them here
     made: Iterable[Questions] = _made(read_documents(texts, lines), maker, language, seed)
     counts: Counter[str] = Counter()
     with SquadWriter(Path(out), with_impossible=impossible > 0) as file:
@@ -99,17 +99,6 @@ def make_questions(
         kinds={kind: counts[kind] for kind in kinds},
         forms={form: counts[form] for form in forms},
         seconds=time.perf_counter() - begin,
-    )
-
-
-def _by_paragraph(options: CorpusOptions) -> CorpusOptions:
-    """Return options that give lines as they stand; passages are cut from them here."""
-    return CorpusOptions(
-        lines="sentences",
-        errors=options.errors,
-        text_field=options.text_field,
-        language=options.language,
-        unicode_form=options.unicode_form,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -23,6 +23,16 @@ class Span:
     text: str
     kind: Kind
     unit: str = ""
+
+
+def overlaps(spans: Iterable[Span], start: int, end: int) -> bool:
+    """Return whether one of the spans has a character from `start` to `end`."""
+    return any(span.start < end and start < span.end for span in spans)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text: so the lists of a language are written."""
+    return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Literal
 
-BundleLanguage = Literal["en", "ko"]
+from spanwise.quickstart.texts import Language
 
 FILES = {
     "train_text": "wiki-train.txt.xz",
@@ -27,11 +26,11 @@ class BundledCorpus:
     qa_train: Path  # questions in the SQuAD 1.1 format
     qa_dev: Path  # questions on articles that are in no other file
     licences: Path
-    language: BundleLanguage
+    language: Language
 
 
 @contextmanager
-def open_bundle(language: BundleLanguage = "en") -> Iterator[BundledCorpus]:
+def open_bundle(language: Language = "en") -> Iterator[BundledCorpus]:
     """Give the bundled files as real paths, also where the package is imported from a zip archive."""
     folder = files("spanwise.quickstart").joinpath("corpus")
     if language != "en":

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from spanwise.quickstart.bundle import BundleLanguage
+from spanwise.quickstart.texts import Language
 from spanwise.text.composition import beginning_of, is_korean
 from spanwise.text.corpus import CorpusOptions, read_documents
 
@@ -39,7 +39,7 @@ def settle_language(
     return replace(options, language=wanted or options.language), found
 
 
-def language_note(of_text: FoundLanguage | None, of_questions: BundleLanguage) -> str:
+def language_note(of_text: FoundLanguage | None, of_questions: Language) -> str:
     """Say what a person must know where texts and questions are not both English; "" where there is nothing to say."""
     if of_text is None or of_text == of_questions == "en":
         return ""

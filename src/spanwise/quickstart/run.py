@@ -24,7 +24,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain
 from spanwise.quickstart import learning, questions
-from spanwise.quickstart.bundle import BundledCorpus, BundleLanguage, open_bundle
+from spanwise.quickstart.bundle import BundledCorpus, open_bundle
 from spanwise.quickstart.clock import StageClock, share
 from spanwise.quickstart.commands import next_commands, resume_command
 from spanwise.quickstart.language import FoundLanguage, language_note, settle_language
@@ -103,7 +103,7 @@ def quickstart(
         raise ConfigError(f"a budget of {budget:g} s is too short for all stages; give at least {LEAST_BUDGET:g} s.")
     clock = StageClock(budget, began)
     corpus, text_language_found = settle_language(texts, corpus or CorpusOptions(), text_language)
-    of_questions: BundleLanguage = "ko" if corpus.language == "ko" else "en"
+    of_questions: Language = "ko" if corpus.language == "ko" else "en"
     folder = free_folder() if out is None else Path(out)
     terminal = Terminal(console or Console())
     with folder_lock(folder), open_bundle(of_questions) as bundle:

@@ -6,7 +6,6 @@ from importlib.resources import files
 from typing import Literal
 
 Language = Literal["en", "ko"]
-LANGUAGES: tuple[Language, ...] = ("en", "ko")
 
 
 class Words(dict[str, str]):

@@ -68,31 +68,28 @@ def test_several_gold_positions_share_their_probability(lengths, seed):
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), min_size=1, max_size=6), st.integers(0, 10_000))
 def test_many_pointers_score_the_tokens_of_their_own_sequence_by_two_bilinear_forms(shape, seed):
-    """As recurring spans are found: a start and an end per hidden span, some tokens not allowed, filler behind."""
+    """As recurring spans are found: a start and an end per hidden span, filler behind."""
     generator = torch.Generator().manual_seed(seed)
     lengths, counts = [n for n, _ in shape], [k for _, k in shape]
     sequences = Sequences.from_lengths([*lengths, 8])  # the last one is filler
     tokens = torch.randn(sum(lengths) + 8, 6, generator=generator, requires_grad=True)
     forms = [torch.randn(6, 6, generator=generator, requires_grad=True) for _ in range(2)]
     queries = torch.randn(sum(counts), 6, generator=generator)
-    allowed = torch.rand(len(tokens), generator=generator) < 0.7
     starts = sequences.cu_seqlens.tolist()
     rows = []
     for k, (length, count) in enumerate(shape):
         rows += [starts[k] + int(torch.randint(length, (1,), generator=generator)) for _ in range(count)]
     gold = torch.tensor(rows, dtype=torch.long)
-    allowed[gold] = True
     many = ManyPointers.of(counts, sequences)
     loss, expected = torch.zeros(()), torch.zeros(())
     correct = right = 0
     for form in forms:
-        found = many.point(queries @ form, tokens, gold, allowed)
+        found = many.point(many.scores(queries @ form, tokens), gold)
         loss, correct = loss - found.log_p.sum(), correct + int(found.on_top.sum())
         place = 0
         for k, (length, count) in enumerate(shape):
             here = slice(starts[k], starts[k] + length)
             scores = queries[place : place + count] @ form @ tokens[here].t()
-            scores = scores.masked_fill(~allowed[here], float("-inf"))
             wanted = gold[place : place + count] - starts[k]
             expected = expected + torch.nn.functional.cross_entropy(scores, wanted, reduction="sum")
             right += int((scores.argmax(1) == wanted).sum()) if count else 0

@@ -32,13 +32,9 @@ SPLINTER = Family(
         "span_selection": (
             *(
                 line
+                for part, their_part in (("dense", "dense"), ("norm", "LayerNorm"))
                 for ours, theirs in TRANSFORMS.items()
-                for line in linear(f"{ours}.dense", f"{HEAD}.{theirs}.dense")
-            ),
-            *(
-                line
-                for ours, theirs in TRANSFORMS.items()
-                for line in linear(f"{ours}.norm", f"{HEAD}.{theirs}.LayerNorm")
+                for line in linear(f"{ours}.{part}", f"{HEAD}.{theirs}.{their_part}")
             ),
             Line("start.weight", f"{HEAD}.start_classifier.weight"),
             Line("end.weight", f"{HEAD}.end_classifier.weight"),

@@ -13,8 +13,6 @@ Source: Ram et al. 2021 (Splinter), section 4.2; the epsilon of the norms (1e-5)
 the encoder has, are those of `SplinterForPreTraining` of Hugging Face.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
@@ -43,16 +41,6 @@ class SelectionTransform(nn.Module):
         return self.norm(gelu(apply_to_rows(self.dense, rows), "gelu"))
 
 
-@dataclass(frozen=True)
-class SelectionRows:
-    """What scores are products of: a question's row with that of a token, once for the start and once for the end."""
-
-    query_start_PD: Tensor
-    query_end_PD: Tensor
-    token_start_TD: Tensor
-    token_end_TD: Tensor
-
-
 class SpanSelectionHead(nn.Module):
     """Start and end scores of any number of questions per sequence, each over all tokens of its own sequence."""
 
@@ -72,11 +60,8 @@ class SpanSelectionHead(nn.Module):
         them. Candidates of question p are `borders[p]` to `borders[p + 1]` of `pointers`; a row of the pack is the
         candidate row + `pointers.shift[p]`.
         """
-        rows = self.rows(hidden_TD, question_P)
-        return (
-            pointers.scores(rows.query_start_PD, rows.token_start_TD),
-            pointers.scores(rows.query_end_PD, rows.token_end_TD),
-        )
+        start, end = self.rows(hidden_TD, question_P)
+        return pointers.scores(*start), pointers.scores(*end)
 
     def one_each(self, hidden_TD: Tensor, question_S: Tensor, sequences: Sequences) -> Tensor:
         """Score the tokens for the one question of each sequence: [T, 2] float32, start and end as other heads have
@@ -89,25 +74,21 @@ class SpanSelectionHead(nn.Module):
         sequence_T = numbers_S.repeat_interleave(sequences.cu_seqlens.diff(), output_size=num_tokens)
         asked_S = torch.cat([question_S, sequences.cu_seqlens[num_asked:-1].to(question_S.dtype)])
         num_sequences = len(asked_S)
-        if (
-            not self.training and num_sequences < MIN_ROWS
-        ):  # else an answer's bits would depend on what is asked with it
+        if not self.training and num_sequences < MIN_ROWS:  # else an answer's bits would depend on its neighbours
             asked_S = torch.cat([asked_S, asked_S[:1].expand(MIN_ROWS - num_sequences)])
-        rows = self.rows(hidden_TD, asked_S)
-        pairs = ((rows.query_start_PD, rows.token_start_TD), (rows.query_end_PD, rows.token_end_TD))
         scores = [
-            (tokens_TD * queries_SD.float().index_select(0, sequence_T)).sum(1) for queries_SD, tokens_TD in pairs
+            (tokens_TD * queries_SD.float().index_select(0, sequence_T)).sum(1)
+            for queries_SD, tokens_TD in self.rows(hidden_TD, asked_S)
         ]
         return torch.stack(scores, dim=1)
 
-    def rows(self, hidden_TD: Tensor, question_P: Tensor) -> SelectionRows:
-        """Return the rows of questions, their forms applied, and of all tokens; all float32 but under autocast."""
+    def rows(self, hidden_TD: Tensor, question_P: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return what scores are products of, for the start and for the end: the rows of questions with their form
+        applied, [P, D], and those of all tokens, [T, D]; all float32 but under autocast."""
         questions_PD = hidden_TD.index_select(0, question_P)
-        return SelectionRows(
-            query_start_PD=apply_to_rows(self.start, self.query_start(questions_PD)),
-            query_end_PD=apply_to_rows(self.end, self.query_end(questions_PD)),
-            token_start_TD=self.token_start(hidden_TD),
-            token_end_TD=self.token_end(hidden_TD),
+        return (
+            (apply_to_rows(self.start, self.query_start(questions_PD)), self.token_start(hidden_TD)),
+            (apply_to_rows(self.end, self.query_end(questions_PD)), self.token_end(hidden_TD)),
         )
 
 

@@ -116,29 +116,17 @@ class ManyPointers:
             shift=torch.from_numpy(borders[:-1] - starts_P).to(device),
         )
 
-    def scores(self, queries: Tensor, tokens: Tensor, allowed: Tensor | None = None) -> Tensor:
+    def scores(self, queries: Tensor, tokens: Tensor) -> Tensor:
         """Return the product of each pointer's query [P, D] with the tokens [T, D] of its sequence: [N] float32.
 
-        A bilinear form is a linear map of the queries before. `allowed` [T] bool: where it is False no pointer points.
+        A bilinear form is a linear map of the queries before.
         """
-        num_tokens = sum(self.lengths)
-        parts = zip(
-            queries.split(self.counts),
-            tokens[:num_tokens].split(self.lengths),
-            [None] * len(self.lengths) if allowed is None else allowed[:num_tokens].split(self.lengths),
-            strict=True,
-        )
-        found = []
-        for queries_KD, tokens_LD, allowed_L in parts:
-            scores_KL = torch.mm(queries_KD, tokens_LD.t()).float()
-            if allowed_L is not None:
-                scores_KL = scores_KL.masked_fill(~allowed_L, float("-inf"))
-            found.append(scores_KL.flatten())
-        return torch.cat(found)
+        parts = zip(queries.split(self.counts), tokens[: sum(self.lengths)].split(self.lengths), strict=True)
+        return torch.cat([torch.mm(queries_KD, tokens_LD.t()).float().flatten() for queries_KD, tokens_LD in parts])
 
-    def point(self, queries: Tensor, tokens: Tensor, gold_rows: Tensor, allowed: Tensor | None = None) -> Pointed:
-        """Return how each pointer stands to its one gold row of the pack, [P] int64; see `scores` and `point`."""
-        return point(self.scores(queries, tokens, allowed), self.borders, gold_rows + self.shift)
+    def point(self, scores: Tensor, gold_rows: Tensor) -> Pointed:
+        """Return how each pointer, by its scores [N], stands to its one gold row of the pack, [P] int64."""
+        return point(scores, self.borders, gold_rows + self.shift)
 
 
 class _Point(torch.autograd.Function):

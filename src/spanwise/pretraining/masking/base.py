@@ -3,7 +3,7 @@
 Letters: T tokens in the pack, S sequences, n maskable tokens of one sequence.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
@@ -98,6 +98,17 @@ def bound(masking: MaskingScheme, vocabulary: Vocabulary) -> MaskingScheme:
     """Return the scheme as it works with this vocabulary: most need nothing of it, and come back as they are."""
     bind = getattr(masking, "for_vocabulary", None)
     return masking if bind is None else bind(vocabulary)
+
+
+def check_masking(name: str, scheme: object) -> None:
+    """Refuse a part of a masking that is none itself. Raises: ConfigError that begins with its field `name`."""
+    if not callable(getattr(scheme, "select", None)):
+        raise ConfigError(f"masking.{name} is {scheme!r}, which is no masking: it has no select().")
+
+
+def side_arrays_of(schemes: Iterable[MaskingScheme]) -> tuple[str, ...]:
+    """Return the names of the side arrays that any of several maskings reads, each once."""
+    return tuple(dict.fromkeys(name for scheme in schemes for name in getattr(scheme, "side_arrays", ())))
 
 
 def checked_ratio(ratio: float) -> Fraction:

@@ -10,7 +10,7 @@ Letters: T tokens in the pack, S sequences, M spans.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from pydantic import SkipValidation
@@ -19,7 +19,15 @@ from spanwise.config import part
 from spanwise.config.ranges import Factor
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import MaskingScheme, bound, budgets, given_by, num_maskable
+from spanwise.pretraining.masking.base import (
+    MaskingScheme,
+    bound,
+    budgets,
+    check_masking,
+    given_by,
+    num_maskable,
+    side_arrays_of,
+)
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import join_spans, move
 from spanwise.pretraining.packs import Pack, Spans
@@ -43,8 +51,7 @@ class MaskingMixture:
         if len(self.schemes) < 2:
             raise ConfigError(f"masking.schemes must name two maskings or more, got {len(self.schemes)}.")
         for name, scheme in self.schemes.items():
-            if not callable(getattr(scheme, "select", None)):
-                raise ConfigError(f"masking.schemes.{name} is {scheme!r}, which is no masking: it has no select().")
+            check_masking(f"schemes.{name}", scheme)
         ratios = [scheme.ratio for scheme in self.schemes.values()]
         if len(set(ratios)) > 1:
             raise ConfigError(f"masking.schemes must have one ratio, got {', '.join(map(str, ratios))}.")
@@ -70,38 +77,19 @@ class MaskingMixture:
 
     @property
     def side_arrays(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for one in self.schemes.values() for name in getattr(one, "side_arrays", ())))
+        return side_arrays_of(self.schemes.values())
 
-    def for_vocabulary(self, vocabulary: Vocabulary) -> BoundMaskingMixture:
+    def for_vocabulary(self, vocabulary: Vocabulary) -> MaskingMixture:
         """Return the mixture with each scheme as it works with this vocabulary."""
-        return self._bound(tuple(bound(scheme, vocabulary) for scheme in self.schemes.values()))
+        return replace(self, schemes={name: bound(scheme, vocabulary) for name, scheme in self.schemes.items()})
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        return self._bound(tuple(self.schemes.values())).select(pack, keys, capacity=capacity)
-
-    def _bound(self, schemes: tuple[MaskingScheme, ...]) -> BoundMaskingMixture:
         shares = np.asarray([self._shares[name] for name in self.schemes], dtype=np.float64)
-        return BoundMaskingMixture(schemes=schemes, limits=np.cumsum(shares) / shares.sum())
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BoundMaskingMixture:
-    """The mixture of a run; `limits` are the cumulated shares."""
-
-    schemes: tuple[MaskingScheme, ...]
-    limits: np.ndarray
-
-    @property
-    def ratio(self) -> float:
-        return self.schemes[0].ratio
-
-    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
-        """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        chosen_S, own_keys_S = _drawn(keys, self.limits)
+        chosen_S, own_keys_S = _drawn(keys, np.cumsum(shares) / shares.sum())
         budgets_S = budgets(self.ratio, num_maskable(pack))
         found, room = [], capacity
-        for number, scheme in enumerate(self.schemes):
+        for number, scheme in enumerate(self.schemes.values()):
             rows = np.flatnonzero(chosen_S == number)
             if not len(rows):
                 continue

@@ -9,15 +9,22 @@ Letters: T tokens in the pack, S sequences.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from pydantic import SkipValidation
 
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
-from spanwise.errors import ConfigError
-from spanwise.pretraining.masking.base import MaskingScheme, bound, budgets, given_by, num_maskable
+from spanwise.pretraining.masking.base import (
+    MaskingScheme,
+    bound,
+    budgets,
+    check_masking,
+    given_by,
+    num_maskable,
+    side_arrays_of,
+)
 from spanwise.pretraining.masking.geometric_spans import GeometricSpans
 from spanwise.pretraining.masking.merge import join_spans
 from spanwise.pretraining.masking.recurring_groups import RecurringGroups
@@ -40,11 +47,8 @@ class TwoMaskings:
     then: SkipValidation[MaskingScheme] = GeometricSpans()
 
     def __post_init__(self) -> None:
-        for name in ("first", "then"):
-            if not callable(getattr(getattr(self, name), "select", None)):
-                raise ConfigError(
-                    f"masking.{name} is {getattr(self, name)!r}, which is no masking: it has no select()."
-                )
+        check_masking("first", self.first)
+        check_masking("then", self.then)
 
     @property
     def ratio(self) -> float:
@@ -57,27 +61,11 @@ class TwoMaskings:
 
     @property
     def side_arrays(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(name for one in (self.first, self.then) for name in getattr(one, "side_arrays", ())))
+        return side_arrays_of((self.first, self.then))
 
-    def for_vocabulary(self, vocabulary: Vocabulary) -> BoundTwoMaskings:
+    def for_vocabulary(self, vocabulary: Vocabulary) -> TwoMaskings:
         """Return the two as they work with this vocabulary."""
-        return BoundTwoMaskings(bound(self.first, vocabulary), bound(self.then, vocabulary))
-
-    def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
-        """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
-        return BoundTwoMaskings(self.first, self.then).select(pack, keys, capacity=capacity)
-
-
-@dataclass(frozen=True, eq=False)
-class BoundTwoMaskings:
-    """The two of a run."""
-
-    first: MaskingScheme
-    then: MaskingScheme
-
-    @property
-    def ratio(self) -> float:
-        return self.then.ratio
+        return replace(self, first=bound(self.first, vocabulary), then=bound(self.then, vocabulary))
 
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""

@@ -17,7 +17,7 @@ from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.nn.losses.pointer import ManyPointers, point
+from spanwise.nn.losses.pointer import ManyPointers
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
@@ -45,10 +45,8 @@ class SpanSelectionScorer(SpanSelectionHead):
 
     def forward(self, hidden: Tensor, targets: SpanSelectionTargets) -> LossSum:  # type: ignore[override]
         """Return the loss summed over the P questions, half for each end; hidden [T, D]. Right is who finds both."""
-        pointers = targets.pointers
-        starts_N, ends_N = super().forward(hidden, targets.questions, pointers)
-        start = point(starts_N, pointers.borders, targets.first + pointers.shift)
-        end = point(ends_N, pointers.borders, targets.last + pointers.shift)
+        starts_N, ends_N = super().forward(hidden, targets.questions, targets.pointers)
+        start, end = targets.pointers.point(starts_N, targets.first), targets.pointers.point(ends_N, targets.last)
         return LossSum(sum=-(start.log_p + end.log_p).sum() / 2, num_correct=(start.on_top & end.on_top).sum())
 
 

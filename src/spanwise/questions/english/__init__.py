@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from spanwise.questions.english.asking import ask, holds
 from spanwise.questions.english.spans import Names, dates_in, names_in, nouns_that_return, numbers_in
 from spanwise.questions.english.tokens import Token, is_closed, tokens_of
-from spanwise.questions.parts import Form, Sentence, Span
+from spanwise.questions.parts import Form, Sentence, Span, overlaps
 from spanwise.text.sentences import sentence_ranges
 
 _WORD = re.compile(r"[^\W_]+")
@@ -63,11 +63,11 @@ def _spans(text: str, tokens: Sequence[Token], ranges: Sequence[tuple[int, int]]
     found = dates_in(text)
     for first, end in ranges:
         start, stop = tokens[first].start, tokens[end - 1].end
-        if not any(span.start < stop and start < span.end for span in found):
+        if not overlaps(found, start, stop):
             found.append(Span(start, stop, text[start:stop], names.kind(tokens, first, end)))
     found += numbers_in(tokens, found)
     for first, end in nouns_that_return(tokens):
         start, stop = tokens[first].start, tokens[end - 1].end
-        if not any(span.start < stop and start < span.end for span in found):
+        if not overlaps(found, start, stop):
             found.append(Span(start, stop, text[start:stop], "recurring"))
     return tuple(sorted(found, key=lambda span: span.start))

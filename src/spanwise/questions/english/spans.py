@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from spanwise.questions.english import words
 from spanwise.questions.english.tokens import Token, is_closed
-from spanwise.questions.parts import Kind, Span
+from spanwise.questions.parts import Kind, Span, overlaps
 
 _MONTH = f"(?:{'|'.join(sorted(words.MONTHS))})"
 _DATE = re.compile(
@@ -34,7 +34,8 @@ def dates_in(text: str) -> list[Span]:
 def numbers_in(tokens: Sequence[Token], taken: Sequence[Span]) -> Iterator[Span]:
     """Give numbers that count something; `unit` is the word that says what."""
     for place, token in enumerate(tokens[:-1]):
-        if not (_NUMBER.fullmatch(token.text) or token.text in words.NUMBER_WORDS) or _inside(token, taken):
+        is_number = _NUMBER.fullmatch(token.text) or token.text in words.NUMBER_WORDS
+        if not is_number or overlaps(taken, token.start, token.end):
             continue
         before = tokens[place - 1] if place else None
         if before is not None and (before.end == token.start or before.text.istitle() or before.text in words.SCALES):
@@ -120,10 +121,6 @@ def nouns_that_return(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
         if fits and (end == len(tokens) or not tokens[end].is_open):
             yield place, end
         place = max(end, place + 1)
-
-
-def _inside(token: Token, spans: Sequence[Span]) -> bool:
-    return any(span.start < token.end and token.start < span.end for span in spans)
 
 
 class Names:

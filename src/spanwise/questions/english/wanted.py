@@ -8,27 +8,12 @@ from dataclasses import dataclass
 from spanwise.questions.english import words
 from spanwise.questions.english.tokens import Token
 from spanwise.questions.english.verbs import is_participle
-from spanwise.questions.parts import Span
+from spanwise.questions.parts import Span, word_set
 
 MAX_NOUNS = 2
 _PLAIN = {"person": "who", "place": "what place", "name": "what", "recurring": "what"}
 _OF_A_PEOPLE = ("ian", "ean", "ese", "ish", "ic", "can", "ist")
-_OF_ADJECTIVES = (
-    "ous",
-    "ive",
-    "able",
-    "ible",
-    "ful",
-    "less",
-    "tire",
-    "ent",
-    "former",
-    "old",
-    "new",
-    "large",
-    "great",
-    "al",
-)
+_OF_ADJECTIVES = tuple(word_set("ous ive able ible ful less tire ent former old new large great al"))
 _BOUNDS = ("more", "less", "fewer", "at", "up")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from spanwise.questions.korean import words
-from spanwise.questions.parts import Kind, Span
+from spanwise.questions.parts import Kind, Span, overlaps
 from spanwise.text.morphemes import Morpheme
 
 PARTICLES = frozenset({"JKS", "JKC", "JKG", "JKO", "JKB", "JKV", "JKQ", "JX", "JC"})
@@ -33,11 +33,11 @@ def spans_of(text: str, morphemes: Sequence[Morpheme], people: frozenset[str]) -
         is_age = match[1] != "세" or text[match.end() :].startswith(("에", "로", "의 나이", " 때", "이", "였"))
         ends_here = _ends_word(text, match.end(), tags) and is_age
         is_ordinal = ends.get(match.start() - 1) == "NNP" or text[: match.start()].endswith(("제", "제 "))
-        if ends_here and not is_ordinal and not _meets(found, match.start(), match.end()):
+        if ends_here and not is_ordinal and not overlaps(found, match.start(), match.end()):
             found.append(Span(match.start(), match.end(), match[0], "number", match[1]))
     for run in noun_runs(text, morphemes):
         start, end = run[0].start, run[-1].end
-        if not 2 <= end - start <= MAX_CHARACTERS or _meets(found, start, end):
+        if not 2 <= end - start <= MAX_CHARACTERS or overlaps(found, start, end):
             continue
         word = text[start:end]
         if any(m.tag in _NAMES for m in run):
@@ -105,7 +105,3 @@ def people_in(text: str, morphemes: Sequence[Morpheme]) -> Iterator[str]:
 def _ends_word(text: str, end: int, tags: Mapping[int, str]) -> bool:
     """Return whether nothing but a particle or 이다 goes on behind a place."""
     return not text[end : end + 1].isalnum() or tags.get(end) in PARTICLES | {"VCP"}
-
-
-def _meets(spans: Sequence[Span], start: int, end: int) -> bool:
-    return any(span.start < end and start < span.end for span in spans)
