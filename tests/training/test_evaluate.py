@@ -46,6 +46,16 @@ def test_names_without_a_target_are_left_out():
     assert evaluate_batches(ToyModel(), [], device=CPU) == {}
 
 
+class _PlainModel(torch.nn.Module):
+    def forward(self, batch):
+        return {"next": batch.input_ids.float().square().sum()}  # as a regression of a user's own gives it
+
+
+def test_a_loss_that_does_not_say_it_is_a_log_likelihood_has_no_perplexity():
+    found = evaluate_batches(_PlainModel(), [make_batch(torch.arange(3), {"next": 1})], device=CPU)
+    assert found == {"loss": 5.0, "next_loss": 5.0}
+
+
 class _Counted:
     """A loss that counts how many tokens of a batch are even and how many odd."""
 

@@ -28,6 +28,7 @@ class ToyTargets:
 class ToyLoss:
     sum: Tensor
     num_correct: Tensor
+    is_log_likelihood: bool = True
 
 
 class ToyModel(nn.Module):

@@ -12,6 +12,7 @@ No id is special: token id 0 is a legal target.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -30,6 +31,8 @@ SLICE_ROWS = 4096
 @dataclass(frozen=True)
 class VocabularyLoss:
     """Cross-entropy in nats, summed over the rows."""
+
+    is_log_likelihood: ClassVar[bool] = True
 
     sum: Tensor  # scalar float32, differentiable
     num_correct: Tensor  # scalar int64: rows whose most likely id is the target

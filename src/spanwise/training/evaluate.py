@@ -12,7 +12,7 @@ from spanwise.runtime.device import autocast
 
 
 class SummedLoss(Protocol):
-    """A loss that says more than its sum: perhaps `num_correct`, or `tallies` and `measures`."""
+    """A loss that says more than its sum: perhaps `num_correct`, `is_log_likelihood`, or `tallies` and `measures`."""
 
     @property
     def sum(self) -> Tensor: ...
@@ -34,15 +34,17 @@ def num_correct(value: Loss) -> Tensor | None:
 def evaluate_batches(
     model: nn.Module, batches: Iterable[Batch], *, device: torch.device, precision: Literal["fp32", "bf16"] = "fp32"
 ) -> dict[str, float]:
-    """Mean loss of each target name over all batches, its perplexity and its accuracy, and the weighted `loss`.
+    """Mean loss of each target name over all batches, what else its losses say, and the weighted `loss`.
 
-    Keys: `loss`, `<name>_loss`, `<name>_perplexity`, `<name>_accuracy`, and `<name>_<measure>` for a loss that has
-    `tallies` (a tensor of counts, added up over the batches) and `measures(tallies)`. Names without a target are left
-    out. Dropout is off; no random number is drawn, so training goes on as if nothing had been asked.
+    Keys: `loss`, `<name>_loss`, `<name>_perplexity` for a loss that says it is a log-likelihood (of any other, such as
+    a regression, exp(mean) says nothing), `<name>_accuracy` for one that counts `num_correct`, and `<name>_<measure>`
+    for one that has `tallies` (a tensor of counts, added up over the batches) and `measures(tallies)`. Names without a
+    target are left out. Dropout is off; no random number is drawn, so training goes on as if nothing had been asked.
     """
     sums: dict[str, float] = {}
     correct: dict[str, int] = {}
     counts: dict[str, int] = {}
+    likelihoods: set[str] = set()
     tallies: dict[str, Tensor] = {}
     measures: dict[str, Callable[[Tensor], Mapping[str, float]]] = {}
     was_training = model.training
@@ -55,6 +57,8 @@ def evaluate_batches(
                 for name, value in losses.items():
                     counts[name] = counts.get(name, 0) + int(batch.counts.get(name, 0))
                     sums[name] = sums.get(name, 0.0) + float(loss_sum(value))
+                    if getattr(value, "is_log_likelihood", False):
+                        likelihoods.add(name)
                     right = num_correct(value)
                     if right is not None:
                         correct[name] = correct.get(name, 0) + int(right)
@@ -72,7 +76,8 @@ def evaluate_batches(
         mean = sums[name] / count
         found["loss"] = found.get("loss", 0.0) + weights.get(name, 1.0) * mean
         found[f"{name}_loss"] = mean
-        found[f"{name}_perplexity"] = math.exp(mean) if mean < 700 else math.inf
+        if name in likelihoods:
+            found[f"{name}_perplexity"] = math.exp(mean) if mean < 700 else math.inf
         if name in correct:
             found[f"{name}_accuracy"] = correct[name] / count
         if name in tallies:

@@ -24,11 +24,13 @@ def antecedent_loss(antecedents: Antecedents, cluster_k: Tensor) -> LossSum:
     right_k = scores_ka.masked_fill(~right_ka, -torch.inf).logsumexp(dim=1)
     with torch.no_grad():
         num_correct = right_ka.gather(1, scores_ka.argmax(dim=1, keepdim=True)).sum()
-    return LossSum(sum=(scores_ka.logsumexp(dim=1) - right_k).sum(), num_correct=num_correct)
+    loss = (scores_ka.logsumexp(dim=1) - right_k).sum()
+    return LossSum(sum=loss, num_correct=num_correct, is_log_likelihood=True)
 
 
 def mention_loss(mention_k: Tensor, cluster_k: Tensor) -> LossSum:
     """Cross-entropy of "is a mention" over the kept spans, so that a mention without antecedent can be told."""
     is_mention_k = cluster_k > 0
     loss = F.binary_cross_entropy_with_logits(mention_k.float(), is_mention_k.float(), reduction="sum")
-    return LossSum(sum=loss, num_correct=((mention_k.detach() > 0) == is_mention_k).sum())
+    num_correct = ((mention_k.detach() > 0) == is_mention_k).sum()
+    return LossSum(sum=loss, num_correct=num_correct, is_log_likelihood=True)

@@ -60,7 +60,7 @@ def pointer_loss(scores: Tensor, borders: Tensor, gold: Tensor, gold_borders: Te
     """
     if gold_borders is None:
         found = point(scores, borders, gold)
-        return LossSum(sum=-found.log_p.sum(), num_correct=found.on_top.sum())
+        return LossSum(sum=-found.log_p.sum(), num_correct=found.on_top.sum(), is_log_likelihood=True)
     numbers_P = torch.arange(len(gold_borders) - 1, device=gold.device)
     return loss_of_any(point(scores, borders, gold, spread(numbers_P, gold_borders)), gold_borders)
 
@@ -68,7 +68,8 @@ def pointer_loss(scores: Tensor, borders: Tensor, gold: Tensor, gold_borders: Te
 def loss_of_any(found: Pointed, gold_borders: Tensor) -> LossSum:
     """Return the loss where any gold position of a pointer is right: `gold_borders` [P+1] cuts them."""
     right_P = torch.segment_reduce(found.on_top.float(), "max", offsets=gold_borders, unsafe=True)
-    return LossSum(sum=-log_sum_exp(found.log_p, gold_borders).sum(), num_correct=right_P.sum().long())
+    loss = -log_sum_exp(found.log_p, gold_borders).sum()
+    return LossSum(sum=loss, num_correct=right_P.sum().long(), is_log_likelihood=True)
 
 
 def spread(rows: Tensor, borders: Tensor) -> Tensor:

@@ -39,6 +39,8 @@ class ReplacedTokenTargets:
 class ReplacedTokenLoss:
     """Binary cross-entropy in nats, summed over the N tokens."""
 
+    is_log_likelihood: ClassVar[bool] = True
+
     sum: Tensor  # scalar float32, differentiable
     num_correct: Tensor  # scalar int64
     losses: Tensor | None = None  # [N] float32, on request

@@ -47,7 +47,8 @@ class SpanSelectionScorer(SpanSelectionHead):
         """Return the loss summed over the P questions, half for each end; hidden [T, D]. Right is who finds both."""
         starts_N, ends_N = super().forward(hidden, targets.questions, targets.pointers)
         start, end = targets.pointers.point(starts_N, targets.first), targets.pointers.point(ends_N, targets.last)
-        return LossSum(sum=-(start.log_p + end.log_p).sum() / 2, num_correct=(start.on_top & end.on_top).sum())
+        loss, num_correct = -(start.log_p + end.log_p).sum() / 2, (start.on_top & end.on_top).sum()
+        return LossSum(sum=loss, num_correct=num_correct, is_log_likelihood=True)
 
 
 @part("span_selection")

@@ -69,7 +69,8 @@ def class_loss(scores_WK: Tensor, gold: Tensor | None, kind: Kind) -> LossSum:
         return LossSum(sum=losses_WK.mean(dim=1).sum())
     with torch.no_grad():
         num_correct = (scores_WK.argmax(dim=1) == gold).sum()
-    return LossSum(sum=F.cross_entropy(scores_WK, gold, reduction="sum"), num_correct=num_correct)
+    loss = F.cross_entropy(scores_WK, gold, reduction="sum")
+    return LossSum(sum=loss, num_correct=num_correct, is_log_likelihood=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,7 +73,7 @@ def _loss_of_spans(start: Pointed, end: Pointed, gold_borders: Tensor) -> LossSu
     """Return half of minus the log of the probability of the gold spans [G], those of a window together."""
     both = Pointed(start.log_p + end.log_p, start.on_top & end.on_top)
     loss = loss_of_any(both, gold_borders)
-    return LossSum(sum=loss.sum * 0.5, num_correct=loss.num_correct)
+    return LossSum(sum=loss.sum * 0.5, num_correct=loss.num_correct, is_log_likelihood=True)
 
 
 def pointed(head: SpanSelectionHead, hidden_TD: Tensor, targets: SpanTargets, sequences: Sequences) -> Tensor:

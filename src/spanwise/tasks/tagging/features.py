@@ -43,7 +43,9 @@ def tag_loss(scores_TK: Tensor, targets: TagTargets) -> LossSum:
     scores_NK = scores_TK.float().index_select(0, targets.rows)
     with torch.no_grad():
         num_correct = (scores_NK.argmax(dim=1) == targets.gold).sum()
-    return LossSum(sum=F.cross_entropy(scores_NK, targets.gold, reduction="sum"), num_correct=num_correct)
+    return LossSum(
+        sum=F.cross_entropy(scores_NK, targets.gold, reduction="sum"), num_correct=num_correct, is_log_likelihood=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
