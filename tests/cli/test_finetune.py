@@ -1,8 +1,14 @@
 """`spanwise finetune qa`."""
 
 import json
+import shutil
 
+import pytest
+import torch
+
+import spanwise
 from spanwise.cli.main import main
+from spanwise.errors import CheckpointError
 
 
 def test_a_fine_tuned_model_and_its_scores_are_left(qa_run):
@@ -71,3 +77,42 @@ def test_damaged_data_and_a_missing_model_have_their_own_statuses(run, world, tm
     missing = str(tmp_path / "no model")
     assert main(["finetune", "qa", "--model", missing, "--train", train, "--out", str(tmp_path / "b")]) == 4
     assert "no model" in capsys.readouterr().err
+
+
+def test_wherever_a_model_is_asked_for_a_run_folder_will_do(world, run, qa_run, tmp_path, capsys, caplog):
+    """Commands and the Python API take the model that the run left, and say which."""
+    train, data = str(world.folder / "train.json"), str(world.folder / "dev.json")
+    short = ["--set", "training.num_epochs=null", "--set", "training.max_steps=1"]
+    assert main(["finetune", "qa", "--model", str(run), "--train", train, "--out", str(tmp_path / "qa"), *short]) == 0
+    assert main(["pretrain", "spanbert-tiny", "--init", str(run), "--data", str(world.folder / "store"), "--out",
+                 str(tmp_path / "on"), "--set", "training.max_tokens=null", "--set", "training.max_steps=1",
+                 "--set", "format.max_length=64", "--set", "batch.tokens_per_step=256",
+                 "--set", "batch.max_tokens=256"]) == 0  # fmt: skip
+    assert main(["evaluate", "qa", "--model", str(qa_run), "--data", data]) == 0
+    answers = str(tmp_path / "answers.json")
+    assert main(["predict", "qa", "--model", str(qa_run), "--input", data, "--output", answers]) == 0
+    assert main(["show", "model", str(qa_run)]) == 0
+    assert main(["convert", str(run), str(tmp_path / "converted")]) == 0
+    asked = dict(question="Who won?", context="Denver won the game in February.")
+    with torch.no_grad():
+        by_run, by_final = (spanwise.load(folder).encode(["Denver won"])[0] for folder in (run, run / "final"))
+    assert torch.equal(by_run, by_final)
+    assert spanwise.pipeline("question-answering", model=qa_run)(**asked) == spanwise.pipeline(
+        "question-answering", model=qa_run / "final"
+    )(**asked)
+    assert spanwise.pipeline("fill-mask", model=str(run))("Denver [MASK] the game.")
+    taken = [record.getMessage() for record in caplog.records if "is a run folder" in record.getMessage()]
+    assert len(taken) == 9 and all(str(folder / "final") in " ".join(taken) for folder in (run, qa_run))
+
+
+def test_a_run_that_is_not_finished_says_how_to_go_on(world, run, tmp_path, capsys):
+    begun = tmp_path / "begun"
+    shutil.copytree(run, begun)
+    shutil.rmtree(begun / "final")
+    train = str(world.folder / "train.json")
+    assert main(["finetune", "qa", "--model", str(begun), "--train", train, "--out", str(tmp_path / "qa")]) == 4
+    told = capsys.readouterr().err
+    assert "not finished" in told and "--resume" in told and "step-000000004" in told
+    for use in (spanwise.load, lambda folder: spanwise.pipeline("fill-mask", model=folder)):
+        with pytest.raises(CheckpointError, match="not finished"):
+            use(begun)

@@ -35,9 +35,8 @@ from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain, save_pretrained, settled
 from spanwise.pretraining.system import continue_model
 from spanwise.runtime.device import choose_device
-from spanwise.runtime.files import JsonObject, refuse_edited
+from spanwise.runtime.files import BEST_NAME, JsonObject, refuse_edited
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.dev_scores import BEST
 from spanwise.text.extend import extend_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
@@ -216,7 +215,7 @@ class Job:
         judge = Judge(
             ready,
             texts(HELD_OUT, ready.tokenizer),
-            self.out / BEST,
+            self.out / BEST_NAME,
             unit=self.unit(known),
             bound=self.options.general_bound,
             device=self.device,

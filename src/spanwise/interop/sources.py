@@ -1,30 +1,42 @@
 """From what a user names to a folder on this machine: a path, weights that ship with the package, or a hub id."""
 
+import logging
 import re
 from pathlib import Path
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.record import RECORD
 from spanwise.interop.tensor_files import INDEX, PICKLED, SAFETENSORS
+from spanwise.runtime.files import (
+    BEST_NAME,
+    CHECKPOINTS_NAME,
+    FINAL_NAME,
+    MANIFEST_NAME,
+    MARKER_NAME,
+    read_manifest,
+)
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 from spanwise.weights import SHIPPED, shipped_folder
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
+CONFIG = "config.json"
+
+logger = logging.getLogger(__name__)
 
 
 def find_folder(source: str | Path) -> Path:
     """Return the folder that `source` names: one that is there, shipped weights ("spanwise-nano"), or a hub id, which
-    is downloaded into the hub's cache, safetensors rather than `.bin`.
+    is downloaded into the hub's cache, safetensors rather than `.bin`. Of a run folder (`pretrain`, `adapt`,
+    `finetune`) it is the model that the run left, and the log says so.
 
     Raises:
-        CheckpointError: no such folder, or the hub has no such model or can't be reached.
+        CheckpointError: no such folder, a run that is not finished, or the hub has no such model or can't be reached.
     """
     path = Path(source)
     if path.is_dir():
-        if not (path / "config.json").exists() and (path / "final" / "config.json").exists():
-            raise CheckpointError(f"{path} is a run folder; its model is {path / 'final'}.")
-        return path
+        return path if (path / CONFIG).exists() else _model_in(path)
     if path.exists():
         raise CheckpointError(f"{path} is a file; a model folder was expected. Name the folder that holds it.")
     shipped = shipped_folder(source)
@@ -38,6 +50,38 @@ def find_folder(source: str | Path) -> Path:
             "correct the name."
         )
     return _download(source)
+
+
+def _model_in(folder: Path) -> Path:
+    """Return the model of a run folder; `folder` itself where it is neither a run nor holds runs."""
+    final = folder / FINAL_NAME
+    if (final / CONFIG).exists() and _is_best_in_place(folder):
+        logger.warning("%s is a run folder; its model %s is taken.", folder, final)
+        return final
+    if (folder / MARKER_NAME).exists():
+        saved = max((folder / CHECKPOINTS_NAME).glob(f"step-*/{CONFIG}"), default=None)
+        raise CheckpointError(
+            f"{folder} holds a run that is not finished, so its model is not there yet. Go on with it by the command "
+            "that began it and --resume (in Python, resume=True)"
+            + (f"; or name its newest checkpoint, {saved.parent}." if saved else ".")
+        )
+    models = [path.parent for path in sorted(folder.glob(f"*/{FINAL_NAME}/{CONFIG}"))]
+    if models:
+        raise CheckpointError(f"{folder} holds {len(models)} runs; name the model of one: {_named(models)}.")
+    return folder
+
+
+def _is_best_in_place(run: Path) -> bool:
+    """Return whether the final model is the one that the run chose; it is put there as the last act of the run."""
+    best, final = run / BEST_NAME, run / FINAL_NAME
+    if not all((folder / MANIFEST_NAME).exists() for folder in (best, final)):
+        return True  # a run that chose among no weights, or whose `best` was cleared away
+    chosen, there = read_manifest(best), read_manifest(final)
+    return all(chosen.get(name) == there.get(name) for name in (SAFETENSORS, RECORD))
+
+
+def _named(folders: list[Path]) -> str:
+    return ", ".join(map(str, folders[:3])) + (", ..." if len(folders) > 3 else "")
 
 
 def _download(hub_id: str) -> Path:

@@ -26,6 +26,9 @@ JsonObject = dict[str, Any]  # what a JSON file of ours holds
 MANIFEST_NAME = "manifest.json"
 TEMPORARY_PREFIX = ".tmp-"
 MANIFEST_VERSION = 1
+# Inside a run folder: what makes it one, what a run goes on from, the model that it left, and the best weights so far
+# where it chooses among them, which become the final ones.
+MARKER_NAME, CHECKPOINTS_NAME, FINAL_NAME, BEST_NAME = "run.json", "checkpoints", "final", "best"
 
 
 class DiskFileSystem:

@@ -11,13 +11,11 @@ from typing import Any, Generic
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.device import Precision
-from spanwise.runtime.files import atomic_folder, verify_folder
+from spanwise.runtime.files import BEST_NAME, atomic_folder, verify_folder
 from spanwise.tasks.base import D, F, O, P, Scores, numbers_of
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.text.tokenizers import Tokenizer
-
-BEST = "best"  # folder of the best weights so far, inside the run folder
 
 
 def check_dev_options(recipe: FinetuningRecipe, *, has_dev: bool) -> None:
@@ -102,7 +100,7 @@ def check_best(run: Path) -> None:
 
     Raises: CheckpointError naming the file.
     """
-    best = run / BEST
+    best = run / BEST_NAME
     if not best.exists():
         return
     try:
@@ -119,7 +117,7 @@ def put_best_in_place(run: Path, final: Path, *, was_finished: bool = False) -> 
 
     Returns False where they are already. Raises: CheckpointError where they are damaged, or gone and were needed.
     """
-    best = run / BEST
+    best = run / BEST_NAME
     if not best.exists():
         if was_finished:  # somebody made room after the end
             return False

@@ -17,13 +17,13 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.nn.flops import training_flops_per_token
-from spanwise.runtime.files import atomic_folder, refuse_edited, write_text_atomic
+from spanwise.runtime.files import BEST_NAME, atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
 from spanwise.tasks.build import build_model, take_weights
 from spanwise.tasks.checkpoint import open_tokenizer, save_task_model
-from spanwise.tasks.dev_scores import BEST, DevScorer, check_best, check_dev_options, put_best_in_place
+from spanwise.tasks.dev_scores import DevScorer, check_best, check_dev_options, put_best_in_place
 from spanwise.tasks.evaluate import write_predictions
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError
@@ -175,7 +175,7 @@ class _Run:
         training, scorer, folder = self.recipe.training, self.dev, self.folder
 
         def save_best() -> None:
-            with atomic_folder(folder.path / BEST, existing="replace") as temporary:
+            with atomic_folder(folder.path / BEST_NAME, existing="replace") as temporary:
                 self.save(temporary)
 
         if scorer is not None:

@@ -14,12 +14,18 @@ from pathlib import Path
 from typing import Literal
 
 from spanwise.errors import ConfigError
-from spanwise.runtime.files import MANIFEST_NAME, TEMPORARY_PREFIX, remove_leftovers, write_text_atomic
+from spanwise.runtime.files import (
+    CHECKPOINTS_NAME,
+    FINAL_NAME,
+    MANIFEST_NAME,
+    MARKER_NAME,
+    TEMPORARY_PREFIX,
+    remove_leftovers,
+    write_text_atomic,
+)
 from spanwise.runtime.lock import LOCK_NAME, folder_lock, held_here
 from spanwise.runtime.progress import METRICS_NAME
 from spanwise.training.plan import PLAN_NAME
-
-MARKER_NAME = "run.json"
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,11 @@ class RunFolder:
 
     @property
     def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
+        return self.path / CHECKPOINTS_NAME
 
     @property
     def final(self) -> Path:
-        return self.path / "final"
+        return self.path / FINAL_NAME
 
     @property
     def plan(self) -> Path:
