@@ -1,4 +1,4 @@
-"""Adaptation as one call: better on one's own text, never worse in general, and the same bits after a kill."""
+"""Adaptation as one call: better on one's own text, general text within its bound, and the same bits after a kill."""
 
 import itertools
 import json

@@ -1,1 +1,1 @@
-"""Going on with an encoder that exists, on a person's own text: better there, and never worse than it came."""
+"""Going on with an encoder that exists, on a person's own text: what is kept is better there, or the start."""

@@ -1,4 +1,4 @@
-"""`spanwise adapt`: go on with an encoder on one's own text; better there, and never worse in general."""
+"""`spanwise adapt`: go on with an encoder on one's own text, within a bound on general text."""
 
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass

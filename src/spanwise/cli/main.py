@@ -25,7 +25,7 @@ COMMANDS = {
     "learn-tokenizer": "Learn a vocabulary from text.",
     "prepare": "Turn text into a token store.",
     "pretrain": "Pre-train a recipe on a token store, or on text directly.",
-    "adapt": "Go on with an encoder on your own text: better there, never worse in general.",
+    "adapt": "Continue an encoder on your own text, and keep its loss on general text within a bound.",
     "make-questions": "Make questions from text, without labels, to fine-tune on.",
     "finetune": "Fine-tune a checkpoint on a task.",
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
