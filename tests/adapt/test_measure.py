@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from spanwise.adapt.measure import CLUSTER_CHARACTERS, Losses, change, clusters_of, forward_seconds, standard_error
+from spanwise.adapt.measure import CLUSTER_CHARACTERS, Losses, change, clusters_of, forward_seconds
 from spanwise.interop.huggingface import read_folder
 from spanwise.text.corpus import Document
-from spanwise.training.statistics import clustered_mean, paired_difference
+from spanwise.training.statistics import clustered_mean, paired_difference, standard_error
 
 
 def losses_of(values_N, clusters_N, characters=None):

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from scipy.special import stdtrit
 from torch import nn
 
 from spanwise.data.batch import Batch
@@ -29,7 +28,7 @@ from spanwise.runtime.device import autocast, choose_device, resolve_precision
 from spanwise.text.corpus import Document
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.evaluate import evaluate_batches
-from spanwise.training.statistics import LEVEL
+from spanwise.training.statistics import Difference, standard_error, with_interval
 
 CLUSTER_CHARACTERS = 600
 Unit = Literal["token", "character"]  # what a loss is divided by: hidden tokens, or the characters they stand for
@@ -69,30 +68,10 @@ class Losses:
         return {name: total for name, total in totals.items() if total}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """How much lower a loss became, with the 95 % interval by Student's t; above zero is better."""
-
-    value: float
-    low: float
-    high: float
-
-
-def standard_error(residuals_G: np.ndarray) -> float:
-    """The standard error of a mean; NaN of a single cluster."""
-    count = len(residuals_G)
-    if count < 2:
-        return math.nan
-    return math.sqrt(count / (count - 1) * float(np.square(residuals_G).sum()))
-
-
-def change(before: Losses, after: Losses, unit: Unit) -> Change:
-    """Compare two models on the same clusters, paired."""
-    value = before.mean(unit) - after.mean(unit)
+def change(before: Losses, after: Losses, unit: Unit) -> Difference:
+    """Return how much lower a loss became, paired over the same clusters."""
     residuals_G = before.residuals(unit) - after.residuals(unit)
-    degrees = max(1, len(residuals_G) - 1)
-    half = float(stdtrit(degrees, 0.5 + LEVEL / 2)) * standard_error(residuals_G)
-    return Change(value=value, low=value - half, high=value + half)
+    return with_interval(before.mean(unit) - after.mean(unit), standard_error(residuals_G), len(residuals_G))
 
 
 def clusters_of(documents: Sequence[Document]) -> list[int]:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanwise.adapt.measure import Losses, Unit, change, standard_error
+from spanwise.adapt.measure import Losses, Unit, change
 from spanwise.adapt.texts import TextFacts
+from spanwise.training.statistics import standard_error
 
 RECORD_NAME = "adaptation.json"
 RECORD_VERSION = 1

@@ -98,7 +98,7 @@ def characters_per_token(text: SplitText, tokenizer: Tokenizer) -> float:
     for document, _ in zip(text.source.documents(), range(SAMPLE_DOCUMENTS), strict=False):
         sentences = document.sentences[:50]
         characters += sum(map(len, sentences))
-        tokens += sum(len(encoding.ids) for encoding in tokenizer.encode_batch(sentences))
+        tokens += len(tokenizer.encode_flat(sentences)[0])
     return characters / max(1, tokens)
 
 

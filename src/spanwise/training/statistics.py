@@ -6,6 +6,7 @@ not items. Letters: N items, G clusters.
 Source: the linearised (ratio) estimator of survey sampling; Cochran, Sampling Techniques, 3rd ed., section 9A.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,11 +56,15 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> Estimate:
     mean = float(values.mean())
     labels, cluster_N = np.unique(np.asarray(clusters), return_inverse=True)
     num_clusters = len(labels)
-    error = float("nan")
-    if num_clusters > 1:
-        residual_G = np.bincount(cluster_N, weights=values - mean, minlength=num_clusters)
-        error = float(np.sqrt(num_clusters / (num_clusters - 1) * np.square(residual_G).sum()) / len(values))
+    residual_G = np.bincount(cluster_N, weights=values - mean, minlength=num_clusters)
+    error = standard_error(residual_G) / len(values)
     return Estimate(value=mean, standard_error=error, num_items=len(values), num_clusters=num_clusters)
+
+
+def standard_error(residuals_G: np.ndarray) -> float:
+    """The standard error of a figure by how much each cluster moves it, [G]; NaN of a single cluster."""
+    count = len(residuals_G)
+    return math.sqrt(count / (count - 1) * float(np.square(residuals_G).sum())) if count > 1 else math.nan
 
 
 def paired_difference(
@@ -71,13 +76,10 @@ def paired_difference(
     """
     gain = np.asarray(ours, dtype=np.float64) - np.asarray(control, dtype=np.float64)
     estimate = clustered_mean(gain if better == "higher" else -gain, clusters)
-    half = float("nan")
-    if estimate.num_clusters > 1:
-        half = float(stdtrit(estimate.num_clusters - 1, 0.5 + LEVEL / 2)) * estimate.standard_error
-    return Difference(
-        value=estimate.value,
-        standard_error=estimate.standard_error,
-        low=estimate.value - half,
-        high=estimate.value + half,
-        num_clusters=estimate.num_clusters,
-    )
+    return with_interval(estimate.value, estimate.standard_error, estimate.num_clusters)
+
+
+def with_interval(value: float, error: float, num_clusters: int) -> Difference:
+    """Return a difference of a known standard error with its interval, as `paired_difference` does."""
+    half = float(stdtrit(num_clusters - 1, 0.5 + LEVEL / 2)) * error if num_clusters > 1 else math.nan
+    return Difference(value=value, standard_error=error, low=value - half, high=value + half, num_clusters=num_clusters)
