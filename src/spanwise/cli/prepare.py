@@ -103,7 +103,7 @@ def _print(report: "PrepareReport", out: Path, taggers: list["Tagger"]) -> None:
         f"Stored {report.num_tokens:,} tokens of {report.num_sentences:,} sentences in {report.num_documents:,} "
         f"documents: {out}"
     )
-    say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens a second")
+    say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens per second")
     for found in taggers:
         say(f"Tagged {found.name}: {found.source}")
         if isinstance(found, SpanFileTagger) and found.num_unmet:

@@ -81,7 +81,7 @@ def pretrain(
         Wall-clock time, such as 20min, 90s or 1h30m, from when text and vocabulary are prepared to the saved model,
         first weights and compiling included; replaces the recipe's own length.
     processes
-        Share each step among so many processes of this machine: on a CPU one a core, each with one thread, is faster
+        Share each step among so many processes of this machine: on a CPU one per core, each with one thread, is faster
         than one process with as many threads; on GPUs one each. On several machines, start this command by torchrun.
     """
     seconds = None if budget is None else parse_budget(budget)

@@ -1,4 +1,4 @@
-"""The packed encoder: ids of S sequences that lie end to end -> one vector a token.
+"""The packed encoder: ids of S sequences that lie end to end -> one vector per token.
 
 Letters: T tokens in the pack, S sequences, D hidden size, E width of the embedding tables.
 Source: Devlin et al. 2019 (BERT), section 3; Lan et al. 2020 (ALBERT), section 3.1 (factorised embeddings, sharing).

@@ -1,6 +1,6 @@
 """Floating-point operations of training, for FLOP utilisation in the log.
 
-Letters: D hidden size, E width of the embedding tables, I intermediate size, V vocabulary size, L tokens a sequence.
+Letters: D hidden size, E width of the embedding tables, I intermediate size, V vocabulary size, L tokens per sequence.
 
 A matrix product costs 2 operations per weight and token forward and 4 backward, hence 6. Attention adds two L x L
 products per layer: 2 x 2LD forward, three times that with the backward; where it is causal, half of that is of use, and
@@ -43,7 +43,7 @@ def training_flops_per_token(
     """Operations of one forward and backward, a real token.
 
     mean_length: how many tokens a token's sequence has on average (sum of squared lengths over sum of lengths).
-    heads: (targets a token, parameters of the head) of every objective, for instance
+    heads: (targets per token, parameters of the head) of every objective, for instance
     `[(0.15, masked_lm_head_parameters(config))]`.
     """
     matrices = layer_parameters(config) + sum(share * parameters for share, parameters in heads)

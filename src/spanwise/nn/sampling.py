@@ -1,4 +1,4 @@
-"""Ids drawn from rows of chances, one uniform number a row.
+"""Ids drawn from rows of chances, one uniform number per row.
 
 Letters: N rows, B rows of one block, Vp ids with the padded ones, K groups of 64 ids.
 
@@ -18,7 +18,7 @@ GROUP = 64  # vocabularies are padded to a multiple of this
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How one id a row is drawn from the chances of a vocabulary loss."""
+    """How one id per row is drawn from the chances of a vocabulary loss."""
 
     uniform: Tensor  # [N] float in [0, 1)
     temperature: float = 1.0  # scores are divided by it

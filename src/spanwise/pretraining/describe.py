@@ -198,7 +198,7 @@ def head_costs(
     length: float,
     hidden_share: float,
 ) -> list[tuple[float, int]]:
-    """Return (targets a token, weights that a target meets) of every head, as `training_flops_per_token` asks for them.
+    """Return (targets per token, weights that a target meets) of every head, as `training_flops_per_token` takes them.
 
     Targets are the hidden tokens, `hidden_share` of all, where an objective doesn't say otherwise; one that says what
     every token meets counts every token.

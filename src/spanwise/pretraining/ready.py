@@ -60,7 +60,7 @@ class Inputs(TypedDict, total=False):
     `data` is a token store, or several of one tokenizer with their shares of the tokens, `{"A": 0.7, "B": 0.3}` or
     `["A:0.7", "B:0.3"]`; a list without shares reads every store as often as its size asks. `init` is a model folder of
     any family, whose tokenizer and shape replace the recipe's. Its vocabulary grows by `add_tokens` (a list, or a file
-    with one a line), and with `longer_positions` its position table to the recipe's `encoder.max_positions`.
+    with one per line), and with `longer_positions` its position table to the recipe's `encoder.max_positions`.
     """
 
     data: Data | None

@@ -22,7 +22,7 @@ _PAPER = (
 
 
 def gpt1() -> PretrainingRecipe:
-    """12 layers x 768, 100 epochs of 64 x 512 tokens a step, peak rate 2.5e-4 down to 0 by a cosine (section 4.1)."""
+    """12 layers x 768, 100 epochs of 64 x 512 tokens per step, peak rate 2.5e-4 down to 0 by a cosine (section 4.1)."""
     return PretrainingRecipe(
         name="gpt1",
         tokenizer=LearnedTokenizer(kind="bpe", vocab_size=40_478, cased=False),

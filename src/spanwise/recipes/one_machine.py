@@ -12,7 +12,7 @@ from spanwise.training.plan import TrainingOptions
 def one_machine(
     published: PretrainingRecipe, name: str, shape: EncoderConfig, vocab_size: int, learning_rate: float
 ) -> PretrainingRecipe:
-    """The recipe at another size: 8,192 tokens a step, Muon, sinusoidal first positions, 100 million tokens."""
+    """The recipe at another size: 8,192 tokens per step, Muon, sinusoidal first positions, 100 million tokens."""
     sizes = ("num_layers", "hidden_size", "num_heads", "intermediate_size")
     return replace(
         published,

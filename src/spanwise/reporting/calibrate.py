@@ -22,7 +22,7 @@ from spanwise.training.step import Updater
 from spanwise.training.timing import SectionTimer
 
 MIN_PACKS, MAX_PACKS = 3, 50
-STEP_SECTIONS = ("optimizer", "communication")  # once a step; all others once a pack
+STEP_SECTIONS = ("optimizer", "communication")  # once per step; all others once per pack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Calibration:
     threads: int
     first_seconds: float  # to build the model and to do one step, compiling included
     pack_seconds: float  # forward and backward
-    update_seconds: float  # of the optimizer, once a step
+    update_seconds: float  # of the optimizer, once per step
     packs_per_step: int
     tokens_per_pack: float  # real ones
     packs_per_epoch: int

@@ -195,7 +195,7 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
 
 
 def _from_vocabulary(path: Path, config: JsonObject) -> tokenizers.Tokenizer:
-    """BERT's tokenizer over `vocab.txt`: one piece a line, the line is the id."""
+    """BERT's tokenizer over `vocab.txt`: one piece per line, the line is the id."""
     try:
         lines = _checked_bytes(path).decode("utf-8").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as cause:

@@ -59,9 +59,9 @@ class SectionTimer:
 
 @functools.cache
 def matmul_peak(device_name: str, precision: str, threads: int, size: int = 1024, seconds: float = 0.2) -> float:
-    """The most floating-point operations a second a square matrix product of `size` reaches on this machine.
+    """The most floating-point operations per second that a square matrix product of `size` reaches on this machine.
 
-    Measured once a process for each (device, precision, threads), best of the repetitions that fit into `seconds`; a
+    Measured once per process for each (device, precision, threads), best of the repetitions that fit into `seconds`; a
     product of size n counts 2 n^3 operations. It is the yardstick of FLOP utilisation, so a run is compared with what
     this very machine can do and not with a data sheet.
     """

@@ -1,4 +1,4 @@
-"""From the parts of a hidden layer to one score a row: everything behind the matrix product in one pass.
+"""From the parts of a hidden layer to one score per row: everything behind the matrix product in one pass.
 
 The hidden layer of a span or a pair is a sum: a product of its own and rows of tables that many share (of its first
 piece, its antecedent, its features). On the processor, without gradients, a compiled loop adds them up, takes ReLU and

@@ -1,4 +1,4 @@
-"""Replaced token detection head: one score a token, above zero where a generator put it there.
+"""Replaced token detection head: one score per token, above zero where a generator put it there.
 
 Letters: T tokens in the pack, D hidden size.
 Source: Clark et al. 2020 (ELECTRA), section 2; Linear D -> D, GELU, Linear D -> 1, as in the released code.

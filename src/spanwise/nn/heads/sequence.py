@@ -1,4 +1,4 @@
-"""Scores of whole sequences: classification, and multiple choice with one score a sequence.
+"""Scores of whole sequences: classification, and multiple choice with one score per sequence.
 
 The systems agree on the last product and differ in what it reads; a form names that.
 

@@ -5,7 +5,7 @@ are unsigned, their zero in the middle, because unsigned times signed bytes is w
 can do. GELU's values, hardly negative, have their zero at 32, which makes their steps smaller.
 
 Letters: n rows, N columns of a product, D hidden size.
-Source: Dettmers et al. 2022 (LLM.int8()), section 2.1, for vector-wise scales: one a row of the activations, one a
+Source: Dettmers et al. 2022 (LLM.int8()), section 2.1, for vector-wise scales: one per row of the activations, one per
 column of the weights.
 """
 

@@ -44,7 +44,7 @@ def asked_growth(
     *,
     has_weights: bool,
 ) -> Growth:
-    """Read what a caller asks for; `add_tokens` is a list of tokens, or a file with one a line.
+    """Read what a caller asks for; `add_tokens` is a list of tokens, or a file with one per line.
 
     Raises: ConfigError where there are no weights to add to; DataError for a file that is no list of tokens.
     """

@@ -23,7 +23,7 @@ class MaskingScheme(Part, Protocol):
 
     A scheme that reads side arrays of the store names them in a class attribute `side_arrays: tuple[str, ...]` and
     finds them in `pack.side`. One that needs the corpus' counts has `for_vocabulary(vocabulary) -> MaskingScheme`,
-    which is called once a run.
+    which is called once per run.
     """
 
     @property
@@ -47,7 +47,7 @@ class ReplacementScheme(Part, Protocol):
     """
 
     def random_ids(self, vocabulary: Vocabulary) -> AliasTable | None:
-        """Return the law of random tokens, which is built once a run."""
+        """Return the law of random tokens, which is built once per run."""
         ...
 
     def apply(

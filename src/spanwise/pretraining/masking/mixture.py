@@ -4,7 +4,7 @@ Spans of words are what SpanBERT should learn from, and they are hard: a small e
 before it has found that the words beside a gap say most about it. Single pieces teach that within a million, and what
 they teach serves the spans too (docs/log.md).
 
-Source: Tay et al. 2022 (UL2), section 3.1: a mixture of denoisers, there one a sequence as well.
+Source: Tay et al. 2022 (UL2), section 3.1: a mixture of denoisers, there one per sequence as well.
 Letters: T tokens in the pack, S sequences, M spans.
 """
 

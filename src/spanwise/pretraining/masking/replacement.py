@@ -43,7 +43,7 @@ class Replacement:
             )
 
     def random_ids(self, vocabulary: Vocabulary) -> AliasTable:
-        """Return the law of random tokens over the V ids, specials left out. Build it once a run.
+        """Return the law of random tokens over the V ids, specials left out. Build it once per run.
 
         Raises: ConfigError where the law needs counts and the vocabulary has none.
         """

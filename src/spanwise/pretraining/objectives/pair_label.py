@@ -1,4 +1,4 @@
-"""Objectives about two segments: one label a sequence, read from the pooled vector of its first token.
+"""Objectives about two segments: one label per sequence, read from the pooled vector of its first token.
 
 Source: Devlin et al. 2019 (BERT), section 3.1, task 2 (next sentence); Lan et al. 2020 (ALBERT), section 3.1 (order).
 Letters: S sequences of a pack, N of them with a label, D hidden size.
@@ -69,7 +69,7 @@ class PairObjective:
         return pair_targets(pack)
 
     def targets_per_token(self, length: float) -> float:
-        """At most one target a sequence of `length` tokens."""
+        """At most one target per sequence of `length` tokens."""
         return 1.0 / length
 
     def build(self, encoder: Encoder) -> PairScorer:

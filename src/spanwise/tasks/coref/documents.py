@@ -1,6 +1,6 @@
 """Documents with coreference in memory, of words or of plain text, and as columns of CoNLL-2011 and CoNLL-2012.
 
-Such a file has one word a line, an empty line after a sentence, `#begin document (NAME); part NUMBER` and
+Such a file has one word per line, an empty line after a sentence, `#begin document (NAME); part NUMBER` and
 `#end document` around a document. The last column has `(5` where a mention of cluster 5 begins, `5)` where it ends and
 `(5)` where it is one word, several with `|` between them, and `-`, `_` or nothing where there is none. Columns are
 divided by tabs where a line has one, else by blanks. Source: the CoNLL-2012 shared task.

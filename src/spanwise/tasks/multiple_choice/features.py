@@ -65,8 +65,8 @@ def encode_choices(
     layout: Layout = "template",
     guesses_tokens: bool = False,
 ) -> ChoiceRows:
-    """All questions, k sequences of at most `max_length` tokens each; what is cut is counted once a question: the most
-    that one of its sequences lacks. `guesses_tokens`: the rows have the next token's targets.
+    """All questions, k sequences of at most `max_length` tokens each; what is cut is counted once per question: the
+    most that one of its sequences lacks. `guesses_tokens`: the rows have the next token's targets.
 
     Raises: ConfigError where `max_length` leaves no room; DataError for a question that is too long under "error".
     """
