@@ -43,7 +43,7 @@ KINDS = {
 LARGEST_VOCABULARY = 1 << 24
 MOST = 10**15  # characters, or times that a piece is seen
 MOST_CHARACTERS = {"words": 500_000_000, "morphemes": 20_000_000}
-"""Text beyond it is not looked at. Words are counted in minutes; an analyser reads some 100,000 characters per second."""
+"""Text beyond it is not looked at. Words are counted in minutes; an analyser reads 100,000 characters per second."""
 
 
 def learn_tokenizer(
