@@ -43,18 +43,6 @@ def test_no_rows_make_no_pack():
     assert pack_boundaries(np.zeros(0, dtype=np.int64), 10).tolist() == [0]
 
 
-def test_the_rows_of_a_group_stay_together():
-    borders = pack_boundaries(np.array([4, 4, 4, 4]), 10, groups=np.array([0, 1, 1, 2]))
-
-    assert borders.tolist() == [0, 1, 3, 4]
-
-
-def test_a_group_larger_than_a_pack_starts_its_own_and_goes_on_in_the_next():
-    borders = pack_boundaries(np.array([2, 6, 6, 6, 2]), 12, groups=np.array([0, 1, 1, 1, 2]))
-
-    assert borders.tolist() == [0, 1, 3, 5]
-
-
 def test_a_row_larger_than_a_pack_is_an_error_that_names_the_cure():
     with pytest.raises(ConfigError, match="raise max_tokens to at least 11"):
         pack_boundaries(np.array([3, 11]), 10)

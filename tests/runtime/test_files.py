@@ -349,17 +349,6 @@ def test_a_manifest_that_names_a_file_outside_is_refused(tmp_path):
             read_manifest(tmp_path)
 
 
-def test_an_optional_part_may_be_deleted_but_not_damaged(tmp_path):
-    fill(tmp_path / "step", {"model.bin": b"m", "training/state.json": b"s"})
-    (tmp_path / "step" / "training" / "state.json").write_bytes(b"S")
-    with pytest.raises(CheckpointError):
-        verify_folder(tmp_path / "step", optional=("training",))
-    (tmp_path / "step" / "training" / "state.json").unlink()
-    verify_folder(tmp_path / "step", optional=("training",))
-    with pytest.raises(CheckpointError, match="missing"):
-        verify_folder(tmp_path / "step")
-
-
 def test_links_are_never_committed(tmp_path):
     with pytest.raises(SpanwiseError, match="link"), atomic_folder(tmp_path / "store") as temporary:
         (temporary / "a").symlink_to("/etc/hostname")

@@ -14,34 +14,20 @@ _NO_LIMIT = np.iinfo(np.int64).max
 
 
 @njit
-def _boundaries(lengths_n, targets_n, group_ends, max_tokens, max_sequences, max_targets):
+def _boundaries(lengths_n, targets_n, max_tokens, max_sequences, max_targets):
     borders = np.empty(len(lengths_n) + 1, dtype=np.int64)
     borders[0] = 0
     num_packs = 0
     tokens, rows, targets = 0, 0, 0
-    first = 0
-    for g in range(len(group_ends)):
-        last = group_ends[g]
-        group_tokens, group_targets = 0, 0
-        for i in range(first, last):
-            group_tokens += lengths_n[i]
-            group_targets += targets_n[i]
-        group_rows = last - first
-        fits = tokens + group_tokens <= max_tokens and rows + group_rows <= max_sequences
-        if rows and not (fits and targets + group_targets <= max_targets):
+    for i in range(len(lengths_n)):
+        fits = tokens + lengths_n[i] <= max_tokens and rows + 1 <= max_sequences
+        if rows and not (fits and targets + targets_n[i] <= max_targets):
             num_packs += 1
-            borders[num_packs] = first
+            borders[num_packs] = i
             tokens, rows, targets = 0, 0, 0
-        for i in range(first, last):  # only a group larger than a whole pack is ever cut here
-            fits = tokens + lengths_n[i] <= max_tokens and rows + 1 <= max_sequences
-            if rows and not (fits and targets + targets_n[i] <= max_targets):
-                num_packs += 1
-                borders[num_packs] = i
-                tokens, rows, targets = 0, 0, 0
-            tokens += lengths_n[i]
-            targets += targets_n[i]
-            rows += 1
-        first = last
+        tokens += lengths_n[i]
+        targets += targets_n[i]
+        rows += 1
     if rows:
         num_packs += 1
         borders[num_packs] = len(lengths_n)
@@ -52,7 +38,6 @@ def pack_boundaries(
     lengths: np.ndarray,
     max_tokens: int,
     max_sequences: int | None = None,
-    groups: np.ndarray | None = None,
     *,
     num_targets: np.ndarray | None = None,
     max_targets: int | None = None,
@@ -60,8 +45,7 @@ def pack_boundaries(
     """Return where each pack begins and ends: int64 [p+1], pack k holds rows `[border[k], border[k+1])`.
 
     `lengths` [n] are the rows' tokens, specials included, in visiting order; `num_targets` [n] the most targets a
-    row can bring. Neighbouring rows with the same number in `groups` [n] stay in one pack, unless the group alone is
-    larger than a pack: then it starts a pack of its own and goes on in the next ones.
+    row can bring.
 
     Raises: ConfigError where one row alone passes a capacity.
     """
@@ -71,16 +55,9 @@ def pack_boundaries(
     _check_row("max_targets", "targets", targets_n, max_targets)
     if max_sequences is not None and max_sequences < 1:
         raise ConfigError(f"max_sequences must be at least 1, got {max_sequences}.")
-    n = len(lengths_n)
-    if groups is None:
-        group_ends = np.arange(1, n + 1)
-    else:
-        groups_n = np.asarray(groups)
-        group_ends = np.append(np.flatnonzero(groups_n[1:] != groups_n[:-1]) + 1, n) if n else np.zeros(0, np.int64)
     return _boundaries(
         lengths_n,
         targets_n,
-        group_ends.astype(np.int64),
         np.int64(max_tokens),
         np.int64(_NO_LIMIT if max_sequences is None else max_sequences),
         np.int64(_NO_LIMIT if max_targets is None else max_targets),

@@ -161,9 +161,9 @@ def terminal_text(pieces: Sequence[Piece]) -> Text:
     return text
 
 
-def highlight_answer(context: str, start: int, end: int, style: str = "bold black on bright_yellow") -> Text:
+def highlight_answer(context: str, start: int, end: int) -> Text:
     """Return the context with the characters start..end (half-open) marked, for a rich console."""
     text = Text(context.rstrip())
     if 0 <= start < end:
-        text.stylize(style, start, end)
+        text.stylize("bold black on bright_yellow", start, end)
     return text

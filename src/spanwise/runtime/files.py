@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -191,14 +191,12 @@ def verify_folder(
     folder: str | Path,
     error: type[SpanwiseError] = CheckpointError,
     *,
-    optional: Collection[str] = (),
     read: Callable[[str], bool] = lambda name: True,
     fs: DiskFileSystem = DISK,
 ) -> None:
     """Compare every file with the manifest. Files the manifest does not know are left alone.
 
-    `optional` names files or sub-folders that may have been deleted as a whole (`training` of a checkpoint). Of files
-    that `read` says no to only the size is compared.
+    Of files that `read` says no to only the size is compared.
     Raises: `error` naming the first file that is missing, cut, longer or different.
     """
     folder = Path(folder)
@@ -206,8 +204,6 @@ def verify_folder(
     for name, expected in files.items():
         path = folder / name
         if not fs.exists(path):
-            if name in optional or name.split("/")[0] in optional:
-                continue
             raise error(f"{path} is missing; {MANIFEST_NAME} lists it. Restore it or use another folder.")
         try:
             size, digest = fs.size_and_sha256(path) if read(name) else (path.stat().st_size, expected["sha256"])

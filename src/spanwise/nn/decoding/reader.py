@@ -27,9 +27,9 @@ FILL_TOKENS = 4096  # of one forward over whole texts
 FEWEST, MOST = 4, 64  # rows of a step for which the weights come first in a product
 
 
-def slot_bytes(encoder: Encoder, bytes_a_number: int = 4) -> int:
-    """Memory of one slot: a key and a value in every layer."""
-    return 2 * encoder.config.num_layers * encoder.config.hidden_size * bytes_a_number
+def slot_bytes(encoder: Encoder) -> int:
+    """Memory of one slot: a key and a value in every layer, in float32."""
+    return 2 * encoder.config.num_layers * encoder.config.hidden_size * 4
 
 
 class CausalReader:

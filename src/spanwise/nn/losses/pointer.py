@@ -51,22 +51,17 @@ def point(scores: Tensor, borders: Tensor, gold: Tensor, owners: Tensor | None =
     return Pointed(log_p_G, on_top_G)
 
 
-def pointer_loss(scores: Tensor, borders: Tensor, gold: Tensor, gold_borders: Tensor | None = None) -> LossSum:
-    """Return minus the log of the probability of the gold positions, summed over the P pointers.
-
-    Several gold positions of a pointer count together (their probabilities are added), so that the model may choose
-    which of them it finds; `gold_borders` [P+1] says where those of each pointer begin. A pointer is right where a gold
-    position is on top. The other arguments are those of `point`.
-    """
-    if gold_borders is None:
-        found = point(scores, borders, gold)
-        return LossSum(sum=-found.log_p.sum(), num_correct=found.on_top.sum(), is_log_likelihood=True)
-    numbers_P = torch.arange(len(gold_borders) - 1, device=gold.device)
-    return loss_of_any(point(scores, borders, gold, spread(numbers_P, gold_borders)), gold_borders)
+def pointer_loss(scores: Tensor, borders: Tensor, gold: Tensor) -> LossSum:
+    """Return minus the log of the probability of one gold position per pointer, summed; arguments as for `point`."""
+    found = point(scores, borders, gold)
+    return LossSum(sum=-found.log_p.sum(), num_correct=found.on_top.sum(), is_log_likelihood=True)
 
 
 def loss_of_any(found: Pointed, gold_borders: Tensor) -> LossSum:
-    """Return the loss where any gold position of a pointer is right: `gold_borders` [P+1] cuts them."""
+    """Return the loss where any gold position of a pointer is right; `gold_borders` [P+1] cuts them.
+
+    Their probabilities are added, so that the model may choose which of them it finds.
+    """
     right_P = torch.segment_reduce(found.on_top.float(), "max", offsets=gold_borders, unsafe=True)
     loss = -log_sum_exp(found.log_p, gold_borders).sum()
     return LossSum(sum=loss, num_correct=right_P.sum().long(), is_log_likelihood=True)
