@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from spanwise.adapt.options import Length
-from spanwise.adapt.recipe import adaptation_recipe, choose_objective, fresh_heads, heads_recipe, learning_rate_for
-from spanwise.errors import CheckpointError, ConfigError
+from spanwise.adapt.recipe import adaptation_recipe, fresh_heads, heads_recipe, learning_rate_for
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.masking import GeometricSpans, MaskingMixture, SubwordTokens, WholeWords
+from spanwise.pretraining.masking import MaskingMixture, QuestionTokens, TwoMaskings
 from spanwise.pretraining.system import check
 
 
@@ -19,29 +18,6 @@ def nano():
 
 def recipe_of(checkpoint, objective="spans", **options):
     return adaptation_recipe(checkpoint, objective, seed=1, length=Length(steps=100), **options)
-
-
-def test_the_objective_is_what_the_start_has_learned(nano):
-    assert choose_objective("auto", nano) == "spans"
-    assert choose_objective("auto", replace(nano, heads={"mlm": nano.heads["mlm"]})) == "mlm"
-    assert choose_objective("auto", replace(nano, heads={})) == "mlm"
-    assert choose_objective("spans", replace(nano, heads={})) == "spans"
-    with pytest.raises(ConfigError, match="auto, spans or mlm"):
-        choose_objective("mln", nano)
-    with pytest.raises(CheckpointError, match="left to right"):
-        choose_objective("auto", replace(nano, config=replace(nano.config, causal=True)))
-
-
-def test_masks_are_the_starts_own_where_its_record_says_them(nano):
-    learned = recipe_of(nano).masking
-    assert isinstance(learned, MaskingMixture) and learned.ratio == 0.3
-    assert isinstance(recipe_of(nano, whole_words=True).masking, GeometricSpans)
-    unknown = replace(nano, record={"recipe": {"masking": {"part": "of_another_time"}}})
-    assert isinstance(recipe_of(unknown).masking, GeometricSpans)
-    assert isinstance(recipe_of(replace(nano, record={}), "mlm").masking, SubwordTokens)
-    assert isinstance(recipe_of(replace(nano, record={}), "mlm", whole_words=True).masking, WholeWords)
-    tagged = replace(nano, record={"recipe": {**nano.record["recipe"], "word_unit": "morpheme"}})
-    assert isinstance(recipe_of(tagged).masking, GeometricSpans)  # morphemes would need a tagged store
 
 
 def test_the_rate_is_small_warms_up_falls_to_zero_and_follows_the_width(nano):
@@ -59,6 +35,18 @@ def test_the_recipe_keeps_the_shape_and_the_sizes_of_heads(nano):
     short = replace(nano, config=replace(nano.config, max_positions=64))
     assert recipe_of(short).format.max_length == 64
     assert fresh_heads(recipe, nano) == ()
+
+
+@pytest.mark.parametrize("objective", ["selection", "both"])
+def test_a_pointer_that_the_start_lacks_is_taught_on_the_same_questions(nano, objective):
+    recipe = recipe_of(nano, objective)
+    check(recipe)
+    assert fresh_heads(recipe, nano) == ("span_selection",)
+    heads = heads_recipe(recipe, ("span_selection",), Length(steps=25))
+    check(heads)
+    assert heads.masking == recipe.masking and isinstance(heads.replacement, QuestionTokens)
+    both = isinstance(recipe.masking, TwoMaskings)
+    assert both == (objective == "both") and (not both or isinstance(recipe.masking.then, MaskingMixture))
 
 
 def test_fresh_heads_are_taught_alone_with_the_encoder_still(nano):

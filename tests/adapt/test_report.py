@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spanwise.adapt.record import AdaptationRecord, Check, Figure, Measurement
-from spanwise.adapt.report import card_facts, sentences
+from spanwise.adapt.report import card_facts, counted_in, sentences
 from spanwise.adapt.texts import TextFacts
 
 
@@ -94,8 +94,16 @@ def test_what_a_reader_must_know_is_told(record):
     assert "1 words became pieces (chromatography)" in told and "per hidden character" in told and "A note." in told
 
 
+def test_losses_are_told_by_what_they_are_counted_in(record):
+    assert counted_in("selection", "token") == "question" and counted_in("mlm", "character") == "hidden character"
+    told = "\n".join(sentences(replace(record, objective="both")))
+    assert "nats per hidden token and question; masked tokens 1.850, span boundary 1.850: 0.300 lower" in told
+    assert "leaves nothing to measure of span selection." in told
+    assert "nothing to measure" not in "\n".join(sentences(record))
+
+
 def test_the_card_says_from_what_on_what_and_how_much():
     before = {"own": 4.0, "general": 3.0}
-    told = " ".join(card_facts("START", ["my-text"], before, "token", CHECKS[1]))
+    told = " ".join(card_facts("START", ["my-text"], before, "hidden token", CHECKS[1]))
     assert "Adapted from START on my-text" in told and "4.000 before, 3.700 after (0.300 lower" in told
-    assert "kept unchanged" in card_facts("START", ["a", "b", "c", "d"], before, "token", None)[0]
+    assert "kept unchanged" in card_facts("START", ["a", "b", "c", "d"], before, "hidden token", None)[0]

@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForMaskedLM, AutoTokenizer, SplinterForPreTraining
 
 from spanwise.adapt.options import Length
 from spanwise.adapt.texts import SourceText
@@ -127,6 +128,69 @@ def test_only_the_head_that_is_missing_is_taught_and_the_other_stays(start, tmp_
     taught = read_folder(tmp_path / "out" / "heads" / "final").heads
     assert all(torch.equal(taught["mlm"][name], tensor) for name, tensor in checkpoint.heads["mlm"].items())
     assert run_adapt(tmp_path / "mlm", out="auto").record.objective == "mlm"  # as the start learned
+
+
+RECURS = ["masking.first.frequent_share=1"]  # these texts have so few words that each would be a stop word
+
+
+def test_selection_beside_words_is_taught_first_and_measured_head_by_head(start, run_adapt, tmp_path):
+    record = run_adapt(start, objective="both", overrides=RECURS, general_bound=0.9).record
+    assert record.objective == "both" and record.fresh_heads == ["span_selection"]
+    for figure in (record.before.own, record.before.general, record.after.own):
+        assert list(figure.objectives) == ["mlm", "sbo", "span_selection"]
+        assert figure.loss == pytest.approx(sum(figure.objectives.values()))
+    taught, given = read_folder(tmp_path / "out" / "heads" / "final"), read_folder(start)
+    assert all(
+        torch.equal(taught.heads["sbo"][name], part) for name, part in given.heads["sbo"].items() if "bias" not in name
+    )
+    old_rows = taught.tensors["embeddings.word.weight"][: given.config.vocab_size]
+    assert torch.equal(old_rows, given.tensors["embeddings.word.weight"])
+    assert "question" in Tokenizer.load(tmp_path / "out" / "final").roles
+
+
+def test_a_start_with_a_pointer_keeps_it_and_goes_on_with_it_by_auto(start, run_adapt, tmp_path):
+    run_adapt(start, objective="selection", out="first", overrides=["masking.frequent_share=1"], general_bound=0.9)
+    pointing = tmp_path / "first" / "final"
+    again = run_adapt(
+        pointing, out="still", overrides=[*RECURS, "training.learning_rate=1e-30", "batch.tokens_per_step=512"]
+    )
+    assert again.record.objective == "both" and again.record.fresh_heads == []
+    kept, given = read_folder(again.final), read_folder(pointing)
+    assert all(
+        torch.equal(kept.heads["span_selection"][name], part) for name, part in given.heads["span_selection"].items()
+    )
+    assert Tokenizer.load(again.final).sha256 == Tokenizer.load(pointing).sha256
+    assert set(kept.heads) >= {"mlm", "sbo", "span_selection"}
+
+
+def test_a_folder_of_splinter_goes_on_as_one(start, run_adapt, tmp_path):
+    from spanwise.interop.folder_plan import FolderContent
+    from spanwise.interop.huggingface import write_folder
+    from spanwise.nn.encoder import Encoder
+    from spanwise.nn.heads.span_selection import SpanSelectionHead
+    from spanwise.text.extend import with_roles
+
+    words = with_roles(Tokenizer.load(start), ("question",))
+    encoder = Encoder(replace(read_folder(start).config, vocab_size=words.vocab_size, pooler=False))
+    torch.manual_seed(0)
+    pointer = SpanSelectionHead(encoder.config)
+    content = FolderContent(encoder, {"span_selection": pointer}, words, model_type="splinter")
+    write_folder(tmp_path / "splinter", content)
+    result = run_adapt(tmp_path / "splinter", overrides=["masking.frequent_share=1"], general_bound=0.9)
+    assert result.record.objective == "selection" and result.record.fresh_heads == []
+    assert any("nats per question" in line for line in result.report)
+    loaded, report = SplinterForPreTraining.from_pretrained(result.final, output_loading_info=True)
+    assert not report["missing_keys"] and not report["unexpected_keys"]
+    assert loaded.config.question_token_id == words.roles["question"]
+    moved = read_folder(tmp_path / "out" / "checkpoints" / "step-000000040").heads["span_selection"]
+    assert not torch.equal(moved["start.weight"], pointer.start.weight)
+
+
+def test_where_nothing_recurs_selection_is_refused_and_leaves_no_store(start, run_adapt, tmp_path):
+    with pytest.raises(DataError, match="no span recurs in what is kept out of tiny text"):
+        run_adapt(start, objective="selection")  # every word of these texts is more than a thousandth of them
+    assert not (tmp_path / "out" / "texts").exists()
+    assert run_adapt(start, objective="selection", overrides=["masking.frequent_share=1"], steps=8).record.checks
 
 
 def test_general_text_has_its_share_of_what_is_read(start, run_adapt, tmp_path):
@@ -254,7 +318,7 @@ def test_a_finished_adaptation_that_goes_on_changes_nothing_and_another_call_is_
         run_adapt(start, general_bound=0.5)
 
 
-@pytest.mark.parametrize("what", ["small", "missing", "tokenizer", "causal", "kind", "objective", "steps"])
+@pytest.mark.parametrize("what", ["small", "missing", "tokenizer", "causal", "kind", "objective", "pieces", "steps"])
 def test_what_cannot_work_is_told_before_anything_is_written(what, start, run_adapt, own_text, tmp_path):
     given, options, error, words = start, {}, DataError, ""
     if what == "small":
@@ -274,6 +338,8 @@ def test_what_cannot_work_is_told_before_anything_is_written(what, start, run_ad
         options = {"new_pieces": 3}
     if what == "objective":
         options, error, words = {"objective": "pictures"}, ConfigError, "pictures"
+    if what == "pieces":
+        options, error, words = {"objective": "selection", "new_pieces": 3}, ConfigError, "has questions in their place"
     if what == "steps":
         options, error, words = {"steps": 3}, ConfigError, "fewer than the 8 checks"
     with pytest.raises(error, match=words):
@@ -282,8 +348,6 @@ def test_what_cannot_work_is_told_before_anything_is_written(what, start, run_ad
 
 
 def causal_folder(tmp_path, start):
-    from dataclasses import replace
-
     from spanwise.interop.folder_plan import FolderContent
     from spanwise.interop.huggingface import write_folder
     from spanwise.nn.encoder import Encoder

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from spanwise.adapt.judge import Judge, Measured
 from spanwise.adapt.measure import HeldOutText, Unit, forward_seconds
+from spanwise.adapt.objectives import HEADS as HEADS_OF
+from spanwise.adapt.objectives import SELECTION, choose_objective, tokenizer_for
 from spanwise.adapt.options import NUM_CHECKS, AdaptationOptions, Length
 from spanwise.adapt.pieces import check_takes_pieces, choose_pieces
-from spanwise.adapt.recipe import HEADS_SHARE, adaptation_recipe, choose_objective, fresh_heads, heads_recipe
+from spanwise.adapt.recipe import HEADS_SHARE, adaptation_recipe, fresh_heads, heads_recipe
 from spanwise.adapt.record import AdaptationRecord, Check, Measurement, figure_of
-from spanwise.adapt.report import card_facts
+from spanwise.adapt.report import card_facts, counted_in
 from spanwise.adapt.settled import Settled, hash_of_files
 from spanwise.adapt.texts import (
     BEFORE,
@@ -27,7 +29,7 @@ from spanwise.adapt.texts import (
 )
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
-from spanwise.errors import CheckpointError
+from spanwise.errors import ConfigError, DataError
 from spanwise.interop.convert import rewrite
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.ready import Ready
@@ -66,16 +68,15 @@ class Job:
         self.checkpoint.check_native("an adaptation")
         refuse_edited(self.checkpoint.folder, is_allowed=allow_edited, say=lambda _: None)
         self.allow_edited = allow_edited
-        if self.checkpoint.tokenizer_folder is None:
-            raise CheckpointError(
-                f"{self.checkpoint.folder} holds no tokenizer, so no text can be read with it; copy the files of its "
-                "tokenizer (tokenizer.json or vocab.txt) into the folder."
-            )
-        self.tokenizer = Tokenizer.load(self.checkpoint.tokenizer_folder)
         self.objective = choose_objective(self.options.objective, self.checkpoint)
-        if self.tokenizer.mask_id < 0:
-            raise CheckpointError(f"the tokenizer of {self.checkpoint.folder} has no mask token to hide words behind.")
+        self.tokenizer = tokenizer_for(self.objective, self.checkpoint)
         if self.options.new_pieces:
+            if SELECTION in HEADS_OF[self.objective]:
+                raise ConfigError(
+                    "new pieces compare two vocabularies by the letters of hidden words, and objective "
+                    f"{self.objective!r} has questions in their place; leave --new-pieces out, or learn "
+                    "--objective spans."
+                )
             check_takes_pieces(self.tokenizer, str(self.start))
         length = self.options.length
         self.fresh = fresh_heads(self._recipe(length), self.checkpoint)
@@ -124,8 +125,32 @@ class Job:
         if pieces and self.fresh:  # heads are taught before the vocabulary grows
             prepare(general.training(own.split), self.tokenizer, folder / f"{GENERAL}-{HEADS}")
         known = Settled(asked=asked, new_pieces=pieces, own=facts[0], general=facts[1])
+        self._check_measured(known, grown)
         known.write(self.out)
         return known
+
+    def _check_measured(self, known: Settled, words: Tokenizer) -> None:
+        """Refuse texts on which no head could be measured. Raises: DataError, and leaves no store behind."""
+        texts = {OWN: self.own, GENERAL: self.general}
+        for name, text in self._held_out_texts(self.recipe, known, words).items():
+            if not any(map(sum, text.targets.values())):
+                shutil.rmtree(self.out / FOLDER)
+                raise DataError(
+                    f"no span recurs in what is kept out of {texts[name].name}, so nothing could be measured there. "
+                    "Give more or longer documents, raise masking.frequent_share (a word that is a larger share of "
+                    "the text says too little for a question), or learn --objective spans."
+                )
+
+    def _held_out_texts(self, recipe: PretrainingRecipe, known: Settled, words: Tokenizer) -> dict[str, HeldOutText]:
+        """What is measured, in the run's vocabulary. Which words say too little is counted where they are learned."""
+        clusters = {OWN: known.own.clusters, GENERAL: known.general.clusters}
+        found = {}
+        for name in clusters:
+            learned, kept_out = (
+                TokenStore.open(self.out / FOLDER / place, words) for place in (name, f"{name}-{HELD_OUT}")
+            )
+            found[name] = HeldOutText(recipe, kept_out, clusters[name], counted=learned.vocabulary)
+        return found
 
     def measured_tokens(self) -> int:
         """How many tokens of each held-out text are measured, so that all checks take a fifth of the time."""
@@ -184,26 +209,20 @@ class Job:
         return result, judges[-1]
 
     def _judge(self, ready: Ready, known: Settled) -> Judge:
-        clusters = {OWN: known.own.clusters, GENERAL: known.general.clusters}
-
-        def texts(kind: str, words: Tokenizer) -> dict[str, HeldOutText]:
-            return {
-                name: HeldOutText(
-                    ready.recipe, TokenStore.open(self.out / FOLDER / f"{name}-{kind}", words), clusters[name]
-                )
-                for name in clusters
-            }
-
         def before() -> Measured:
             model, _ = continue_model(ready.recipe, read_folder(self.begin))
             model.to(choose_device(self.device))
-            precision = ready.recipe.training.precision
-            found = texts(BEFORE, self.tokenizer)
-            return {name: text.losses(model, self.device, precision) for name, text in found.items()}
+            losses = {}
+            for name, facts in ((OWN, known.own), (GENERAL, known.general)):
+                store = TokenStore.open(self.out / FOLDER / f"{name}-{BEFORE}", self.tokenizer)
+                text = HeldOutText(ready.recipe, store, facts.clusters)
+                losses[name] = text.losses(model, self.device, ready.recipe.training.precision)
+            return losses
 
         def save(folder: Path, check: Check | None) -> None:
             means = {name: losses.mean(self.unit(known)) for name, losses in judge.before.items()}
-            facts = card_facts(str(self.start), [str(text) for text in self.own.texts], means, self.unit(known), check)
+            per = counted_in(self.objective, self.unit(known))
+            facts = card_facts(str(self.start), [str(text) for text in self.own.texts], means, per, check)
             record: JsonObject = {"start": str(self.start), "objective": self.objective, "before": means}
             record["after"] = means if check is None else asdict(check)
             extra = {"adaptation": record}
@@ -214,7 +233,7 @@ class Job:
 
         judge = Judge(
             ready,
-            texts(HELD_OUT, ready.tokenizer),
+            self._held_out_texts(ready.recipe, known, ready.tokenizer),
             self.out / BEST_NAME,
             unit=self.unit(known),
             bound=self.options.general_bound,

@@ -20,6 +20,7 @@ from torch import nn
 from spanwise.data.batch import Batch
 from spanwise.data.packing import pack_boundaries
 from spanwise.data.token_store import TokenStore
+from spanwise.data.vocabulary import Vocabulary
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.recipe import PretrainingRecipe
@@ -90,10 +91,20 @@ def clusters_of(documents: Sequence[Document]) -> list[int]:
 
 
 class HeldOutText:
-    """The packs of a held-out store, each of one cluster, under masks that never change."""
+    """The packs of a held-out store, each of one cluster, under masks that never change.
 
-    def __init__(self, recipe: PretrainingRecipe, store: TokenStore, clusters: Sequence[int]) -> None:
-        source = validation_source(recipe, store)
+    `counted` are the counts by which a masking knows stop words: a store of some thousand tokens has none of its own.
+    """
+
+    def __init__(
+        self,
+        recipe: PretrainingRecipe,
+        store: TokenStore,
+        clusters: Sequence[int],
+        *,
+        counted: Vocabulary | None = None,
+    ) -> None:
+        source = validation_source(recipe, store, counted=counted)
         collator, table = source.collator, source.table
         first_tokens = store.sentence_offsets[store.document_borders]
         document_n = np.searchsorted(first_tokens, table.starts, side="right") - 1
@@ -101,6 +112,7 @@ class HeldOutText:
         cluster_n = cluster_d[document_n]
         lengths = _piece_lengths(store.tokenizer())
         self.weights = {name: objective.weight for name, objective in recipe.trained_objectives.items()}
+        self.targets: dict[str, list[int]] = {name: [] for name in self.weights}  # [G] of each objective
         self.packs: list[list[Batch]] = []
         self.characters: list[int] = []
         for cluster in range(len(clusters)):
@@ -110,6 +122,8 @@ class HeldOutText:
             )
             masked = [collator.masked(table, rows[first:last], 0) for first, last in itertools.pairwise(borders)]
             self.packs.append([collator.batch(one) for one in masked])
+            for name, counts in self.targets.items():
+                counts.append(sum(int(batch.counts.get(name, 0)) for batch in self.packs[-1]))
             self.characters.append(int(sum(lengths[one.hidden.original_ids].sum() for one in masked)))
 
     def losses(self, model: nn.Module, device: str | None, precision: Literal["auto", "fp32", "bf16"]) -> Losses:
@@ -117,14 +131,11 @@ class HeldOutText:
         where = choose_device(device)
         computed = resolve_precision(precision, where)
         sums: dict[str, list[float]] = {name: [] for name in self.weights}
-        targets: dict[str, list[int]] = {name: [] for name in self.weights}
-        for packs in self.packs:
+        for cluster, packs in enumerate(self.packs):
             found = evaluate_batches(model, packs, device=where, precision=computed)
-            for name in self.weights:
-                count = sum(int(batch.counts.get(name, 0)) for batch in packs)
-                targets[name].append(count)
-                sums[name].append(found.get(f"{name}_loss", 0.0) * count)
-        return Losses(sums=sums, targets=targets, characters=self.characters, weights=self.weights)
+            for name, counts in self.targets.items():
+                sums[name].append(found.get(f"{name}_loss", 0.0) * counts[cluster])
+        return Losses(sums=sums, targets=self.targets, characters=self.characters, weights=self.weights)
 
 
 def _piece_lengths(tokenizer: Tokenizer) -> np.ndarray:

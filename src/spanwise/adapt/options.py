@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from spanwise.errors import ConfigError
 
-ObjectiveName = Literal["auto", "spans", "mlm"]
+ObjectiveName = Literal["auto", "spans", "mlm", "selection", "both"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("auto", "spans", "mlm", "selection", "both")
 NUM_CHECKS = 8  # measurements of an adaptation, beside the one before its first step
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spanwise.adapt.measure import Losses, Unit, change
+from spanwise.adapt.objectives import Chosen
 from spanwise.adapt.texts import TextFacts
 from spanwise.training.statistics import standard_error
 
@@ -58,7 +59,7 @@ class AdaptationRecord:
     start: str
     texts: list[str]
     general_text: str
-    objective: str
+    objective: Chosen
     fresh_heads: list[str]  # taught first, with the encoder still; "before" is measured after it
     unit: Unit
     before: Measurement

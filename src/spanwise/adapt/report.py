@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from spanwise.adapt.objectives import HEADS, SELECTION, Chosen
 from spanwise.adapt.record import AdaptationRecord, Check, Figure
 
-NAMES = {"mlm": "masked tokens", "sbo": "span boundary"}
+NAMES = {"mlm": "masked tokens", "sbo": "span boundary", SELECTION: "span selection"}
 
 
 def sentences(record: AdaptationRecord) -> list[str]:
@@ -19,11 +20,19 @@ def sentences(record: AdaptationRecord) -> list[str]:
     ]
 
 
+def counted_in(objective: Chosen, unit: str) -> str:
+    """Return what losses are divided by, in words: hidden tokens (`unit`), questions, or each head by its own."""
+    heads = HEADS[objective]
+    if SELECTION not in heads:
+        return f"hidden {unit}"
+    return f"hidden {unit} and question" if len(heads) > 1 else "question"
+
+
 def card_facts(
-    start: str, texts: Sequence[str], before: Mapping[str, float], unit: str, check: Check | None
+    start: str, texts: Sequence[str], before: Mapping[str, float], per: str, check: Check | None
 ) -> list[str]:
-    """The sentences of a model card: what it was adapted from and on, with figures before and after. Without a check
-    it is the start itself."""
+    """The sentences of a model card: what it was adapted from and on, with figures before and after, in nats `per`
+    token or question. Without a check it is the start itself."""
     named = ", ".join(texts[:3]) + (", ..." if len(texts) > 3 else "")
     if check is None:
         return [
@@ -32,7 +41,7 @@ def card_facts(
         ]
     return [
         f"Adapted from {start} on {named} by `spanwise adapt`.",
-        f"Loss on held-out text of that kind, in nats per hidden {unit}: {before['own']:.3f} before, "
+        f"Loss on held-out text of that kind, in nats per {per}: {before['own']:.3f} before, "
         f"{check.own:.3f} after ({check.gain:.3f} lower; 95 % {check.low:.3f} to {check.high:.3f}, paired "
         f"over documents). On held-out general text: {before['general']:.3f} before, {check.general:.3f} after.",
     ]
@@ -62,6 +71,10 @@ def _conditions(record: AdaptationRecord) -> list[str]:
             f"The start had no head for {heads}: it was taught first, on general text with the encoder still, and "
             "'before' is measured after that, so a head alone wins nothing."
         )
+    unmeasured = [name for name in HEADS[record.objective] if name not in record.before.own.objectives]
+    if unmeasured:
+        heads = " and ".join(NAMES[name] for name in unmeasured)
+        lines.append(f"What is kept out of your text leaves nothing to measure of {heads}.")
     if record.new_pieces:
         shown = ", ".join(record.new_pieces[:5]) + (", ..." if len(record.new_pieces) > 5 else "")
         lines.append(
@@ -74,10 +87,10 @@ def _conditions(record: AdaptationRecord) -> list[str]:
 def _own(record: AdaptationRecord) -> str:
     before, after = record.before.own, record.after.own
     if record.kept is None:
-        return f"On your held-out text its loss is {_shown(before, record.unit)}."
+        return f"On your held-out text its loss is {_shown(before, record)}."
     kept = record.kept
     return (
-        f"On your held-out text the loss fell from {before.loss:.3f} to {_shown(after, record.unit)}: {kept.gain:.3f} "
+        f"On your held-out text the loss fell from {before.loss:.3f} to {_shown(after, record)}: {kept.gain:.3f} "
         f"lower (95 %: {kept.low:.3f} to {kept.high:.3f}, over {after.num_clusters} documents or groups of them)."
     )
 
@@ -85,12 +98,12 @@ def _own(record: AdaptationRecord) -> str:
 def _general(record: AdaptationRecord) -> str:
     before, after = record.before.general, record.after.general
     if record.kept is None:
-        return f"On general held-out text its loss is {_shown(before, record.unit)}."
+        return f"On general held-out text its loss is {_shown(before, record)}."
     rise = record.kept.general_rise
     moved = "rose" if rise > 0 else "fell"
     return (
         f"On general held-out text it {moved} by {abs(rise):.1%}, from {before.loss:.3f} to "
-        f"{_shown(after, record.unit)}; up to {record.general_bound:.1%} more was allowed."
+        f"{_shown(after, record)}; up to {record.general_bound:.1%} more was allowed."
     )
 
 
@@ -123,7 +136,8 @@ def _steps(checks: Sequence[Check]) -> str:
     return f"step {names[0]}" if len(names) == 1 else f"steps {', '.join(names[:-1])} and {names[-1]}"
 
 
-def _shown(figure: Figure, unit: str) -> str:
+def _shown(figure: Figure, record: AdaptationRecord) -> str:
     parts = ", ".join(f"{NAMES.get(name, name)} {value:.3f}" for name, value in figure.objectives.items())
     several = f"; {parts}" if len(figure.objectives) > 1 else ""
-    return f"{figure.loss:.3f} ± {figure.standard_error:.3f} nats per hidden {unit}{several}"
+    per = counted_in(record.objective, record.unit)
+    return f"{figure.loss:.3f} ± {figure.standard_error:.3f} nats per {per}{several}"

@@ -45,8 +45,9 @@ class LearningOptions:
     """Wall-clock time for the training, such as 10min or 2h, from when the text is prepared. Default: 10min."""
     steps: CountOrNone = None
     """Its length in steps instead."""
-    objective: Literal["auto", "spans", "mlm"] = "auto"
-    """spans: masked tokens and the span boundary objective; mlm: masked tokens alone; auto: as the start learned."""
+    objective: Literal["auto", "spans", "mlm", "selection", "both"] = "auto"
+    """spans: masked tokens and the span boundary objective; mlm: masked tokens alone; selection: spans that recur, as
+    Splinter learns; both: spans and selection; auto: as the start learned."""
     new_pieces: Pieces = 0
     """At most so many words of your text that the vocabulary cuts into three pieces or more become pieces of it."""
     seed: Seed = 0

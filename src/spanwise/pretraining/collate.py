@@ -12,6 +12,7 @@ import torch
 
 from spanwise.data.batch import Batch
 from spanwise.data.token_store import TokenStore
+from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Corruption, Draws, Symbols, draws_for
@@ -120,16 +121,24 @@ class Masked:
 class Collator:
     """Makes the batches of one store and one set of recipe parts.
 
-    `random_ids` is the law of random tokens, by default that of the store. Raises: DataError where the store lacks a
-    side array.
+    `random_ids` is the law of random tokens, by default that of the store, and `counted` has the counts that a masking
+    may ask for, such as those that tell stop words. Raises: DataError where the store lacks a side array.
     """
 
-    def __init__(self, store: TokenStore, parts: PackParts, *, seed: int, random_ids: AliasTable | None = None) -> None:
+    def __init__(
+        self,
+        store: TokenStore,
+        parts: PackParts,
+        *,
+        seed: int,
+        random_ids: AliasTable | None = None,
+        counted: Vocabulary | None = None,
+    ) -> None:
         self.store = store
         self.parts = parts
         self.seed = seed
         self.format = parts.format
-        self.masking = bound(parts.masking, store.vocabulary)
+        self.masking = bound(parts.masking, store.vocabulary if counted is None else counted)
         self.objectives = parts.trained_objectives
         check_side_arrays(store, parts.side_arrays)
         self._random_ids = parts.replacement.random_ids(store.vocabulary) if random_ids is None else random_ids

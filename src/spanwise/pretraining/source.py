@@ -13,6 +13,7 @@ import numpy as np
 
 from spanwise.data.packing import pack_boundaries
 from spanwise.data.token_store import TokenStore
+from spanwise.data.vocabulary import Vocabulary
 from spanwise.pretraining.collate import Collator, Masked, PackParts
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.base import budgets
@@ -31,15 +32,22 @@ class _Epoch:
 class PretrainingSource(PackedSteps):
     """A `BatchSource`: `step(index)` is a pure function of (store, recipe parts, seed, index).
 
-    With `order="stored"` every epoch visits the blocks as they are stored (validation).
+    With `order="stored"` every epoch visits the blocks as they are stored (validation). `counted` as in `Collator`.
 
     Raises: ConfigError as `Collator`; DataError for a store without text.
     """
 
     def __init__(
-        self, store: TokenStore, parts: PackParts, *, seed: int, packs_per_step: int = 1, order: Order = "shuffled"
+        self,
+        store: TokenStore,
+        parts: PackParts,
+        *,
+        seed: int,
+        packs_per_step: int = 1,
+        order: Order = "shuffled",
+        counted: Vocabulary | None = None,
     ) -> None:
-        super().__init__(Collator(store, parts, seed=seed), packs_per_step)
+        super().__init__(Collator(store, parts, seed=seed, counted=counted), packs_per_step)
         self._stream = BlockStream(self.collator, order=order, num_kept=_KEPT_EPOCHS)
         self._lock = threading.Lock()  # the prefetch thread makes steps while the loop asks for positions
         self._kept = lru_cache(_KEPT_EPOCHS)(self._cut)

@@ -7,6 +7,7 @@ from torch import nn
 
 from spanwise.config.records import to_record
 from spanwise.data.token_store import TokenStore
+from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
@@ -306,19 +307,22 @@ def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> Pretr
     return PretrainingSource(data, parts, seed=seed, packs_per_step=packs_per_step)
 
 
-def validation_source(recipe: PretrainingRecipe, store: TokenStore) -> PretrainingSource:
+def validation_source(
+    recipe: PretrainingRecipe, store: TokenStore, *, counted: Vocabulary | None = None
+) -> PretrainingSource:
     """Return the packs that a run is measured on: every block once, in stored order, always with the same masks.
 
     Every hidden token is shown as [MASK], to the generator too where there is one: its loss is then that of every other
     masked language model, and what the encoder must detect was guessed, never copied. Differs: the released codes
     measure under their training replacement, where the tenth of the tokens that stay visible makes the loss some 0.5
-    nats lower than what is really guessed.
+    nats lower than what is really guessed. `counted` as in `Collator`.
     """
     if hides_tokens(recipe.masking):
         own = recipe.replacement
         recipe = replace(recipe, replacement=own.measured() if isinstance(own, ShorteningReplacement) else ALL_MASKED)
     parts = replace(pack_parts(recipe), num_maskings=1)
-    return PretrainingSource(store, parts, seed=recipe.training.seed + VALIDATION_PURPOSE, order="stored")
+    seed = recipe.training.seed + VALIDATION_PURPOSE
+    return PretrainingSource(store, parts, seed=seed, order="stored", counted=counted)
 
 
 def pack_parts(recipe: PretrainingRecipe) -> PackParts:
