@@ -79,7 +79,7 @@ def start_without_heads(start, tmp_path_factory):
 def run_adapt(own_text, general, tmp_path):
     """Adapt a start in a moment; returns the result, and keeps what was said in `run_adapt.said`."""
 
-    def run(start, *, steps=40, out="out", texts=None, overrides=(), resume=False, **options):
+    def run(start, *, steps=40, length=None, out="out", texts=None, overrides=(), resume=False, **options):
         torch.set_num_threads(1)
         stream = io.StringIO()
         run.said = stream
@@ -88,7 +88,7 @@ def run_adapt(own_text, general, tmp_path):
             texts or [own_text],
             out=tmp_path / out,
             general=options.pop("general", general),
-            options=AdaptationOptions(length=Length(steps=steps), **options),
+            options=AdaptationOptions(length=length or Length(steps=steps), **options),
             overrides=[*SMALL, *overrides],
             resume=resume,
             log=lambda folder: RunLog(folder, stream=stream, display="plain"),

@@ -1,16 +1,19 @@
 """The judge keeps the start first, then what is better by more than its error within the bound."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
 from tests.adapt.toy_losses import level, losses
 
-from spanwise.adapt.judge import Judge
+from spanwise.adapt.judge import Judge, TimeLimit, TooShort
 from spanwise.errors import CheckpointError
 
 
 class Script:
     """A held-out text whose losses are given, one measurement after the other."""
+
+    num_tokens = 1_000
 
     def __init__(self, *measurements):
         self.left = list(measurements)
@@ -80,6 +83,25 @@ def test_a_judge_that_goes_on_decides_by_what_it_remembers(tmp_path):
     other.step = 30
     other()
     assert saved == [30] and [check["step"] for check in other.memory["checks"]] == [10, 20, 30]
+
+
+@pytest.mark.parametrize(("seconds", "is_enough"), [(11.9, False), (12.1, True)])
+def test_time_that_is_over_before_anything_else_is_measured_is_told_once_the_start_is_kept(
+    seconds, is_enough, tmp_path, monkeypatch
+):
+    """2 s are used when 1,000 tokens took 0.5 s; to measure takes 1 s and three steps of 2,000 tokens 9 s more."""
+    monkeypatch.setattr(time, "perf_counter", iter([100.0, 101.0, 101.5, 102.0, 102.0, *range(200, 300)]).__next__)
+    limit = TimeLimit(seconds=seconds, began=100.0, tokens_per_step=2_000)
+    judge, saved = judge_of([level(4.0), level(3.5)], [level(3.0)] * 2, tmp_path, limit=limit)
+    if is_enough:
+        run(judge, 2)
+        assert saved == [None, 10]
+        return
+    with pytest.raises(
+        TooShort, match=r"12 s of this run are too few: measuring the start took 2\.0 s.* 12 s are needed"
+    ):
+        judge()
+    assert saved == [None] and judge.memory["checks"] == [] and judge.before == judge.after
 
 
 def test_it_cannot_be_made_anew_from_a_log(tmp_path):

@@ -19,6 +19,7 @@ from spanwise.adapt.options import Length
 from spanwise.adapt.texts import SourceText
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.sources import find_folder
 from spanwise.runtime.files import verify_folder
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
@@ -316,6 +317,20 @@ def test_a_finished_adaptation_that_goes_on_changes_nothing_and_another_call_is_
         run_adapt(start, general_bound=0.4, resume=True)
     with pytest.raises(ConfigError, match="new folder"):
         run_adapt(start, general_bound=0.5)
+
+
+def test_a_budget_that_is_over_before_a_step_keeps_the_start_and_says_how_long_it_takes(start, run_adapt, tmp_path):
+    for resume in (False, True):
+        result = run_adapt(start, length=Length(seconds=0.01), resume=resume)
+        record = result.record
+        assert record.outcome == "unchanged" and record.num_steps == 0 and record.checks == []
+        kept, given = encoder_of(result.final), encoder_of(start)
+        assert kept.keys() == given.keys() and all(torch.equal(kept[name], given[name]) for name in given)
+        verify_folder(result.final)
+        told = "\n".join(result.report)
+        assert "0 s of this run are too few" in told and "Give a longer --budget" in told
+        assert "kept unchanged, which is no win: no step was made." in told
+        assert find_folder(tmp_path / "out") == result.final
 
 
 @pytest.mark.parametrize("what", ["small", "missing", "tokenizer", "causal", "kind", "objective", "pieces", "steps"])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from spanwise.adapt.judge import Judge, Measured
+from spanwise.adapt.judge import FORWARD_SHARE, Judge, Measured, TimeLimit, TooShort
 from spanwise.adapt.measure import HeldOutText, Unit, forward_seconds
 from spanwise.adapt.objectives import HEADS as HEADS_OF
 from spanwise.adapt.objectives import SELECTION, choose_objective, tokenizer_for
@@ -37,7 +37,7 @@ from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain, save_pretrained, settled
 from spanwise.pretraining.system import continue_model
 from spanwise.runtime.device import choose_device
-from spanwise.runtime.files import BEST_NAME, JsonObject, refuse_edited
+from spanwise.runtime.files import BEST_NAME, FINAL_NAME, JsonObject, refuse_edited
 from spanwise.runtime.progress import RunLog
 from spanwise.text.extend import extend_tokenizer
 from spanwise.text.tokenizers import Tokenizer
@@ -46,7 +46,6 @@ from spanwise.training.loop import TrainingResult
 HEADS_FOLDER = "heads"
 MEASURING_SHARE = 0.2  # of the time, for all checks together
 FEWEST_MEASURED, MOST_MEASURED = 2_048, 32_768  # tokens of each held-out text
-FORWARD_SHARE = 1 / 3  # of a training step's time
 
 
 @dataclass(eq=False)
@@ -185,7 +184,7 @@ class Job:
         return result.seconds
 
     def train(self, known: Settled, log: RunLog, *, resume: bool, resume_command: str) -> tuple[TrainingResult, Judge]:
-        """Train on own and general text under the judge."""
+        """Train on own and general text under the judge; no step is made where the time is too short for any."""
         judges: list[Judge] = []
 
         def judge_of(ready: Ready) -> Judge:
@@ -193,19 +192,31 @@ class Job:
             return judges[-1]
 
         own, general, share = self.out / FOLDER / OWN, self.out / FOLDER / GENERAL, self.options.replay_share
-        result = pretrain(
-            self.recipe,
-            out=self.out,
-            data={own: 1 - share, general: share} if share else own,
-            init=self.begin,
-            add_tokens=known.new_pieces or None,
-            allow_edited=self.allow_edited,
-            resume=resume,
-            log=log,
-            device=self.device,
-            resume_command=resume_command,
-            evaluate=judge_of,
-        )
+        try:
+            result = pretrain(
+                self.recipe,
+                out=self.out,
+                data={own: 1 - share, general: share} if share else own,
+                init=self.begin,
+                add_tokens=known.new_pieces or None,
+                allow_edited=self.allow_edited,
+                resume=resume,
+                log=log,
+                device=self.device,
+                resume_command=resume_command,
+                evaluate=judge_of,
+            )
+        except TooShort as reason:
+            self.notes = [*self.notes, f"{reason} Give a longer --budget, in a new folder, or a number of --steps."]
+            result = TrainingResult(
+                steps=0,
+                tokens=0,
+                seconds=reason.used,
+                losses={},
+                evaluation={},
+                first_evaluation={},
+                final=self.out / FINAL_NAME,
+            )
         return result, judges[-1]
 
     def _judge(self, ready: Ready, known: Settled) -> Judge:
@@ -231,6 +242,12 @@ class Job:
             else:
                 save_pretrained(folder, ready, facts=facts, extra=extra)
 
+        options = ready.recipe.training
+        limit = None
+        if options.budget is not None:
+            limit = TimeLimit(
+                seconds=options.budget, began=ready.began, tokens_per_step=ready.recipe.batch.tokens_per_step
+            )
         judge = Judge(
             ready,
             self._held_out_texts(ready.recipe, known, ready.tokenizer),
@@ -240,6 +257,7 @@ class Job:
             device=self.device,
             before=before if known.new_pieces else None,
             save=save,
+            limit=limit,
         )
         return judge
 

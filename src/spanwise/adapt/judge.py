@@ -5,8 +5,9 @@ than its error (the 95 % interval, paired over documents), lies below all kept b
 risen beyond the bound. So what is left at the end is better by a margin that chance does not explain, or the start.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,36 @@ from spanwise.runtime.files import JsonObject, atomic_folder
 
 Measured = dict[str, Losses]  # "own" and "general"
 SaveModel = Callable[[Path, Check | None], None]  # into an empty folder, with the check that decided
+FORWARD_SHARE = 1 / 3  # of a training step's time
+FEWEST_STEPS = 3  # of a run by the clock: two are timed, and the last one ends the schedule
+
+
+class TooShort(Exception):
+    """The time of a run will be over before weights other than the start's can be measured."""
+
+    def __init__(self, limit: float, used: float, needed: float) -> None:
+        super().__init__(
+            f"The {limit:.0f} s of this run are too few: measuring the start took {used:.1f} s of them, and "
+            f"{needed:.0f} s are needed here before weights other than the start's can be measured."
+        )
+        self.used = used
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeLimit:
+    """The wall-clock time of a run: `seconds` from the moment `began` (`time.perf_counter`)."""
+
+    seconds: float
+    began: float
+    tokens_per_step: int
 
 
 class Judge:
     """An evaluation for the training loop. `memory` is what it decided by so far; checkpoints keep it.
 
     `before` measures a start whose vocabulary is another than the run's; None measures the run's own first weights.
-    `save` writes the start (no check) or the weights as they are.
+    `save` writes the start (no check) or the weights as they are. With a `limit` the first call raises `TooShort`, once
+    the start is kept, where no time is left for the fewest steps and a measurement of what they did.
     """
 
     def __init__(
@@ -38,10 +62,12 @@ class Judge:
         device: str | None,
         before: Callable[[], Measured] | None,
         save: SaveModel,
+        limit: TimeLimit | None = None,
     ) -> None:
         self._ready, self._texts, self._best = ready, texts, best
         self._unit, self._bound, self._device = unit, bound, device
-        self._measure_before, self._save = before, save
+        self._measure_before, self._save, self._limit = before, save, limit
+        self._token_seconds = 0.0  # of the text measured last, forward
         self.memory: JsonObject = {}
         self.step = 0
 
@@ -53,6 +79,7 @@ class Judge:
             records = {name: asdict(losses) for name, losses in before.items()}
             self.memory = {"before": records, "after": records, "checks": [], "best": None}
             self._keep(None)
+            self._check_time()
         else:
             self._judge(now)
         numbers = {f"{name}_loss": losses.mean(self._unit) for name, losses in now.items()}
@@ -63,7 +90,23 @@ class Judge:
     def measure(self, model: Any) -> Measured:
         """The losses of a model on both texts."""
         precision = self._ready.recipe.training.precision
-        return {name: text.losses(model, self._device, precision) for name, text in self._texts.items()}
+        found = {}
+        for name, text in self._texts.items():
+            began = time.perf_counter()
+            found[name] = text.losses(model, self._device, precision)
+            self._token_seconds = (time.perf_counter() - began) / max(1, text.num_tokens)
+        return found
+
+    def _check_time(self) -> None:
+        """Raises: TooShort, by how fast the start was measured."""
+        if self._limit is None:
+            return
+        measured = sum(text.num_tokens for text in self._texts.values())
+        learned = FEWEST_STEPS * self._limit.tokens_per_step / FORWARD_SHARE
+        used = time.perf_counter() - self._limit.began
+        needed = used + (measured + learned) * self._token_seconds
+        if needed > self._limit.seconds:
+            raise TooShort(self._limit.seconds, used, needed)
 
     def _judge(self, now: Measured) -> None:
         check = check_of(self.step, self.before, now, self._unit, bound=self._bound, best=self.memory["best"])

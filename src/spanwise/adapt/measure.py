@@ -126,6 +126,11 @@ class HeldOutText:
                 counts.append(sum(int(batch.counts.get(name, 0)) for batch in self.packs[-1]))
             self.characters.append(int(sum(lengths[one.hidden.original_ids].sum() for one in masked)))
 
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens are read to measure a model once, filler included."""
+        return sum(len(batch.input_ids) for packs in self.packs for batch in packs)
+
     def losses(self, model: nn.Module, device: str | None, precision: Literal["auto", "fp32", "bf16"]) -> Losses:
         """Measure a model; nothing is drawn and nothing is learned."""
         where = choose_device(device)

@@ -117,13 +117,13 @@ def _verdict(record: AdaptationRecord) -> list[str]:
     if kept is not None:
         lines.append(f"Kept: the weights of step {kept.step:,} of {record.num_steps:,}.")
         return lines
-    best = max(record.checks, key=lambda check: check.gain, default=None)
-    closest = ""
-    if best is not None:
-        closest = (
-            f" (the best of {len(record.checks)} checks: {best.gain:+.3f}, 95 % {best.low:+.3f} to {best.high:+.3f}, "
-            f"general loss {best.general_rise:+.1%})"
-        )
+    if not record.checks:
+        return ["The start is kept unchanged, which is no win: no step was made."]
+    best = max(record.checks, key=lambda check: check.gain)
+    closest = (
+        f" (the best of {len(record.checks)} checks: {best.gain:+.3f}, 95 % {best.low:+.3f} to {best.high:+.3f}, "
+        f"general loss {best.general_rise:+.1%})"
+    )
     lines.append(
         "The start is kept unchanged, which is no win: no step was better on your text by more than its error while "
         f"general text stayed within the bound{closest}. More text or a longer run may change that."
