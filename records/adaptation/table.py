@@ -1,0 +1,571 @@
+"""What going on with a domain's own text is worth in tasks: one table, measured cell by cell; call it again to go on.
+
+    python records/adaptation/table.py START DATA OUT
+
+START is a model folder, a name that ships or a hub id; DATA holds the files that `FILES` names, `.xz` or plain. Four
+arms learn the same labels with the same numbers of steps and rates:
+
+| arm | goes on with the domain's text | learns the labels |
+|---|---|---|
+| finetune | | `spanwise finetune` |
+| adapt | `spanwise adapt` | `spanwise finetune` |
+| examples | | the loop of the examples of transformers |
+| run_mlm | 15 % masked tokens, as run_mlm.py of transformers does | the loop of the examples of transformers |
+
+Both ways to go on have the same minutes, and no text of a test article. A rate is chosen out of three by the dev score
+of seed 0; then every seed draws other labels, another head and another order. A cell is one fine-tuned model, kept as
+OUT/cells/TASK/ARM/LABELS/rate-R-seed-S.json once it is scored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import itertools
+import json
+import lzma
+import random
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from scipy.special import stdtrit
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    DataCollatorForLanguageModeling,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from spanwise.cli.main import main as spanwise
+from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.files import atomic_folder, write_text_atomic
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.probes.finetuned import usual_rate
+from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.run import finetune
+
+FILES = {
+    "questions": ("qa/squadshifts/amazon_reviews_v1.0.json",),
+    "tagging": ("tagging/wnut17/wnut17train.conll", "tagging/wnut17/emerging.dev.conll"),
+}
+TASK_NAMES = {"questions": "qa", "tagging": "tagging"}
+SUFFIXES = {"questions": ".json", "tagging": ".conll"}
+ARMS = ("finetune", "adapt", "examples", "run_mlm")
+DIFFERENCES = (("adapt", "finetune"), ("adapt", "run_mlm"), ("run_mlm", "examples"), ("finetune", "examples"))
+RATE_FACTORS = (1 / 3, 1.0, 3.0)  # of the usual rate of an encoder of this width
+BATCH = 16
+DEV_QUESTIONS = 1_000
+MLM_RATE, MLM_LENGTH, MLM_SHARE = 5e-5, 256, 0.15  # the first and the last are run_mlm.py's own
+MAX_LENGTH, MAX_ANSWER, NUM_BEST = 384, 30, 20  # those of run_qa.py
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What all cells of a table share; OUT/settings.json keeps it."""
+
+    start: str
+    minutes: float
+    seeds: int
+    labels: tuple[int, ...]  # 0: all there are
+    steps: tuple[int, ...]  # for each number of labels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One fine-tuned model and its scores."""
+
+    task: str
+    arm: str
+    labels: int
+    rate: int  # place in RATE_FACTORS
+    seed: int
+
+    def path(self, out: Path) -> Path:
+        """Where its scores are kept."""
+        name = f"rate-{self.rate}-seed-{self.seed}.json"
+        return out / "cells" / self.task / self.arm / str(self.labels or "all") / name
+
+    def scores(self, out: Path) -> dict[str, float] | None:
+        """Its scores, None where it is not run yet."""
+        path = self.path(out)
+        return json.loads(path.read_text()) if path.exists() else None
+
+
+# ------------------------------------------------------------------------------------------------ the domains
+
+
+def open_text(data: Path, name: str) -> str:
+    """Return the text of a file of DATA, compressed or plain."""
+    plain = data / name
+    if plain.exists():
+        return plain.read_text(encoding="utf-8")
+    packed = plain.with_name(plain.name + ".xz")
+    if not packed.exists():
+        raise SystemExit(f"{plain} is missing (or {packed.name} beside it); see the README.md of this record.")
+    return lzma.decompress(packed.read_bytes()).decode("utf-8")
+
+
+def prepare(data: Path, out: Path) -> None:
+    """Cut both domains into train, dev and test, and write the text of the training part alone."""
+    folder = out / "data"
+    if (folder / "ready").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    articles = json.loads(open_text(data, FILES["questions"][0]))["data"]
+    parts = {"test": articles[0::3], "dev": articles[1::3], "train": articles[2::3]}
+    counts = itertools.accumulate(sum(len(p["qas"]) for p in article["paragraphs"]) for article in parts["dev"])
+    parts["dev"] = [article for article, count in zip(parts["dev"], counts, strict=True) if count <= DEV_QUESTIONS]
+    for name, part in parts.items():
+        write_questions(folder / f"questions-{name}.json", part)
+    texts = ["\n".join(p["context"] for p in article["paragraphs"]) for article in parts["train"]]
+    write_text_atomic(folder / "questions.txt", "\n\n".join(texts) + "\n")
+    train, dev = (sentences_of(open_text(data, name)) for name in FILES["tagging"])
+    for name, part in (("train", train), ("dev", dev[0::2]), ("test", dev[1::2])):
+        write_sentences(folder / f"tagging-{name}.conll", part)
+    texts = [" ".join(line.split("\t")[0] for line in sentence) for sentence in train]
+    write_text_atomic(folder / "tagging.txt", "\n\n".join(texts) + "\n")
+    write_text_atomic(folder / "ready", "")
+
+
+def write_questions(path: Path, articles: Sequence[dict]) -> None:
+    write_text_atomic(path, json.dumps({"version": "1.1", "data": list(articles)}))
+
+
+def sentences_of(text: str) -> list[list[str]]:
+    """Return the sentences of a file with a word and its tag per line."""
+    found: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.strip():
+            found[-1].append(line.rstrip())
+        elif found[-1]:
+            found.append([])
+    return [sentence for sentence in found if sentence]
+
+
+def write_sentences(path: Path, sentences: Sequence[Sequence[str]]) -> None:
+    write_text_atomic(path, "".join("\n".join(sentence) + "\n\n" for sentence in sentences))
+
+
+def labelled(cell: Cell, out: Path) -> Path:
+    """Return the file of a cell's labels: the same ones for every arm and rate of a seed."""
+    suffix = SUFFIXES[cell.task]
+    whole = out / "data" / f"{cell.task}-train{suffix}"
+    if not cell.labels:
+        return whole
+    path = out / "data" / f"{cell.task}-train-{cell.labels}-seed-{cell.seed}{suffix}"
+    draw = random.Random(f"{cell.task} {cell.labels} {cell.seed}")
+    if path.exists():
+        return path
+    if cell.task == "tagging":
+        sentences = sentences_of(whole.read_text(encoding="utf-8"))
+        write_sentences(path, draw.sample(sentences, min(cell.labels, len(sentences))))
+        return path
+    articles = json.loads(whole.read_text(encoding="utf-8"))["data"]
+    ids = [question["id"] for question, _ in questions_of(articles)]
+    wanted = set(draw.sample(ids, min(cell.labels, len(ids))))
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            paragraph["qas"] = [question for question in paragraph["qas"] if question["id"] in wanted]
+        article["paragraphs"] = [paragraph for paragraph in article["paragraphs"] if paragraph["qas"]]
+    write_questions(path, [article for article in articles if article["paragraphs"]])
+    return path
+
+
+def questions_of(articles: Sequence[dict]) -> Iterator[tuple[dict, str]]:
+    """Give every question with its passage."""
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                yield question, paragraph["context"]
+
+
+# ------------------------------------------------------------------------------------------ going on with text
+
+
+def start_of(cell: Cell, settings: Settings, out: Path) -> str:
+    """Return the model that a cell begins with; it is made where it is not there yet."""
+    if cell.arm in ("finetune", "examples"):
+        return str(read_folder(settings.start).folder)
+    text, target = out / "data" / f"{cell.task}.txt", out / "models" / f"{cell.task}-{cell.arm}"
+    if cell.arm == "run_mlm":
+        if not target.exists():
+            run_mlm(str(read_folder(settings.start).folder), text, 60 * settings.minutes, target)
+        return str(target)
+    if not (target / "adaptation.json").exists():
+        call = ["adapt", settings.start, str(text), "--out", str(target), "--budget", f"{60 * settings.minutes:g}s"]
+        if status := spanwise([*call, *(["--resume"] if (target / "adapt.json").exists() else [])]):
+            raise SystemExit(status)
+    return str(target / "final")
+
+
+def run_mlm(start: str, text: Path, seconds: float, target: Path) -> None:
+    """Go on as run_mlm.py does: lines end to end, cut into blocks; 15 % of the tokens; AdamW, a rate that falls."""
+    torch.manual_seed(0)
+    tokenizer, model = AutoTokenizer.from_pretrained(start), AutoModelForMaskedLM.from_pretrained(start)
+    device = model.to(best_device()).train().device
+    length = min(MLM_LENGTH, tokenizer.model_max_length)
+    lines = [line for line in text.read_text(encoding="utf-8").splitlines() if line.strip()]
+    ids = list(itertools.chain.from_iterable(tokenizer(lines, truncation=True, max_length=length)["input_ids"]))
+    blocks = [ids[first : first + length] for first in range(0, max(1, len(ids) - length + 1), length)]
+    collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MLM_SHARE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=MLM_RATE, weight_decay=0.0)
+    began, step = time.monotonic(), 0
+    for rows in batches(len(blocks), 0):
+        used = (time.monotonic() - began) / seconds
+        if used >= 1:
+            break
+        batch = collate([{"input_ids": blocks[row]} for row in rows]).to(device)
+        update(model, optimizer, dict(batch), MLM_RATE * (1 - used))
+        step += 1
+    print(f"run_mlm: {step:,} steps on {len(ids):,} tokens in {time.monotonic() - began:.0f} s")
+    with atomic_folder(target) as folder:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+
+def best_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def batches(count: int, seed: int) -> Iterator[list[int]]:
+    """Give rows by batches without end, in a new order every epoch."""
+    draw = random.Random(seed)
+    while True:
+        order = draw.sample(range(count), count)
+        yield from (order[first : first + BATCH] for first in range(0, count, BATCH))
+
+
+def update(model: PreTrainedModel, optimizer: torch.optim.Optimizer, batch: dict, rate: float) -> None:
+    """One step at a rate."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=model.device.type == "cuda"):
+        loss = model(**batch).loss
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+# ------------------------------------------------------------------------------------------ learning the labels
+
+
+def run_cell(cell: Cell, settings: Settings, out: Path) -> None:
+    """Fine-tune, score on dev and test, and keep the scores."""
+    start, train = start_of(cell, settings, out), labelled(cell, out)
+    rate = usual_rate(read_folder(settings.start).config.hidden_size) * RATE_FACTORS[cell.rate]
+    steps = settings.steps[settings.labels.index(cell.labels)]
+    began = time.monotonic()
+    learn = ours if cell.arm in ("finetune", "adapt") else theirs
+    files = {name: out / "data" / f"{cell.task}-{name}{SUFFIXES[cell.task]}" for name in ("dev", "test")}
+    scores = learn(cell, start, train, files, steps, rate, out / "work")
+    record = {**asdict(cell), "learning_rate": rate, "steps": steps, **scores, "seconds": time.monotonic() - began}
+    cell.path(out).parent.mkdir(parents=True, exist_ok=True)
+    write_text_atomic(cell.path(out), json.dumps(record, indent=1) + "\n")
+    print(f"{cell.path(out).relative_to(out)}: dev {scores['dev']:.1f}, test {scores['test']:.1f}", flush=True)
+
+
+Files = dict[str, Path]
+
+
+def ours(cell: Cell, start: str, train: Path, files: Files, steps: int, rate: float, work: Path) -> dict[str, float]:
+    """Learn by `spanwise finetune`; return the F1 on each file."""
+    shutil.rmtree(work, ignore_errors=True)  # of a call that was stopped
+    name = TASK_NAMES[cell.task]
+    values = {"training.max_steps": steps, "training.learning_rate": rate, "training.seed": cell.seed}
+    changes = [f"{path}={value}" for path, value in {**values, "batch_size": BATCH}.items()]
+    log = RunLog(work, stream=io.StringIO())
+    final = finetune(name, model=start, train=train, out=work, overrides=changes, log=log).final
+    found = {kind: float(evaluate(name, model=final, data=file).scores["f1"]) for kind, file in files.items()}
+    shutil.rmtree(work)
+    return found
+
+
+def theirs(cell: Cell, start: str, train: Path, files: Files, steps: int, rate: float, work: Path) -> dict[str, float]:
+    """Learn by a plain loop as in the examples of transformers, scored by the same official metric."""
+    torch.manual_seed(cell.seed)
+    tokenizer = AutoTokenizer.from_pretrained(start)
+    side = Questions(tokenizer) if cell.task == "questions" else Tags(tokenizer)
+    features = side.features(train)
+    model = side.model(start).to(best_device()).train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
+    for step, rows in zip(range(steps), batches(len(features), cell.seed), strict=False):
+        batch = padded([features[row] for row in rows], tokenizer, model)
+        update(model, optimizer, batch, rate * (1 - step / steps))
+    model.eval()
+    found, told = {}, work.with_name(f"predictions{SUFFIXES[cell.task]}")
+    for kind, file in files.items():
+        told.write_text(side.predictions(file, model), encoding="utf-8")
+        found[kind] = float(task_recipe(TASK_NAMES[cell.task]).task.score_files(file, told, {}).scores["f1"])
+    return found
+
+
+def padded(rows: Sequence[dict[str, list[int]]], tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> dict:
+    """Return rows of numbers as tensors on the model's device; labels of padding count for nothing."""
+    fill = {"input_ids": tokenizer.pad_token_id, "labels": -100}
+    longest = max(len(row["input_ids"]) for row in rows)
+    columns = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        if isinstance(values[0], list):
+            values = [value + [fill.get(name, 0)] * (longest - len(value)) for value in values]
+        columns[name] = torch.tensor(values, device=model.device)
+    return columns
+
+
+def inputs_of(encoding: dict, row: int) -> dict[str, list[int]]:
+    """Return what a model reads of a window."""
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return {name: list(encoding[name][row]) for name in names if name in encoding}
+
+
+class Questions:
+    """Questions in windows, with labels and answers as run_qa.py makes them."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.tokenizer = tokenizer
+        self.length = min(MAX_LENGTH, tokenizer.model_max_length)
+
+    def model(self, start: str) -> PreTrainedModel:
+        return AutoModelForQuestionAnswering.from_pretrained(start)
+
+    def windows(self, asked: Sequence[tuple[dict, str]]):
+        """Return the windows of all questions, each with the number of its question."""
+        return self.tokenizer(
+            [question["question"].lstrip() for question, _ in asked],
+            [passage for _, passage in asked],
+            truncation="only_second",
+            max_length=self.length,
+            stride=self.length // 3,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+
+    def features(self, path: Path) -> list[dict]:
+        """Return the windows of a labelled file; one without the answer points at its first token."""
+        asked = list(questions_of(json.loads(path.read_text(encoding="utf-8"))["data"]))
+        found, rows = self.windows(asked), []
+        for row, number in enumerate(found["overflow_to_sample_mapping"]):
+            answer = asked[number][0]["answers"][0]
+            first, last = answer["answer_start"], answer["answer_start"] + len(answer["text"])
+            inside = [
+                place
+                for place, (kind, (start, end)) in enumerate(
+                    zip(found.sequence_ids(row), found["offset_mapping"][row], strict=True)
+                )
+                if kind == 1 and start < last and end > first
+            ]
+            offsets = found["offset_mapping"][row]
+            is_whole = bool(inside) and offsets[inside[0]][0] <= first and offsets[inside[-1]][1] >= last
+            start, end = (inside[0], inside[-1]) if is_whole else (0, 0)
+            rows.append({**inputs_of(found, row), "start_positions": start, "end_positions": end})
+        return rows
+
+    @torch.no_grad()
+    def predictions(self, path: Path, model: PreTrainedModel) -> str:
+        """Return the answers of a file: of each question the span with the highest sum over its windows."""
+        asked = list(questions_of(json.loads(path.read_text(encoding="utf-8"))["data"]))
+        found = self.windows(asked)
+        best = {question["id"]: (-float("inf"), "") for question, _ in asked}
+        numbers = found["overflow_to_sample_mapping"]
+        for first in range(0, len(numbers), BATCH):
+            rows = range(first, min(first + BATCH, len(numbers)))
+            output = model(**padded([inputs_of(found, row) for row in rows], self.tokenizer, model))
+            for place, row in enumerate(rows):
+                question, passage = asked[numbers[row]]
+                offsets = [
+                    pair if kind == 1 else None
+                    for kind, pair in zip(found.sequence_ids(row), found["offset_mapping"][row], strict=True)
+                ]
+                score, text = best_span(output.start_logits[place], output.end_logits[place], offsets, passage)
+                best[question["id"]] = max(best[question["id"]], (score, text))
+        return json.dumps({name: text for name, (_, text) in best.items()})
+
+
+def best_span(starts: torch.Tensor, ends: torch.Tensor, offsets: Sequence, passage: str) -> tuple[float, str]:
+    """Return the best answer of a window and its score, among the likeliest starts and ends."""
+    size = len(offsets)
+    tops = [scores[:size].topk(min(NUM_BEST, size)) for scores in (starts, ends)]
+    best = (-float("inf"), "")
+    for (s, start), (e, end) in itertools.product(*(zip(*map(torch.Tensor.tolist, top), strict=True) for top in tops)):
+        if start <= end < start + MAX_ANSWER and offsets[start] and offsets[end]:
+            best = max(best, (s + e, passage[offsets[start][0] : offsets[end][1]]))
+    return best
+
+
+class Tags:
+    """Sentences in words, a label at the first piece of each, as run_ner.py makes them."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.tokenizer = tokenizer
+        self.length = min(MAX_LENGTH, tokenizer.model_max_length)
+        self.labels: list[str] = []
+
+    def model(self, start: str) -> PreTrainedModel:
+        return AutoModelForTokenClassification.from_pretrained(start, num_labels=len(self.labels))
+
+    def read(self, path: Path):
+        """Return words and tags of each sentence, and the words as the tokenizer reads them."""
+        sentences = [[line.split("\t") for line in one] for one in sentences_of(path.read_text(encoding="utf-8"))]
+        words = [[word for word, *_ in sentence] for sentence in sentences]
+        return sentences, self.tokenizer(words, is_split_into_words=True, truncation=True, max_length=self.length)
+
+    def first_pieces(self, found, row: int) -> list[int | None]:
+        """Return for each token the word that it begins; None for all others."""
+        numbers = found.word_ids(row)
+        before = [None, *numbers[:-1]]
+        return [word if word != last else None for word, last in zip(numbers, before, strict=True)]
+
+    def features(self, path: Path) -> list[dict]:
+        sentences, found = self.read(path)
+        self.labels = sorted({line[-1] for sentence in sentences for line in sentence})
+        ids = {label: number for number, label in enumerate(self.labels)}
+        return [
+            {
+                **inputs_of(found, row),
+                "labels": [-100 if word is None else ids[sentence[word][-1]] for word in self.first_pieces(found, row)],
+            }
+            for row, sentence in enumerate(sentences)
+        ]
+
+    @torch.no_grad()
+    def predictions(self, path: Path, model: PreTrainedModel) -> str:
+        """Return a word and its tag per line; words beyond the last position are outside of all."""
+        sentences, found = self.read(path)
+        lines: list[str] = []
+        for first in range(0, len(sentences), BATCH):
+            rows = range(first, min(first + BATCH, len(sentences)))
+            best = model(**padded([inputs_of(found, row) for row in rows], self.tokenizer, model)).logits.argmax(-1)
+            for place, row in enumerate(rows):
+                tags = ["O"] * len(sentences[row])
+                for token, word in enumerate(self.first_pieces(found, row)):
+                    if word is not None:
+                        tags[word] = self.labels[int(best[place, token])]
+                lines += [f"{line[0]}\t{tag}" for line, tag in zip(sentences[row], tags, strict=True)] + [""]
+        return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------------------------------------- the table
+
+
+def rows_of(settings: Settings) -> Iterator[tuple[str, int, str]]:
+    """Give task, labels and arm of each mean in the table."""
+    yield from itertools.product(FILES, settings.labels, ARMS)
+
+
+def chosen_rate(task: str, labels: int, arm: str, out: Path) -> int | None:
+    """Return the rate with the best dev score of seed 0; None until all three are tried."""
+    tried = [
+        Cell(task=task, arm=arm, labels=labels, rate=rate, seed=0).scores(out) for rate in range(len(RATE_FACTORS))
+    ]
+    known = [scores["dev"] for scores in tried if scores is not None]
+    return known.index(max(known)) if len(known) == len(tried) else None
+
+
+def cells_left(settings: Settings, out: Path) -> Iterator[Cell]:
+    """Give the cells that are not run yet, in order: the seeds of a row follow once its rate is chosen."""
+    for task, labels, arm in rows_of(settings):
+        tries = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=0) for rate in range(len(RATE_FACTORS))]
+        yield from (cell for cell in tries if cell.scores(out) is None)
+        rate = chosen_rate(task, labels, arm, out)
+        if rate is not None:
+            cells = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=s) for s in range(1, settings.seeds)]
+            yield from (cell for cell in cells if cell.scores(out) is None)
+
+
+def test_scores(task: str, labels: int, arm: str, settings: Settings, out: Path) -> list[float] | None:
+    """Return the test score of each seed at the chosen rate; None until all are there."""
+    rate = chosen_rate(task, labels, arm, out)
+    if rate is None:
+        return None
+    found = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=s).scores(out) for s in range(settings.seeds)]
+    return [scores["test"] for scores in found if scores is not None] if all(found) else None
+
+
+def difference(one: list[float] | None, other: list[float] | None) -> str:
+    """Return the mean difference with its 95 % interval by Student's t, paired over seeds."""
+    if one is None or other is None:
+        return "-"
+    apart = [a - b for a, b in zip(one, other, strict=True)]
+    half = float(stdtrit(len(apart) - 1, 0.975)) * statistics.stdev(apart) / len(apart) ** 0.5
+    mean = statistics.fmean(apart)
+    return f"{mean:+.1f} ({mean - half:+.1f} to {mean + half:+.1f})"
+
+
+def table(settings: Settings, out: Path) -> str:
+    """Return the table as Markdown, and what is not run yet."""
+    columns = ["task", "labels", *ARMS, *(f"{one} - {other}" for one, other in DIFFERENCES)]
+    lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+    num_done = 0
+    for task, labels in itertools.product(FILES, settings.labels):
+        scores = {arm: test_scores(task, labels, arm, settings, out) for arm in ARMS}
+        means = ["-" if found is None else f"{statistics.fmean(found):.1f}" for found in scores.values()]
+        apart = [difference(scores[one], scores[other]) for one, other in DIFFERENCES]
+        lines.append(f"| {' | '.join([task, str(labels or 'all'), *means, *apart])} |")
+        num_done += sum(found is not None for found in scores.values())
+    num_rows, per_row = len(list(rows_of(settings))), len(RATE_FACTORS) + settings.seeds - 1
+    num_cells = len(list((out / "cells").glob("*/*/*/*.json")))
+    lines += [
+        "",
+        f"F1 on test, means of {settings.seeds} seeds; differences with 95 % intervals, paired over seeds. Run: "
+        f"{num_cells} of {num_rows * per_row} cells, {num_done} of {num_rows} means.",
+    ]
+    for task, arm in itertools.product(FILES, ("adapt", "run_mlm")):
+        if not (out / "models" / f"{task}-{arm}").exists():
+            lines.append(f"Not run yet: {settings.minutes:g} minutes of {arm} on the text of {task}.")
+    return "\n".join(lines) + "\n"
+
+
+def keep_settings(settings: Settings, out: Path) -> None:
+    """Refuse to go on with other settings than a table was begun with."""
+    path, record = out / "settings.json", json.loads(json.dumps(asdict(settings)))
+    if path.exists() and json.loads(path.read_text()) != record:
+        raise SystemExit(f"{path} says that this table was begun otherwise: {path.read_text()}Give another OUT.")
+    out.mkdir(parents=True, exist_ok=True)
+    write_text_atomic(path, json.dumps(record, indent=1) + "\n")
+
+
+def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool] = lambda done: False) -> None:
+    """Run what is left and print the table. `ended` says after how many cells to stop."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("start")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--minutes", type=float, default=30.0, help="of each adapting part")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--labels", type=int, nargs="+", default=[100, 1_000, 0], help="0: all there are")
+    parser.add_argument("--steps", type=int, nargs="+", default=[100, 300, 600], help="for each number of labels")
+    parser.add_argument("--table", action="store_true", help="run nothing; print what there is")
+    given = parser.parse_args(arguments)
+    if given.seeds < 2 or len(given.steps) != len(given.labels):
+        parser.error("give two seeds or more, and one number of steps for each number of labels")
+    settings = Settings(
+        start=given.start,
+        minutes=given.minutes,
+        seeds=given.seeds,
+        labels=tuple(given.labels),
+        steps=tuple(given.steps),
+    )
+    keep_settings(settings, given.out)
+    if not given.table:
+        prepare(given.data, given.out)
+        for done, cell in enumerate(cells_left(settings, given.out)):
+            if ended(done):
+                break
+            run_cell(cell, settings, given.out)
+            write_text_atomic(given.out / "table.md", table(settings, given.out))
+    print(table(settings, given.out))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,123 @@
+"""records/adaptation/table.py on a tiny model and files made here: every cell runs once, and calls go on."""
+
+import importlib.util
+import json
+import lzma
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from spanwise.interop.huggingface import read_folder
+
+PLACE = Path(__file__).parents[2] / "records" / "adaptation" / "table.py"
+TEXT = "the old river ran past a stone bridge and into the quiet town where people sold bread fish cloth"
+WORDS = TEXT.split()
+SMALL = ["--minutes", "0.02", "--seeds", "2", "--labels", "8", "--steps", "2"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    spec = importlib.util.spec_from_file_location("adaptation_table", PLACE)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look themselves up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Ninety articles of a passage and two questions, and sixty tagged sentences."""
+    folder, draw = tmp_path_factory.mktemp("data"), random.Random(7)
+    articles = []
+    for number in range(90):
+        passage = " ".join(" ".join(draw.sample(WORDS, 9)).capitalize() + "." for _ in range(3))
+        questions = []
+        for asked in range(2):
+            start = passage.index(" ", 12 * asked + 3) + 1
+            text = passage[start : passage.index(" ", start)]
+            answers = [{"text": text, "answer_start": start}]
+            questions.append(
+                {"id": f"{number}-{asked}", "question": f"What is past {WORDS[asked]}?", "answers": answers}
+            )
+        articles.append({"title": str(number), "paragraphs": [{"context": passage, "qas": questions}]})
+    place = folder / "qa" / "squadshifts"
+    place.mkdir(parents=True)
+    record = json.dumps({"version": "1.0", "data": articles}).encode()
+    (place / "amazon_reviews_v1.0.json.xz").write_bytes(lzma.compress(record))
+    lines = [
+        [f"{word}\t{'B-place' if word in ('town', 'river') else 'O'}" for word in draw.sample(WORDS, 9)]
+        for _ in range(180)
+    ]
+    place = folder / "tagging" / "wnut17"
+    place.mkdir(parents=True)
+    (place / "wnut17train.conll").write_text("".join("\n".join(one) + "\n\n" for one in lines[:120]))
+    (place / "emerging.dev.conll").write_text("".join("\n".join(one) + "\n\n" for one in lines[120:]))
+    return folder
+
+
+@pytest.mark.slow
+def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, tmp_path, capsys):
+    call = [str(start), str(data), str(tmp_path / "out"), *SMALL]
+    table.main([*call, "--table"])
+    assert "Run: 0 of 32 cells, 0 of 8 means." in capsys.readouterr().out
+    table.main(call, ended=lambda done: done == 5)
+    told = capsys.readouterr().out
+    assert "Run: 5 of 32 cells, 1 of 8 means." in told and "Not run yet: 0.02 minutes of adapt" in told
+    first = {path: path.read_bytes() for path in (tmp_path / "out" / "cells").rglob("*.json")}
+    assert len(first) == 5
+    table.main(call)
+    told = capsys.readouterr().out
+    assert "Run: 32 of 32 cells, 8 of 8 means." in told and "Not run yet" not in told
+    assert all(path.read_bytes() == content for path, content in first.items())
+    rows = [line for line in told.splitlines() if line.startswith(("| questions", "| tagging"))]
+    assert len(rows) == 2 and all(row.count(" to ") == 4 and "| - |" not in row for row in rows)
+    for kind in ("questions-run_mlm", "tagging-run_mlm", "questions-adapt/final"):
+        assert read_folder(tmp_path / "out" / "models" / kind).config.hidden_size == 32
+    with pytest.raises(SystemExit, match="begun otherwise"):
+        table.main([*call, "--seeds", "3"])
+
+
+def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(table, data, tmp_path):
+    table.prepare(data, tmp_path)
+    parts = {}
+    for name in ("train", "dev", "test"):
+        articles = json.loads((tmp_path / "data" / f"questions-{name}.json").read_text())["data"]
+        parts[name] = {article["title"] for article in articles}
+        text = (tmp_path / "data" / "questions.txt").read_text()
+        assert all((a["paragraphs"][0]["context"] in text) == (name == "train") for a in articles)
+    assert [len(part) for part in parts.values()] == [30, 30, 30] and len(set.union(*parts.values())) == 90
+    for task, count in (("questions", '"id"'), ("tagging", "\n\n")):
+        drawn = {}
+        for arm, seed in (("finetune", 0), ("run_mlm", 0), ("finetune", 1)):
+            path = table.labelled(table.Cell(task=task, arm=arm, labels=8, rate=0, seed=seed), tmp_path)
+            drawn[arm, seed] = path.read_text()
+            path.unlink()
+        assert drawn["finetune", 0] == drawn["run_mlm", 0] != drawn["finetune", 1]
+        assert drawn["finetune", 0].count(count) == 8
+        everything = table.labelled(table.Cell(task=task, arm="adapt", labels=0, rate=0, seed=0), tmp_path)
+        assert everything.read_text().count(count) == {"questions": 60, "tagging": 120}[task]
+
+
+def test_a_rate_is_chosen_by_dev_and_seeds_are_compared_in_pairs(table, tmp_path):
+    settings = table.Settings(start="x", minutes=1.0, seeds=3, labels=(8,), steps=(2,))
+
+    def keep(arm, rate, seed, dev, test):
+        path = table.Cell(task="tagging", arm=arm, labels=8, rate=rate, seed=seed).path(tmp_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"dev": dev, "test": test}))
+
+    for rate, dev in enumerate((10.0, 30.0, 20.0)):
+        assert table.chosen_rate("tagging", 8, "adapt", tmp_path) is None
+        keep("adapt", rate, 0, dev, 50.0)
+    assert table.chosen_rate("tagging", 8, "adapt", tmp_path) == 1
+    left = [cell for cell in table.cells_left(settings, tmp_path) if (cell.task, cell.arm) == ("tagging", "adapt")]
+    assert [(cell.rate, cell.seed) for cell in left] == [(1, 1), (1, 2)]
+    keep("adapt", 1, 1, 0.0, 52.0)
+    assert table.test_scores("tagging", 8, "adapt", settings, tmp_path) is None
+    keep("adapt", 1, 2, 0.0, 54.0)
+    scores = table.test_scores("tagging", 8, "adapt", settings, tmp_path)
+    assert scores == [50.0, 52.0, 54.0]
+    assert table.difference(scores, [49.0, 50.0, 51.0]) == "+2.0 (-0.5 to +4.5)"  # 1, 2 and 3; t of two degrees: 4.303
+    assert table.difference(scores, None) == "-"
