@@ -523,6 +523,11 @@ def table(settings: Settings, out: Path) -> str:
     for task, arm in itertools.product(FILES, ("adapt", "run_mlm")):
         if not (out / "models" / f"{task}-{arm}").exists():
             lines.append(f"Not run yet: {settings.minutes:g} minutes of {arm} on the text of {task}.")
+        record = out / "models" / f"{task}-{arm}" / "adaptation.json"
+        if record.exists():
+            found = json.loads(record.read_text())
+            kept = f"step {found['kept_step']:,}" if found["kept_step"] else "the start, unchanged,"
+            lines.append(f"adapt on the text of {task}: {kept} of {found['num_steps']:,} steps is kept.")
     return "\n".join(lines) + "\n"
 
 

@@ -71,6 +71,7 @@ def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, 
     told = capsys.readouterr().out
     assert "Run: 32 of 32 cells, 8 of 8 means." in told and "Not run yet" not in told
     assert all(path.read_bytes() == content for path, content in first.items())
+    assert all(f"adapt on the text of {task}: " in told for task in ("questions", "tagging"))
     rows = [line for line in told.splitlines() if line.startswith(("| questions", "| tagging"))]
     assert len(rows) == 2 and all(row.count(" to ") == 4 and "| - |" not in row for row in rows)
     for kind in ("questions-run_mlm", "tagging-run_mlm", "questions-adapt/final"):
