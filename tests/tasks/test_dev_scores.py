@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,6 +78,29 @@ def test_of_the_evaluations_the_best_is_saved_and_of_equal_ones_the_later(pretra
     kept, last = read_folder(run.final).tensors, read_folder(out / "checkpoints" / "step-000000024").tensors
     name = "embeddings.word.weight"
     assert (kept[name] == at_best[name]).all() and not (kept[name] == last[name]).all()
+
+
+def test_weights_that_no_step_has_taught_are_never_the_best(pretrained_folder, texts, tmp_path, scripted, monkeypatch):
+    """Step 0 scores highest here, as a head that says one label for everything may on a small set."""
+    monkeypatch.setattr("spanwise.tasks.run.write_predictions", lambda *given: [])
+    scripted([90.0, 20.0, 40.0, 30.0, 10.0, 5.0])
+    changes = [*FAST, "select=best", "patience=3", "training.eval_every=4", "training.save_every=4", "training.keep=9"]
+    out = tmp_path / "run"
+    run = finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=out, overrides=changes)
+    assert run.training.steps == 20  # patience counts from the best of the trained ones, too
+    kept, at_best = read_folder(run.final).tensors, read_folder(out / "checkpoints" / "step-000000008").tensors
+    assert (kept["embeddings.word.weight"] == at_best["embeddings.word.weight"]).all()
+    assert json.loads((out / "best" / "spanwise.json").read_text())["dev_scores"] == {"accuracy": 40.0}
+
+
+def test_what_is_recalled_from_a_log_leaves_step_0_out_too():
+    scorer = object.__new__(DevScorer)
+    scorer.model = SimpleNamespace(task=task_recipe("classification").task)
+    scores = [(0, 90.0), (4, 20.0), (8, 40.0), (12, 30.0)]
+    scorer.recall([{"dev_accuracy": score, "step": step} for step, score in scores])
+    assert scorer.memory == {"best": 40.0, "step": 8, "num_worse": 1}
+    scorer.recall([{"dev_accuracy": 90.0, "step": 0}])
+    assert scorer.memory["best"] == 90.0  # where nothing else was measured
 
 
 def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tmp_path, scripted, monkeypatch):

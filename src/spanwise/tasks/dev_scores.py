@@ -1,6 +1,8 @@
 """Dev data scored in the course of a run: the best evaluation kept, and the run ended when no better one comes.
 
-What was scored before is kept in the run's checkpoints, so a resumed run decides as one that was never stopped.
+The evaluation before the first step is a figure to compare with and no candidate: a fresh head that calls everything
+by one name can score above the first weights that have learned something. What was scored before is kept in the run's
+checkpoints, so a resumed run decides as one that was never stopped.
 """
 
 import shutil
@@ -38,7 +40,8 @@ class DevScorer(Generic[D, F, O, P]):
     recipe: FinetuningRecipe
     scores: Scores = field(default_factory=dict)
     predictions: P | None = None
-    memory: dict[str, Any] = field(default_factory=dict)  # in checkpoints: the best score, the number of worse since
+    step: int = 0  # of the next evaluation; the training loop sets it
+    memory: dict[str, Any] = field(default_factory=dict)  # in checkpoints: best score, its step, how many worse since
 
     def __post_init__(self) -> None:
         config = self.model.encoder.config
@@ -55,24 +58,30 @@ class DevScorer(Generic[D, F, O, P]):
                 f"{type(self.model.task).__name__} has the main_score {self.model.task.main_score!r}, and `score` "
                 f"returned {scores}; name one of them."
             )
-        if self._takes_in(found.get(name, 0.0)) and self.save_best is not None and self.recipe.select == "best":
+        is_best = self._takes_in(found.get(name, 0.0), self.step)
+        if is_best and self.save_best is not None and self.recipe.select == "best":
             self.save_best()
         return found
 
     def recall(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
-        """Make the memory anew from all evaluations so far."""
+        """Make the memory anew from all evaluations so far, each with its `step`."""
         self.memory = {}
         for evaluation in evaluations:
             score = evaluation.get(f"dev_{self.model.task.main_score}")
             if score is not None:
-                self._takes_in(score)
+                self._takes_in(score, evaluation["step"])
 
-    def _takes_in(self, score: float) -> bool:
-        """Remember a score; True where it is the best so far. Of equal ones the later counts: it has seen more."""
+    def _takes_in(self, score: float, step: int) -> bool:
+        """Remember a score; True where it is the best so far. Of equal ones the later counts: it has seen more.
+
+        That of step 0 gives way to the first after it, whatever that is.
+        """
         best = self.memory.get("best")
-        is_best = best is None or score >= best
-        num_worse = 0 if is_best else self.memory["num_worse"] + 1
-        self.memory = {"best": score if is_best else best, "num_worse": num_worse}
+        is_best = best is None or self.memory.get("step") == 0 or score >= best
+        if is_best:
+            self.memory = {"best": score, "step": step, "num_worse": 0}
+        else:
+            self.memory = {**self.memory, "num_worse": self.memory["num_worse"] + 1}
         return is_best
 
     def _score(self) -> None:

@@ -47,7 +47,8 @@ class RemembersEvaluations(Protocol):
     memory: JsonObject
 
     def recall(self, evaluations: Sequence[JsonObject]) -> None:
-        """Make the memory anew from all evaluations so far, for a checkpoint of an earlier version that has none."""
+        """Make the memory anew from all evaluations so far (each with its `step`), for a checkpoint of an earlier
+        version that has none."""
         ...
 
 
@@ -286,7 +287,7 @@ class _Loop:
             "which has no checksum."
         )
         records = read_metrics(self.folder.metrics) if self.folder.metrics.exists() else []
-        evaluation.recall([record["evaluation"] for record in records if "evaluation" in record])
+        evaluation.recall([{**r["evaluation"], "step": r["step"]} for r in records if "evaluation" in r])
 
     def begin(self, *, resume: bool) -> int | None:
         """Start or go on; the leader's plan is every process's plan. Returns the step to go on from."""
