@@ -63,6 +63,7 @@ def work(side: str, folder: Path, steps: int) -> None:
     command = ["finetune", "classification", "--model", str(folder / "model"), "--train", str(folder / "train.tsv")]
     command += ["--out", str(folder / side.replace(" ", "-")), "--json", "--set", "training.precision=bf16"]
     values = [f"training.max_steps={steps}", "training.num_epochs=null", "training.threads=1", "batch_size=16"]
+    values += ["training.learning_rate=2e-5", "hidden_dropout=null"]  # null: the encoder's own
     began = time.process_time()
     with open(os.devnull, "w") as nowhere:
         told, sys.stdout = sys.stdout, nowhere

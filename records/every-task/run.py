@@ -43,7 +43,7 @@ def finetune_command(row: Row, start: Start, folder: str, data: Path, out: Path)
     steps = round(row.steps * start.share)
     rate = start.learning_rate
     values = [f"training.max_steps={steps}", "training.num_epochs=null", f"training.learning_rate={rate}"]
-    values += ["training.seed=0", *row.set]
+    values += ["training.seed=0", "hidden_dropout=null", *row.set]  # null: the encoder's own
     if row.task != "coref":  # one document a step, and a rate of its own for the head
         values.append("batch_size=16")
     command = ["finetune", row.task, "--model", folder, "--train", str(data / row.train), "--dev", str(data / row.dev)]

@@ -31,6 +31,7 @@ def test_random_weights_are_one_option_away_and_json_gives_the_scores(world, run
     printed, told = capfd.readouterr()
     record = json.loads(printed)
     assert record["steps"] == 1 and record["scores"]["total"] == 24
+    assert isinstance(record["recipe"]["training"]["learning_rate"], float) and record["recipe"]["hidden_dropout"] == 0
     assert "random weights" in told
 
 

@@ -5,6 +5,8 @@ import pytest
 from spanwise.cli.main import main
 from spanwise.config import override, overrides_from_yaml
 from spanwise.recipes import find, names
+from spanwise.tasks.registry import TASKS, task_recipe
+from spanwise.training.plan import with_one_length
 
 
 @pytest.mark.parametrize("name", names())
@@ -22,6 +24,16 @@ def test_an_edited_value_reaches_the_recipe(tmp_path, capsys):
     assert "# " in printed  # values are explained
     edited = printed.replace("max_words: 10", "max_words: 5")
     assert override(find("spanbert-tiny"), overrides_from_yaml(edited)).masking.max_words == 5
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_has_a_file_too_that_says_what_follows_from_the_encoder(task, tmp_path, capsys):
+    out = tmp_path / "task.yaml"
+    assert main(["init", task, "--out", str(out)]) == 0
+    assert f"spanwise finetune {task}" in capsys.readouterr().out
+    text = out.read_text()
+    assert 'learning_rate: "auto"  # the highest; auto (fine-tuning): by the encoder' in text
+    assert override(task_recipe(task), with_one_length(overrides_from_yaml(text))) == task_recipe(task)
 
 
 def test_a_file_that_exists_is_kept(tmp_path, capsys):

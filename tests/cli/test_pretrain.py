@@ -172,3 +172,11 @@ def test_what_is_told_to_do_next_fits_the_model():
     assert command[:2] == ["python3", "-c"]
     compile(command[2], "told", "exec")
     assert "'text-generation', model='runs/my model/final'" in command[2] and "--recipe gpt-1" in causal[1]
+
+
+def test_what_only_fine_tuning_settles_is_refused_before_a_file_is_read(tmp_path, capsys):
+    command = ["pretrain", "spanbert-tiny", "--text", str(tmp_path / "none.txt"), "--out", str(tmp_path / "run")]
+    assert main([*command, "--set", "training.learning_rate=auto"]) == 2
+    assert "training.learning_rate is auto, which fine-tuning alone settles" in capsys.readouterr().err
+    assert main([*command, "--set", "training.num_epochs=auto"]) == 2
+    assert "training.num_epochs is auto, which fine-tuning alone settles" in capsys.readouterr().err

@@ -16,7 +16,9 @@ def test_a_recipe_survives_its_record():
     assert from_record(to_record(recipe), [FinetuningRecipe, QuestionAnswering, TrainingOptions]) == recipe
 
 
-@pytest.mark.parametrize("values", [{"batch_size": 0}, {"pack_tokens": 1}, {"hidden_dropout": 1.0}])
+@pytest.mark.parametrize(
+    "values", [{"batch_size": 0}, {"pack_tokens": 1}, {"hidden_dropout": 1.0}, {"hidden_dropout": "often"}]
+)
 def test_impossible_values_are_refused(values):
     with pytest.raises(ConfigError):
         FinetuningRecipe(task=QuestionAnswering(), training=TrainingOptions(num_epochs=1), **values)

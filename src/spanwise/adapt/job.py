@@ -290,7 +290,7 @@ class Job:
             num_tokens=result.tokens,
             seconds=result.seconds,
             heads_seconds=heads_seconds,
-            learning_rate=self.recipe.training.learning_rate,
+            learning_rate=self.recipe.training.peak_rate,
             replay_share=options.replay_share,
             general_bound=options.general_bound,
             new_pieces=list(known.new_pieces),

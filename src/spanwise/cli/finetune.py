@@ -54,7 +54,8 @@ def finetune(
     tokenizer
         Folder of the tokenizer. Default: the checkpoint's.
     recipe
-        Which of the task's recipes; a wrong name is answered with those there are. Default: its first.
+        Which of the task's recipes (spanwise show recipe TASK lists them). Default: its first, which takes rate, epochs
+        and dropout by the encoder and the number of examples.
     seeds
         Run so many times, with the seeds 0, 1, ..., into OUT/seed-0, ...; prints mean and deviation of each score.
     reset_weights
@@ -80,8 +81,10 @@ def finetune(
 
 
 def _show(task: str, result: "FinetuningResult", *, as_json: bool) -> None:
+    from spanwise.config import to_record
+
     if as_json:
-        print_json({**training_record(result.training), "scores": result.scores})
+        print_json({**training_record(result.training), "scores": result.scores, "recipe": to_record(result.recipe)})
         return
     if result.scores:
         print_scores(result.task, result.scores)
@@ -90,8 +93,11 @@ def _show(task: str, result: "FinetuningResult", *, as_json: bool) -> None:
 
 
 def _show_seeds(result: "SeedsResult", *, as_json: bool) -> None:
+    from spanwise.config import to_record
+
     if as_json:
-        print_json({"scores": result.records(), "best": str(result.best)})
+        recipe = to_record(result.runs[0].recipe)  # the seed alone differs
+        print_json({"scores": result.records(), "best": str(result.best), "recipe": recipe})
         return
     rows = [
         (name.replace("_", " "), f"{found.mean:.2f}", f"{found.deviation:.2f}") for name, found in result.scores.items()

@@ -13,19 +13,21 @@ def init(recipe: str, /, *, out: Path | None = None) -> None:
     Parameters
     ----------
     recipe
-        A name (spanwise show recipe lists them), or my_recipes.py:my_function.
+        A name (spanwise show recipe lists them), my_recipes.py:my_function, or a task for the values of finetune.
     out
         File to write; must not exist yet. Default: print it.
     """
     from spanwise.config import commented_yaml
     from spanwise.recipes import find
     from spanwise.runtime.files import write_text_atomic
+    from spanwise.tasks.registry import TASKS, task_recipe
 
-    text = commented_yaml(find(recipe))
+    text = commented_yaml(task_recipe(recipe) if recipe in TASKS else find(recipe))
     if out is None:
         print(text, end="")
         return
     if out.exists():
         raise ConfigError(f"{out} exists already. Choose another file, or remove it first.")
     write_text_atomic(out, text)
-    say(f"Wrote {out}. Next: spanwise pretrain {recipe} --config {quote(str(out))} --text FILES --out RUN")
+    files = f"finetune {recipe} --model DIR --train FILE" if recipe in TASKS else f"pretrain {recipe} --text FILES"
+    say(f"Wrote {out}. Next: spanwise {files} --config {quote(str(out))} --out RUN")

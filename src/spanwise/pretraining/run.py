@@ -137,7 +137,7 @@ def settled(
         lengths: dict[str, Any] = {**dict.fromkeys(LENGTHS), "budget": float(budget)}
         recipe = replace(recipe, training=replace(recipe.training, **lengths))
     check(recipe)
-    _ = recipe.training.length  # raises where a run has none
+    _ = recipe.training.length, recipe.training.peak_rate  # raise where a run has none
     return recipe
 
 

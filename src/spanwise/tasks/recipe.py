@@ -30,7 +30,7 @@ class FinetuningRecipe:
     training: TrainingOptions
     batch_size: Count = 32  # examples per step
     pack_tokens: PackTokens = 8_192  # T, of one forward; changes speed and memory only
-    hidden_dropout: Dropout | None = None  # None: the encoder's own
+    hidden_dropout: Dropout | Literal["auto"] | None = None  # None: the encoder's own; auto: by its width
     attention_dropout: Dropout | None = None
     frozen_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] = 0  # n: embeddings and the lowest n layers stay
     fresh_head: bool = False  # leave the head that the model has for the task, and start from random weights
@@ -39,7 +39,15 @@ class FinetuningRecipe:
     second_token_type: Literal["as_is", "first", "zeros"] = "as_is"  # after single segments: a copy of row 0, or zeros
 
 
-def usual_recipe(
+def usual_recipe(task: Task, *, batch_size: int = 32) -> FinetuningRecipe:
+    """Return a recipe that leaves peak rate, epochs and dropout to the rule (`tasks/teaching.py`)."""
+    training = TrainingOptions(
+        learning_rate="auto", warmup_steps=0.1, schedule="linear", weight_decay=0.01, num_epochs="auto"
+    )
+    return FinetuningRecipe(task=task, training=training, batch_size=batch_size, hidden_dropout="auto")
+
+
+def published_recipe(
     task: Task,
     learning_rate: float = 2e-5,
     *,
@@ -49,7 +57,7 @@ def usual_recipe(
     weight_decay: float = 0.01,
     layer_decay: float = 1.0,
 ) -> FinetuningRecipe:
-    """Return the values that most tasks are fine-tuned with (Devlin et al. 2019, section A.3), but those given."""
+    """Return the values that papers fine-tune with (Devlin et al. 2019, section A.3), but those given."""
     training = TrainingOptions(
         learning_rate=learning_rate,
         warmup_steps=warmup_steps,

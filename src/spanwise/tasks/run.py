@@ -32,6 +32,7 @@ from spanwise.tasks.language_loss import LANGUAGE
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.teaching import as_recorded, explained, with_epochs, with_rate_and_dropout
 from spanwise.tasks.training_files import Files, TrainingFiles, hash_file
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
@@ -39,15 +40,19 @@ from spanwise.training.loop import train as run_training
 from spanwise.training.plan import with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 
+RECORD = "recipe.json"
+
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuningResult:
-    """How a run ended: `scores` on dev data (empty without), the folder of the model, the task with what was tuned."""
+    """How a run ended: `scores` on dev data (empty without), the folder of the model, the task with what was tuned, and
+    the recipe with nothing left open."""
 
     scores: Scores
     final: Path
     task: Task
     training: TrainingResult
+    recipe: FinetuningRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +96,8 @@ def finetune(
 
     `task_name` is one of the package's tasks, or `file.py:function` for a task of one's own. `recipe` (a value, or the
     name of one of the task's; None: its first) is changed by `overrides` such as `"training.learning_rate=3e-5"`; a
-    length among them (`training.max_steps`, ...) takes the place of the recipe's.
+    length among them (`training.max_steps`, ...) takes the place of the recipe's. Values that are `auto` then follow
+    from the encoder and the number of examples (`tasks/teaching.py`); the log says which and why.
     With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
     Several files of `train` are learned from as one. Of question files `not_from` leaves out paragraphs that share
     eight words in a row with a paragraph of one of those (such as the test set); the log says how many.
@@ -116,6 +122,8 @@ def finetune(
         was_finished = folder.state == "finished"
         if resume and plan.select == "best":
             check_best(folder.path)
+        if resume:
+            plan = as_recorded(plan, folder.path / RECORD)
         run = _Run(asked, plan, folder, log, tokenizer)
         training = run.train(resume=resume, device=device, resume_command=resume_command)
         return run.finish(training, was_finished=was_finished)
@@ -133,7 +141,7 @@ class _Run:
         tokenizer: str | Path | Tokenizer | None,
     ) -> None:
         """Read the files, build the model, and say what a person should know before training."""
-        self.asked, self.recipe, self.folder, self.log = asked, recipe, folder, log
+        self.asked, self.folder, self.log = asked, folder, log
         checkpoint = read_folder(asked.model)
         refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
         words = open_tokenizer(checkpoint, tokenizer)
@@ -152,8 +160,12 @@ class _Run:
         if added:
             names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
+        open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
         self.model, self.kept_heads = build_model(self.checkpoint, recipe, task, asked.reset_weights, log)
         self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
+        self.recipe = recipe = with_epochs(recipe, len(self.features))
+        if line := explained(open_recipe, recipe, checkpoint.config, len(self.features)):
+            log.say(line)
         for line in task.describe(train_data, self.features):
             log.say(line)
         self.dev: DevScorer | None = None
@@ -181,7 +193,7 @@ class _Run:
         if scorer is not None:
             scorer.save_best = save_best
         if not folder.plan.exists():  # a refused resume must leave the first record
-            write_text_atomic(folder.path / "recipe.json", as_json({**self.asked.record(), **self.identity}))
+            write_text_atomic(folder.path / RECORD, as_json({**self.asked.record(), **self.identity}))
         size, pack_tokens = self.recipe.batch_size, self.recipe.pack_tokens
         return run_training(
             self.model,
@@ -232,7 +244,9 @@ class _Run:
             scores = scorer.scores
             write_text_atomic(folder / "dev_scores.json", as_json(scores))
             write_predictions(folder / "dev_predictions.json", self.model.task, scorer.predictions)
-        return FinetuningResult(scores=scores, final=training.final, task=self.model.task, training=training)
+        return FinetuningResult(
+            scores=scores, final=training.final, task=self.model.task, training=training, recipe=self.recipe
+        )
 
 
 def _flops_per_token(model: TaskModel, features: Features) -> float:

@@ -161,7 +161,7 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
         if parameters[name].dtype != torch.float32:
             raise ConfigError(f"parameter {name} is {parameters[name].dtype}; training keeps parameters in float32.")
     adam: ParamGroup = {
-        "lr": options.learning_rate,
+        "lr": options.peak_rate,
         "betas": (options.adam_beta1, options.adam_beta2),
         "eps": options.adam_epsilon,
     }
@@ -184,7 +184,7 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
         return adamw
     muon = StackedMuon(
         [group for group in orthogonal if group["params"]],
-        lr=options.learning_rate,
+        lr=options.peak_rate,
         weight_decay=options.weight_decay,
         adjust_lr_fn="match_rms_adamw",
     )
@@ -198,7 +198,7 @@ def _by_rate(names: list[str], options: TrainingOptions) -> list[tuple[float, li
     d ** (n + 1); the pooler and heads at the whole rate. A layer that all visits share counts as one.
     Source: Clark et al. 2020 (ELECTRA), appendix B. Differs: its code skips one power below the head.
     """
-    head = 1.0 if options.head_learning_rate is None else options.head_learning_rate / options.learning_rate
+    head = 1.0 if options.head_learning_rate is None else options.head_learning_rate / options.peak_rate
     if options.layer_decay == 1.0 and options.head_learning_rate is None:
         return [(1.0, names)]
     found: dict[float, list[str]] = {1.0: [], head: []}

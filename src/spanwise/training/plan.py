@@ -20,6 +20,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field
 
 from spanwise.config import part
+from spanwise.config.ranges import Rate
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.files import JsonObject, append_line, write_text_atomic
 from spanwise.runtime.json_text import decode_json
@@ -35,6 +36,8 @@ _RESERVE_SHARE = 0.02  # of a budget, until evaluation and saving have been time
 MOST_STEPS = 10**9  # of any run, and between any two events of one
 MOST_THREADS = 1024  # torch dies of a few ten thousand
 
+_LEFT_OPEN = "which fine-tuning alone settles, by the encoder and the examples; give a number, such as"
+
 Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
 
 
@@ -42,8 +45,8 @@ Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
 class TrainingOptions:
     """Values of the training loop; the names are the field's."""
 
-    learning_rate: Annotated[float, Field(gt=0, le=1e30)] = 1e-4  # the highest, after warm-up
-    head_learning_rate: Annotated[float, Field(gt=0, le=1e30)] | None = None  # of all but the encoder; None: as above
+    learning_rate: Rate | Literal["auto"] = 1e-4  # the highest; auto (fine-tuning): by the encoder
+    head_learning_rate: Rate | None = None  # of all but the encoder; None: as above
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0  # of the rate, for each layer further from the head
     warmup_steps: Annotated[int | float, Field(ge=0, le=MOST_STEPS)] = 0.06  # steps, or below 1 a share of all steps
     schedule: Literal["linear", "cosine", "constant"] = "linear"  # after warm-up
@@ -55,7 +58,7 @@ class TrainingOptions:
     max_grad_norm: Annotated[float, Field(ge=0, le=1e9)] = 1.0  # global norm; 0 does not clip
     max_steps: Steps | None = None  # length of the run: one of these four
     max_tokens: Annotated[int, Field(ge=1, le=10**16)] | None = None  # real tokens
-    num_epochs: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    num_epochs: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] | None = None  # auto (fine-tuning): by examples
     budget: Annotated[float, Field(gt=0, le=1e9)] | None = None  # seconds of wall-clock time, evaluation and saving too
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
@@ -79,8 +82,17 @@ class TrainingOptions:
             )
 
     @property
+    def peak_rate(self) -> float:
+        """The highest learning rate. Raises: ConfigError where it is left open, which only fine-tuning closes."""
+        if self.learning_rate == "auto":
+            raise ConfigError(f"training.learning_rate is auto, {_LEFT_OPEN} 1e-3.")
+        return self.learning_rate
+
+    @property
     def length(self) -> tuple[str, float]:
-        """The one length that is set, as (name, value). Raises: ConfigError where none is."""
+        """The one length that is set, as (name, value). Raises: ConfigError where none is, or it is left open."""
+        if self.num_epochs == "auto":
+            raise ConfigError(f"training.num_epochs is auto, {_LEFT_OPEN} 3.")
         for name in LENGTHS:
             if getattr(self, name) is not None:
                 return name, getattr(self, name)
@@ -219,7 +231,7 @@ class Plan:
         """The rate of update number `step` (from 1)."""
         options = self._options
         shape: Shape = options.schedule
-        return learning_rate(step, self.lines, peak=options.learning_rate, warmup=options.warmup_steps, shape=shape)
+        return learning_rate(step, self.lines, peak=options.peak_rate, warmup=options.warmup_steps, shape=shape)
 
     def evaluation_is_due(self, step: int) -> bool:
         """Return whether an evaluation follows update number `step`: every so many steps, or at shares of the run.

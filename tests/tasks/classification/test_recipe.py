@@ -1,14 +1,17 @@
-"""The paper's values, by data set."""
+"""The files of data sets by name, and the papers' values."""
 
 from spanwise.tasks.classification.recipe import RECIPES
 
 
-def test_every_data_set_has_its_recipe_with_the_papers_values():
+def test_every_data_set_has_its_recipe_and_the_paper_its_values():
     assert next(iter(RECIPES)) == "texts"
-    recipe = RECIPES["cola"]()
-    assert (recipe.task.dataset, recipe.training.num_epochs, recipe.batch_size) == ("cola", 4, 32)
-    assert RECIPES["mnli"]().training.num_epochs == RECIPES["texts"]().training.num_epochs == 10
-    assert recipe.training.learning_rate == 2e-5 and recipe.task.max_length == 128
+    for name in ("texts", "cola", "mnli"):
+        recipe = RECIPES[name]()
+        assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.hidden_dropout) == ("auto",) * 3
+        assert (recipe.task.dataset, recipe.batch_size) == (None if name == "texts" else name, 32)
+    paper, cola = RECIPES["spanbert"](), RECIPES["spanbert-cola"]()
+    assert (paper.training.num_epochs, cola.training.num_epochs, cola.task.dataset) == (10, 4, "cola")
+    assert (paper.training.learning_rate, paper.hidden_dropout, paper.task.max_length) == (2e-5, None, 128)
     assert {recipe().task.main_score for recipe in RECIPES.values()} >= {"mcc", "accuracy", "accuracy_and_f1"}
 
 

@@ -107,10 +107,15 @@ def test_the_parts_of_race_are_scored_apart_too(tmp_path):
     assert scores == {"accuracy": 75.0, "accuracy_middle": 100.0, "accuracy_high": 50.0, "chance": 50.0}
 
 
-def test_short_contexts_have_berts_values_and_passages_robertas():
-    swag, race = (RECIPES[name]() for name in ("swag", "race"))
-    assert (swag.training.learning_rate, swag.training.num_epochs, swag.batch_size) == (2e-5, 3, 16)
-    assert (race.training.learning_rate, race.training.num_epochs, race.training.weight_decay) == (1e-5, 4, 0.1)
+def test_files_are_taught_by_the_encoders_size_and_the_papers_have_their_values():
+    swag, race, bert, roberta = (RECIPES[name]() for name in ("swag", "race", "bert", "roberta"))
+    for recipe in (swag, race):
+        assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.hidden_dropout) == ("auto",) * 3
+        assert recipe.batch_size == 16
+    assert (bert.training.learning_rate, bert.training.num_epochs, bert.batch_size) == (2e-5, 3, 16)
+    assert (roberta.training.learning_rate, roberta.training.num_epochs) == (1e-5, 4)
+    assert roberta.training.weight_decay == 0.1
+    assert (bert.task, roberta.task, roberta.training.warmup_steps) == (swag.task, race.task, 0.06)
     assert (swag.task.max_length, race.task.max_length, race.task.max_question_tokens) == (128, 512, 128)
 
 

@@ -2,11 +2,19 @@
 
 import pytest
 
-from spanwise.tasks.qa.recipe import RECIPES, question_answering
+from spanwise.tasks.qa.recipe import RECIPES
 
 
-def test_the_recipe_is_the_papers():
-    recipe = question_answering()
+def test_files_are_taught_by_the_encoders_size():
+    assert next(iter(RECIPES)) == "squad"
+    for name in ("squad", "mrqa", "korquad"):
+        recipe = RECIPES[name]()
+        assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.hidden_dropout) == ("auto",) * 3
+        assert (recipe.training.warmup_steps, recipe.batch_size) == (0.1, 32)
+
+
+def test_the_papers_recipe_is_the_papers():
+    recipe = RECIPES["spanbert"]()
     training, task = recipe.training, recipe.task
     assert (training.learning_rate, training.num_epochs, training.warmup_steps) == (2e-5, 4, 0.1)
     assert (training.schedule, training.weight_decay, recipe.batch_size) == ("linear", 0.01, 32)
@@ -17,8 +25,7 @@ def test_the_recipe_is_the_papers():
 @pytest.mark.parametrize(
     ("name", "rate", "batch", "epochs", "decay", "spans", "answerability"),
     [
-        ("mrqa", 2e-5, 32, 4, 1.0, "independent", "null_score"),
-        ("korquad", 2e-5, 32, 4, 1.0, "independent", "null_score"),
+        ("spanbert", 2e-5, 32, 4, 1.0, "independent", "null_score"),
         ("roberta", 1.5e-5, 48, 2, 1.0, "independent", "classifier"),
         ("albert", 5e-5, 48, 2, 1.0, "independent", "null_score"),
         ("electra", 1e-4, 32, 2, 0.8, "joint", "classifier"),
@@ -31,7 +38,7 @@ def test_each_family_has_its_own_way(name, rate, batch, epochs, decay, spans, an
     assert (training.learning_rate, recipe.batch_size, training.num_epochs, training.layer_decay) == (
         rate, batch, epochs, decay,
     )  # fmt: skip
-    assert (task.spans, task.answerability) == (spans, answerability)
+    assert (task.spans, task.answerability, recipe.hidden_dropout) == (spans, answerability, None)
 
 
 def test_splinters_values_are_those_of_its_code():

@@ -142,6 +142,8 @@ def test_types_that_the_model_does_not_know_are_counted(finetuned, tmp_path):
 
 
 def test_the_recipe_has_values_of_the_papers_grid():
-    recipe = RECIPES["tags"]()
+    usual, recipe = RECIPES["tags"](), RECIPES["bert"]()
+    assert (usual.training.learning_rate, usual.training.num_epochs, usual.hidden_dropout) == ("auto",) * 3
+    assert next(iter(RECIPES)) == "tags" and recipe.hidden_dropout is None
     assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.batch_size) == (3e-5, 3, 32)
     assert recipe.task.head_name == "tagging" and recipe.task.main_score == "f1"

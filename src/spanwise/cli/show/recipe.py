@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, print_pairs, print_table, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.cli.options.ranges import VocabularySizeOrNone
+from spanwise.cli.show.task_recipes import show_task_recipes
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
 
@@ -32,7 +33,7 @@ def show_recipe(
     Parameters
     ----------
     recipe
-        A name, or my_recipes.py:my_function. Default: list all.
+        A name, or my_recipes.py:my_function; a task for its recipes of fine-tuning. Default: list all.
     overrides
         Change a value first: path=value. May be repeated.
     vocab_size
@@ -57,7 +58,13 @@ def show_recipe(
     from spanwise.config import override
     from spanwise.pretraining.describe import describe_recipe
     from spanwise.recipes import find
+    from spanwise.tasks.registry import TASKS
 
+    if recipe in TASKS:
+        if data is not None or vocab_size is not None:
+            raise ConfigError(f"{recipe} is a task, and no store is tried with it; leave --data and --vocab-size out.")
+        show_task_recipes(recipe, overrides or [], json=json)
+        return
     chosen = override(find(recipe), overrides or [])
     if data is None:
         found = describe_recipe(chosen, vocab_size)

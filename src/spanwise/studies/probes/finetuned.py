@@ -1,7 +1,9 @@
 """A short fine-tuning run from a pre-trained model, and its scores: what most of the probes need.
 
 The learning rate follows the width of the encoder (1e-3 at 128, 7e-5 at 768) unless a probe sets one: small encoders
-are trained with higher rates, and one rule for all arms favours none. The seed is that of the pre-training run.
+are trained with higher rates, and one rule for all arms favours none. The rule is the probes' own, not that of
+`finetune` (tasks/teaching.py), so that figures stay comparable with those of earlier studies. The seed is that of the
+pre-training run.
 """
 
 import json

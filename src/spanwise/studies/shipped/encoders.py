@@ -92,7 +92,7 @@ def batch_size() -> Study:
 
 def _sized(tokens: int) -> PretrainingRecipe:
     small = base(f"batch-{tokens}")
-    rate = small.training.learning_rate * (tokens / _STANDARD) ** 0.5
+    rate = small.training.peak_rate * (tokens / _STANDARD) ** 0.5
     return replace(
         small,
         batch=PackedBatch(tokens_per_step=tokens, max_tokens=_PACK),

@@ -28,7 +28,7 @@ from spanwise.tasks.input_layout import Layout, layout_words
 from spanwise.tasks.multiple_choice.features import TARGET, ChoiceRows, ChoiceTargets, choice_loss, encode_choices
 from spanwise.tasks.multiple_choice.predictions import ChoicePredictions, decide, read_predictions
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question, read_choices
-from spanwise.tasks.recipe import GPT1_TRAINING, FinetuningRecipe, usual_recipe
+from spanwise.tasks.recipe import GPT1_TRAINING, FinetuningRecipe, published_recipe, usual_recipe
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -147,12 +147,22 @@ def _scores(data: ChoiceData, told: Mapping[str, int]) -> dict[str, float]:
 
 def swag() -> FinetuningRecipe:
     """Short contexts: SWAG, CODAH, HellaSwag, COPA."""
-    return usual_recipe(MultipleChoice(), num_epochs=3, batch_size=16)
+    return usual_recipe(MultipleChoice(), batch_size=16)
 
 
 def race() -> FinetuningRecipe:
     """Passages and dialogues: RACE, DREAM."""
-    return usual_recipe(MultipleChoice(max_length=512), 1e-5, batch_size=16, warmup_steps=0.06, weight_decay=0.1)
+    return usual_recipe(MultipleChoice(max_length=512), batch_size=16)
+
+
+def bert() -> FinetuningRecipe:
+    """BERT's values for SWAG (Devlin et al. 2019, section 4.4)."""
+    return published_recipe(MultipleChoice(), num_epochs=3, batch_size=16)
+
+
+def roberta() -> FinetuningRecipe:
+    """RoBERTa's values for RACE (Liu et al. 2019, table 10)."""
+    return published_recipe(MultipleChoice(max_length=512), 1e-5, batch_size=16, warmup_steps=0.06, weight_decay=0.1)
 
 
 def gpt1() -> FinetuningRecipe:
@@ -162,4 +172,4 @@ def gpt1() -> FinetuningRecipe:
     )
 
 
-RECIPES = {"swag": swag, "race": race, "gpt-1": gpt1}
+RECIPES = {"swag": swag, "race": race, "bert": bert, "roberta": roberta, "gpt-1": gpt1}

@@ -1,4 +1,4 @@
-"""The papers' ways to fine-tune on questions.
+"""How to fine-tune on questions: the files of known data sets by name, taught by the rule, and the papers' ways.
 
 Source: Joshi et al. 2020 (SpanBERT), appendix B (README command: learning rate 2e-5, batch 32,
 4 epochs, length 512) and 5.2; Liu et al. 2019 (RoBERTa), section 6.2; ALBERT and ELECTRA as released, 6.3 and 6.4;
@@ -11,12 +11,12 @@ from collections.abc import Callable
 from functools import partial
 
 from spanwise.tasks.qa.task import QuestionAnswering
-from spanwise.tasks.recipe import FinetuningRecipe, usual_recipe
+from spanwise.tasks.recipe import FinetuningRecipe, published_recipe, usual_recipe
 from spanwise.training.plan import TrainingOptions
 
 
 def question_answering() -> FinetuningRecipe:
-    """SQuAD 1.1 and 2.0 with the paper's values."""
+    """SQuAD 1.1 and 2.0 and files in their format."""
     return usual_recipe(QuestionAnswering())
 
 
@@ -43,12 +43,13 @@ RECIPES: dict[str, Callable[[], FinetuningRecipe]] = {
     "mrqa": question_answering,
     # scored by characters as its own script does
     "korquad": partial(usual_recipe, QuestionAnswering(metric="korquad")),
+    "spanbert": partial(published_recipe, QuestionAnswering()),
     # a classifier of its own tells where there is no answer, its loss added to that of the span
-    "roberta": partial(usual_recipe, _CLASSIFIER, 1.5e-5, batch_size=48, num_epochs=2, warmup_steps=0.06),
-    "albert": partial(usual_recipe, QuestionAnswering(max_length=384), 5e-5, batch_size=48, num_epochs=2),
+    "roberta": partial(published_recipe, _CLASSIFIER, 1.5e-5, batch_size=48, num_epochs=2, warmup_steps=0.06),
+    "albert": partial(published_recipe, QuestionAnswering(max_length=384), 5e-5, batch_size=48, num_epochs=2),
     # the end is chosen given the start, and a classifier reads both
-    "electra": partial(usual_recipe, _JOINT, 1e-4, num_epochs=2, layer_decay=0.8),
-    "electra-large": partial(usual_recipe, _JOINT, 5e-5, num_epochs=2, layer_decay=0.9),
+    "electra": partial(published_recipe, _JOINT, 1e-4, num_epochs=2, layer_decay=0.8),
+    "electra-large": partial(published_recipe, _JOINT, 5e-5, num_epochs=2, layer_decay=0.9),
     # from the pointer that recurring spans taught
     "splinter": splinter,
     "splinter-few": partial(splinter, few=True),

@@ -1,0 +1,199 @@
+"""Teach small encoders at several rates, with and without dropout, for few and for more steps: which values work?
+
+    python study.py DATA OUT [MINUTES]     called again it goes on; MINUTES (25): no cell begins later than that
+
+DATA holds the files that FILES names. Each cell is one `spanwise.finetune` with every value given, kept as
+OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written after each. What the second stage asks (dropout,
+twice the epochs) it asks at the rate that was best in the first. The third compares what `finetune` takes unasked with
+what it took before there was a rule: the recipes of the papers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import spanwise
+from spanwise.runtime.files import remove_folder, write_text_atomic
+from spanwise.runtime.progress import RunLog
+from spanwise.studies.probes.cuts import chosen, cut_sentences
+from spanwise.tasks.base import numbers_of
+from spanwise.tasks.files.text import read_lines
+
+RECORDS = Path(__file__).resolve().parents[1]
+WEIGHTS = RECORDS.parent / "src" / "spanwise" / "weights"
+ENCODERS = {"nano": WEIGHTS / "nano", "nano-ko": WEIGHTS / "nano-ko", "night": RECORDS / "spanwise-night/weights/base"}
+PAPERS = {"tagging": "bert", "classification": "spanbert"}
+FILES = {  # of a task by name: which task, training and development file, score, development examples that are asked
+    "chunks": ("tagging", "tagging/conll2000/train.txt.xz", "tagging/conll2000/test.txt.xz", "f1", 300),
+    "klue-ner": ("tagging", "ko/klue_ner/part_train.tsv.xz", "ko/klue_ner/part_dev.tsv.xz", "f1", 300),
+    "sst-2": ("classification", "glue/SST-2/train.tsv.xz", "glue/SST-2/dev.tsv", "accuracy", 800),
+    "nsmc": ("classification", "ko/nsmc/train.tsv.xz", "ko/nsmc/dev.tsv.xz", "accuracy", 800),
+}
+RATES = (7e-5, 2e-4, 5e-4, 1e-3, 2e-3)
+BATCH_SIZE, LEAST_STEPS, EPOCHS = 16, 200, 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One run: what is taught to which encoder, with which values."""
+
+    encoder: str
+    data: str
+    size: int  # training examples
+    rate: float = 0.0
+    epochs: int = 0
+    dropout: float = 0.0
+    seed: int = 0
+    recipe: str | None = None  # "usual" or "paper": all values as it has them, in place of the four above
+
+    @property
+    def name(self) -> str:
+        values = self.recipe or f"{self.rate:.0e}-{self.epochs}-{self.dropout}-{self.seed}"
+        return f"{self.encoder}-{self.data}-{self.size}-{values}"
+
+    @property
+    def values(self) -> list[str]:
+        """What is changed in the task's first recipe, or in the one that is named."""
+        if self.recipe:
+            return []
+        return [
+            f"training.learning_rate={self.rate}", f"training.num_epochs={self.epochs}", f"training.seed={self.seed}",
+            f"hidden_dropout={self.dropout}", f"batch_size={BATCH_SIZE}",
+        ]  # fmt: skip
+
+
+def usual(encoder: str, data: str, size: int, rate: float) -> Cell:
+    """A cell of the first stage: no dropout, five epochs or 200 steps, whichever is more."""
+    return Cell(encoder=encoder, data=data, size=size, rate=rate, epochs=max(EPOCHS, LEAST_STEPS * BATCH_SIZE // size))
+
+
+def first_stage() -> list[Cell]:
+    """The rates, what is cheap to ask first."""
+    asked: list[tuple[str, str, int, tuple[float, ...]]] = [
+        ("nano", "chunks", 100, RATES[1:]),
+        ("nano-ko", "nsmc", 1_000, RATES[1:4]),
+        ("night", "sst-2", 1_000, RATES[1:4]),
+        ("nano-ko", "klue-ner", 1_000, RATES[2:]),
+        ("night", "chunks", 100, RATES[1:4]),
+        ("nano", "chunks", 1_000, (RATES[0], *RATES[2:])),
+    ]
+    return [usual(encoder, data, size, rate) for encoder, data, size, rates in asked for rate in rates]
+
+
+def second_stage(best: list[Cell]) -> list[Cell]:
+    """At the best rate of each encoder, data and size: dropout, and twice the epochs."""
+    return [changed for cell in best for changed in (replace(cell, dropout=0.1), replace(cell, epochs=2 * cell.epochs))]
+
+
+def third_stage() -> list[Cell]:
+    """What is taken unasked, and what was."""
+    asked = [
+        ("nano", "chunks", 100), ("nano-ko", "nsmc", 1_000), ("night", "sst-2", 1_000), ("nano-ko", "klue-ner", 1_000),
+    ]  # fmt: skip
+    return [
+        Cell(encoder=encoder, data=data, size=size, recipe=recipe)
+        for encoder, data, size in asked
+        for recipe in ("usual", "paper")
+    ]
+
+
+def cut(data: str, part: str, path: Path, size: int, folder: Path) -> Path:
+    """Write so many examples of a file."""
+    target = folder / part
+    if FILES[data][0] == "tagging":
+        return cut_sentences(path, size, target)
+    header, *rows = read_lines(path)
+    target.mkdir(parents=True, exist_ok=True)
+    kept = target / f"{data}-{size}.tsv"
+    write_text_atomic(kept, "\n".join([header, *(rows[index] for index in chosen(len(rows), size))]) + "\n")
+    return kept
+
+
+def run(cell: Cell, source: Path, out: Path) -> dict:
+    """The record of a cell: its values, its score, steps and seconds."""
+    kept = out / "cells" / f"{cell.name}.json"
+    if kept.exists():
+        return json.loads(kept.read_text())
+    task, train, dev, score, num_asked = FILES[cell.data]
+    folder = out / "runs" / cell.name
+    values = [*cell.values, "training.threads=1", "training.save_minutes=null"]
+    began = time.process_time()
+    result = spanwise.finetune(
+        task,
+        model=ENCODERS[cell.encoder],
+        train=cut(cell.data, "train", source / train, cell.size, out / "data"),
+        dev=cut(cell.data, "dev", source / dev, num_asked, out / "data"),
+        out=folder,
+        recipe=PAPERS[task] if cell.recipe == "paper" else None,
+        overrides=values,
+        resume=True,
+        log=RunLog(folder),
+    )
+    taken = result.recipe
+    found = {
+        **asdict(cell),
+        "rate": taken.training.learning_rate,
+        "epochs": taken.training.num_epochs,
+        "dropout": taken.hidden_dropout or 0.0,  # None: the encoder's own, which is 0 in all three
+        "score": numbers_of(result.scores)[score],
+        "steps": result.training.steps,
+        "loss": sum(result.training.losses.values()),
+        "seconds": time.process_time() - began,
+    }
+    write_text_atomic(kept, json.dumps(found, indent=1) + "\n")
+    remove_folder(folder)
+    return found
+
+
+def table(cells: list[dict]) -> str:
+    """One line per encoder, data, size and setting, the rates as columns; then what was taken unasked."""
+    unasked = [cell for cell in cells if cell["recipe"]]
+    cells = [cell for cell in cells if not cell["recipe"]]
+    rates = sorted({cell["rate"] for cell in cells})
+    head = "| encoder | data | examples | epochs (steps) | dropout | " + " | ".join(f"{rate:.0e}" for rate in rates)
+    rows: dict[tuple, dict[float, float]] = {}
+    for cell in cells:
+        key = tuple(cell[name] for name in ("encoder", "data", "size", "epochs", "steps", "dropout"))
+        rows.setdefault(key, {})[cell["rate"]] = cell["score"]
+    lines = [f"{head} |", "|" + "---|" * (5 + len(rates))]
+    for (encoder, data, size, epochs, steps, dropout), scores in sorted(rows.items()):
+        shown = " | ".join(f"{scores[rate]:.1f}" if rate in scores else "" for rate in rates)
+        lines.append(f"| {encoder} | {data} | {size:,} | {epochs} ({steps}) | {dropout:g} | {shown} |")
+    if unasked:
+        lines += ["", "| encoder | data | examples | recipe | rate | epochs (steps) | score |", "|" + "---|" * 7]
+    for cell in unasked:
+        start = f"| {cell['encoder']} | {cell['data']} | {cell['size']:,} | {cell['recipe']} | {cell['rate']:.1e}"
+        lines.append(f"{start} | {cell['epochs']:g} ({cell['steps']}) | {cell['score']:.1f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(source: Path, out: Path, minutes: float) -> None:
+    (out / "cells").mkdir(parents=True, exist_ok=True)
+    began, found = time.monotonic(), []
+
+    def ask(cells: list[Cell]) -> None:
+        for cell in cells:
+            if time.monotonic() - began > 60 * minutes and not (out / "cells" / f"{cell.name}.json").exists():
+                continue
+            record = run(cell, source, out)
+            found.append(record)
+            print(f"{cell.name}: {record['score']:.1f} in {record['seconds']:.0f} s", flush=True)
+            write_text_atomic(out / "result.json", json.dumps(found, indent=1) + "\n")
+            write_text_atomic(out / "table.md", table(found))
+
+    ask(first_stage())
+    best: dict[tuple[str, str, int], dict] = {}
+    for record in found:
+        key = (record["encoder"], record["data"], record["size"])
+        if key not in best or record["score"] > best[key]["score"]:
+            best[key] = record
+    ask(second_stage([usual(*key, record["rate"]) for key, record in best.items()]))
+    ask(third_stage())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), float((sys.argv[3:] or ["25"])[0]))
