@@ -26,6 +26,7 @@ FAST = [
     "training.threads=1",
     "batch_size=8",
     "task.doc_stride=40",
+    "hidden_dropout=null",
 ]
 SHORT = [*FAST[1:], "training.max_steps=6"]
 RIVER = (
