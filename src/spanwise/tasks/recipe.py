@@ -40,7 +40,7 @@ class FinetuningRecipe:
 
 
 def usual_recipe(task: Task, *, batch_size: int = 32) -> FinetuningRecipe:
-    """Return a recipe that leaves peak rate, epochs and dropout to the rule (`tasks/teaching.py`)."""
+    """Return a recipe that leaves peak rate, epochs and dropout to the rule (`tasks/teaching/`)."""
     training = TrainingOptions(
         learning_rate="auto", warmup_steps=0.1, schedule="linear", weight_decay=0.01, num_epochs="auto"
     )

@@ -32,7 +32,7 @@ from spanwise.tasks.language_loss import LANGUAGE
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
-from spanwise.tasks.teaching import as_recorded, explained, with_epochs, with_rate_and_dropout
+from spanwise.tasks.teaching.settle import as_recorded, explained, with_epochs, with_rate_and_dropout
 from spanwise.tasks.training_files import Files, TrainingFiles, hash_file
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
@@ -97,7 +97,7 @@ def finetune(
     `task_name` is one of the package's tasks, or `file.py:function` for a task of one's own. `recipe` (a value, or the
     name of one of the task's; None: its first) is changed by `overrides` such as `"training.learning_rate=3e-5"`; a
     length among them (`training.max_steps`, ...) takes the place of the recipe's. Values that are `auto` then follow
-    from the encoder and the number of examples (`tasks/teaching.py`); the log says which and why.
+    from the encoder and the number of examples (`tasks/teaching/rule.py`); the log says which and why.
     With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
     Several files of `train` are learned from as one. Of question files `not_from` leaves out paragraphs that share
     eight words in a row with a paragraph of one of those (such as the test set); the log says how many.

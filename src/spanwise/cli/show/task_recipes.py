@@ -13,7 +13,7 @@ def show_task_recipes(task: str, overrides: Sequence[str], *, json: bool) -> Non
     from spanwise.config import override, to_record
     from spanwise.tasks.recipe import FinetuningRecipe
     from spanwise.tasks.registry import recipes_of
-    from spanwise.tasks.teaching import shown_rate
+    from spanwise.tasks.teaching.settle import shown_rate
     from spanwise.training.plan import LENGTHS, with_one_length
 
     recipes: dict[str, FinetuningRecipe] = {

@@ -2,7 +2,7 @@
 
 The learning rate follows the width of the encoder (1e-3 at 128, 7e-5 at 768) unless a probe sets one: small encoders
 are trained with higher rates, and one rule for all arms favours none. The rule is the probes' own, not that of
-`finetune` (tasks/teaching.py), so that figures stay comparable with those of earlier studies. The seed is that of the
+`finetune` (tasks/teaching/), so that figures stay comparable with those of earlier studies. The seed is that of the
 pre-training run.
 """
 

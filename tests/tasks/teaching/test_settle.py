@@ -1,4 +1,4 @@
-"""The usual values of teaching: what they are at known sizes, where they hold, and that a resume keeps them."""
+"""What is open is settled, told and recorded; what is given stays, and a resume computes nothing anew."""
 
 import io
 import json
@@ -10,18 +10,11 @@ from spanwise.config import override
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks import teaching
 from spanwise.tasks.registry import TASKS, recipes_of, task_recipe
 from spanwise.tasks.run import finetune
-from spanwise.tasks.teaching import (
-    explained,
-    shown_rate,
-    usual_dropout,
-    usual_epochs,
-    usual_rate,
-    with_epochs,
-    with_rate_and_dropout,
-)
+from spanwise.tasks.teaching import rule
+from spanwise.tasks.teaching.rule import usual_rate
+from spanwise.tasks.teaching.settle import explained, shown_rate, with_epochs, with_rate_and_dropout
 from spanwise.training.plan import TrainingOptions, read_plan
 
 ROWS = "text\tlabel\nThe Han\ta\nkm km\tb\nIn Seoul\ta\nand and\tb\n"
@@ -40,52 +33,14 @@ def texts(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    ("width", "depth", "low", "high"),
-    [
-        (768, 12, 2e-5, 5e-5),  # BERT and RoBERTa
-        (768, 6, 2e-5, 5e-5),  # DistilBERT
-        (768, 22, 2e-5, 5e-5),  # ModernBERT
-        (1024, 24, 1e-5, 3e-5),
-        (4096, 12, 1e-5, 1e-5),  # ALBERT-xxlarge
-        (256, 12, 2.5e-4, 3.5e-4),  # ELECTRA-small
-        (256, 4, 4e-4, 1e-3),  # what shipped encoders were measured at
-        (256, 2, 5e-4, 1e-3),
-        (16, 1, 1e-3, 1e-3),
-    ],
-)
-def test_the_rate_is_that_of_the_papers_at_their_sizes(width, depth, low, high):
-    assert low <= usual_rate(width, depth) <= high
-
-
-def test_wider_and_deeper_encoders_never_learn_at_a_higher_rate():
-    for depth in (1, 2, 12, 48):
-        rates = [usual_rate(width, depth) for width in (32, 128, 256, 384, 512, 768, 1024, 4096)]
-        assert rates == sorted(rates, reverse=True)
-    assert usual_rate(512, 2) > usual_rate(512, 12) > usual_rate(512, 24)
-
-
-def test_few_examples_are_read_until_enough_steps_are_done():
-    for steps_per_epoch in (1, 3, 7, 31, 32, 200):
-        epochs = usual_epochs(steps_per_epoch)
-        assert epochs * steps_per_epoch >= teaching.LEAST_STEPS
-        assert epochs == teaching.EPOCHS or (epochs - 1) * steps_per_epoch < teaching.LEAST_STEPS
-    assert usual_epochs(10_000) == teaching.EPOCHS in (3, 4)
-
-
-def test_dropout_is_the_encoders_own_where_it_is_wide_and_none_where_it_is_not():
-    assert [usual_dropout(768, own) for own in (0.0, 0.1, 0.3)] == [0.0, 0.1, 0.1]
-    assert usual_dropout(256, 0.1) == 0.0
-
-
 def test_what_is_given_stays_and_what_is_open_is_settled_and_told():
     asked = task_recipe("tagging")
     taken = with_epochs(with_rate_and_dropout(asked, shape(256, 2)), 6_835)
     assert (taken.training.learning_rate, taken.hidden_dropout) == (usual_rate(256, 2), 0.0)
-    assert taken.training.length == ("num_epochs", teaching.EPOCHS)
+    assert taken.training.length == ("num_epochs", rule.EPOCHS)
     said = explained(asked, taken, shape(256, 2), 6_835)
     rate = shown_rate(usual_rate(256, 2))
-    assert f"rate {rate} for 2 layers 256 wide; {teaching.EPOCHS} epochs for 6,835 examples; no dropout" in said
+    assert f"rate {rate} for 2 layers 256 wide; {rule.EPOCHS} epochs for 6,835 examples; no dropout" in said
 
     given = override(asked, ["training.learning_rate=7e-4", "training.num_epochs=2", "hidden_dropout=0.3"])
     assert with_epochs(with_rate_and_dropout(given, shape(256, 2)), 6_835) == given
@@ -121,7 +76,7 @@ def test_finetune_takes_tells_and_records_them_and_a_resume_computes_nothing_ane
 ):
     said, out = io.StringIO(), tmp_path / "run"
     asked = {"model": pretrained_folder, "train": texts, "out": out}
-    monkeypatch.setattr(teaching, "LEAST_STEPS", 5)
+    monkeypatch.setattr(rule, "LEAST_STEPS", 5)
     run = finetune("classification", **asked, log=RunLog(out, stream=said))
     assert (run.training.steps, run.recipe.training.learning_rate, run.recipe.hidden_dropout) == (5, 1e-3, 0.0)
     told = "rate 1e-3 for 2 layers 32 wide; 5 epochs for 4 examples, so that there are 5 steps; no dropout"
@@ -131,8 +86,8 @@ def test_finetune_takes_tells_and_records_them_and_a_resume_computes_nothing_ane
     assert (training["learning_rate"], training["num_epochs"], record["hidden_dropout"]) == (1e-3, 5, 0)
     assert read_plan(out / "plan.jsonl")[-1].total_steps == 5
 
-    monkeypatch.setattr(teaching, "LEAST_STEPS", 9)
-    monkeypatch.setattr(teaching, "HIGHEST_RATE", 1e-4)
+    monkeypatch.setattr(rule, "LEAST_STEPS", 9)
+    monkeypatch.setattr(rule, "HIGHEST_RATE", 1e-4)
     again = finetune("classification", **asked, resume=True)
     assert (again.training.steps, again.recipe) == (5, run.recipe)
     with pytest.raises(ConfigError, match=r"training\.learning_rate: 0\.001 -> 0\.01"):

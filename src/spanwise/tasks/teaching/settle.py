@@ -1,14 +1,4 @@
-"""How an encoder is usually taught: peak rate, epochs and dropout, where neither a person nor a named recipe sets them.
-
-The rate falls with the square of the width and the root of the depth, from BERT-base's (768 wide, 12 layers: 3e-5, the
-middle of 2e-5 to 5e-5; Devlin et al. 2019, appendix A.3). That gives ELECTRA-small (256, 12) 2.7e-4 where its paper has
-3e-4 (Clark et al. 2020, table 7), and encoders of 2 and 4 layers of 256 what was best of five rates in
-records/teaching-defaults. Widths between and above are not measured here.
-
-Few examples are read until so many steps are done: with three epochs of them BERT is left half taught (Mosbach et al.
-2021, section 5; Zhang et al. 2021, section 6). Dropout is never more than the encoder was pre-trained with: 0.1 cost
-one that had none 16 points of F1 (records/spanwise-night).
-"""
+"""Settle what a recipe of fine-tuning leaves `auto`, say what was taken and why, and take it from the record later."""
 
 import math
 from dataclasses import replace
@@ -19,36 +9,16 @@ from spanwise.errors import CheckpointError
 from spanwise.nn.config import EncoderConfig
 from spanwise.runtime.json_text import decode_json
 from spanwise.tasks.recipe import FinetuningRecipe
-
-BASE_WIDTH, BASE_DEPTH, BASE_RATE = 768, 12, 3e-5
-LOWEST_RATE, HIGHEST_RATE = 1e-5, 1e-3  # ALBERT-xxlarge's, 4,096 wide; above the other a small one comes apart
-EPOCHS, LEAST_STEPS = 4, 200
-WIDE, MOST_DROPOUT = 512, 0.1  # narrower encoders learn their examples by heart too slowly to need any
-
-
-def usual_rate(width: int, depth: int) -> float:
-    """Return the peak learning rate for an encoder of this hidden size and so many layers, in two digits."""
-    rate = BASE_RATE * (BASE_WIDTH / width) ** 2 * math.sqrt(BASE_DEPTH / depth)
-    return float(f"{min(HIGHEST_RATE, max(LOWEST_RATE, rate)):.1e}")
-
-
-def usual_epochs(steps_per_epoch: int) -> int:
-    """Return how often the examples are read."""
-    return max(EPOCHS, math.ceil(LEAST_STEPS / steps_per_epoch))
-
-
-def usual_dropout(width: int, own: float) -> float:
-    """Return the hidden dropout for an encoder that was pre-trained with `own`."""
-    return min(own, MOST_DROPOUT if width >= WIDE else 0.0)
+from spanwise.tasks.teaching import rule
 
 
 def with_rate_and_dropout(recipe: FinetuningRecipe, config: EncoderConfig) -> FinetuningRecipe:
     """Return the recipe with what the encoder decides, where it is open."""
     if recipe.training.learning_rate == "auto":
-        rate = usual_rate(config.hidden_size, config.num_layers)
+        rate = rule.usual_rate(config.hidden_size, config.num_layers)
         recipe = replace(recipe, training=replace(recipe.training, learning_rate=rate))
     if recipe.hidden_dropout == "auto":
-        recipe = replace(recipe, hidden_dropout=usual_dropout(config.hidden_size, config.hidden_dropout))
+        recipe = replace(recipe, hidden_dropout=rule.usual_dropout(config.hidden_size, config.hidden_dropout))
     return recipe
 
 
@@ -56,7 +26,7 @@ def with_epochs(recipe: FinetuningRecipe, num_examples: int) -> FinetuningRecipe
     """Return the recipe with what the number of examples decides, where it is open."""
     if recipe.training.num_epochs != "auto":
         return recipe
-    epochs = usual_epochs(max(1, math.ceil(num_examples / recipe.batch_size)))
+    epochs = rule.usual_epochs(max(1, math.ceil(num_examples / recipe.batch_size)))
     return replace(recipe, training=replace(recipe.training, num_epochs=epochs))
 
 
@@ -68,10 +38,10 @@ def explained(asked: FinetuningRecipe, taken: FinetuningRecipe, config: EncoderC
         said.append(f"rate {shown_rate(taken.training.peak_rate)} for {shape}")
     if asked.training.num_epochs == "auto":
         epochs = taken.training.num_epochs
-        why = f", so that there are {LEAST_STEPS} steps" if epochs != EPOCHS else ""
+        why = f", so that there are {rule.LEAST_STEPS} steps" if epochs != rule.EPOCHS else ""
         said.append(f"{epochs:g} epochs for {num_examples:,} examples{why}")
     if asked.hidden_dropout == "auto":
-        why = "as it was pre-trained" if config.hidden_dropout == 0 else f"below {WIDE} wide"
+        why = "as it was pre-trained" if config.hidden_dropout == 0 else f"below {rule.WIDE} wide"
         said.append(f"dropout {taken.hidden_dropout:g}" if taken.hidden_dropout else f"no dropout, {why}")
     return f"Taught as usual: {'; '.join(said)}." if said else ""
 
