@@ -13,8 +13,8 @@ from pathlib import Path
 from spanwise.interop.convert import convert
 from spanwise.interop.json_files import write_json
 from spanwise.interop.record import RECORD
-from spanwise.runtime.files import MANIFEST_NAME
-from spanwise.studies.plan import hash_of
+from spanwise.runtime.files import MANIFEST_NAME, sha256_of
+from spanwise.weights.learned_from import HEADING, LEARNED_FROM, Learned, as_record, learned_lines
 
 SOURCES = {"": "pretraining/final", "-qa": "qa/final"}
 LANGUAGES = {"en": ("", "English"), "ko": ("-ko", "Korean")}  # the end of the names
@@ -22,6 +22,45 @@ QUESTIONS = {
     "en": ", then 14 minutes on 6,835 questions of SQuADShifts (new\n"
     "Wikipedia; Miller, Krauth, Recht and Schmidt 2020, CC BY 4.0)",
     "ko": ", then 90 seconds on 1,010 questions made by\nrule from the same text",
+}
+WIKIPEDIA = "CC BY-SA 3.0 and GFDL 1.3 or later"
+LEARNED = {  # what each language's weights learned from: its text, and those for questions what follows too
+    "en": (
+        Learned(
+            file="English Wikipedia, dump of spring 2015",
+            what="text",
+            source="WikiExtractor text of jason-feng/wikiVisual (folder text/, commit 1c0fac92f29f)",
+            licence=WIKIPEDIA,
+            count=120_825_048,
+            unit="characters",
+        ),
+        Learned(
+            file="qa-train.json.xz",
+            what="qa",
+            source="SQuADShifts (new Wikipedia), Miller, Krauth, Recht and Schmidt 2020; bundled",
+            licence="CC BY 4.0; paragraphs CC BY-SA 3.0",
+            count=6_835,
+            unit="questions",
+        ),
+    ),
+    "ko": (
+        Learned(
+            file="Korean Wikipedia",
+            what="text",
+            source="WikiExtractor text of 97danielj/WordEmbedding (folder text/, commit 2e427337521c)",
+            licence=WIKIPEDIA,
+            count=20_516_781,
+            unit="characters",
+        ),
+        Learned(
+            file="ko/qa-train.json.xz",
+            what="qa",
+            source="made by rule from sentences of the bundled Korean Wikipedia text",
+            licence="CC BY-SA 3.0",
+            count=1_010,
+            unit="questions",
+        ),
+    ),
 }
 HASHES = Path(__file__).with_name("shipped.json")  # of the weight files, by folder
 NOTE = """
@@ -39,8 +78,19 @@ def forget_places(file: Path, start: str) -> None:
     record = json.loads(file.read_text(encoding="utf-8"))
     made = record.get("finetuned")
     if made:
-        made.update({key: Path(made[key]).name for key in ("train", "dev")}, model=start)
+        train, dev = made["train"], Path(made["dev"]).name
+        names = [Path(file).name for file in train] if isinstance(train, list) else Path(train).name
+        made.update(train=names, dev=dev, model=start)
+        made.pop("not_from", None)
         write_json(file, record)
+
+
+def say_learned(target: Path, code: str, kind: str) -> list[str]:
+    """Put what the weights learned from into the record, by names that others know; return the lines of the card."""
+    record = json.loads((target / RECORD).read_text(encoding="utf-8"))
+    record[LEARNED_FROM] = as_record(LEARNED[code] if kind else LEARNED[code][:1])
+    write_json(target / RECORD, record)
+    return learned_lines(record)
 
 
 def main() -> None:
@@ -64,11 +114,12 @@ def main() -> None:
         taught = QUESTIONS[code] if kind else ""
         argument = " ko" if code == "ko" else ""
         note = NOTE.format(name=name, language=language, questions=taught, argument=argument)
-        card.write_text(text + note, encoding="utf-8")
+        learned = "\n".join([HEADING, "", *say_learned(target, code, kind), ""])
+        card.write_text(text.partition(HEADING)[0].rstrip() + f"\n\n{learned}{note}", encoding="utf-8")
         forget_places(target / RECORD, f"spanwise-nano{end}")
         (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card has changed; the weights have hashes of their own
         hashes = json.loads(HASHES.read_text(encoding="utf-8")) if HASHES.exists() else {}
-        hashes[name] = {path.name: hash_of(path) for path in sorted(target.glob("*.safetensors"))}
+        hashes[name] = {path.name: sha256_of(path) for path in sorted(target.glob("*.safetensors"))}
         write_json(HASHES, hashes)
         print(target, sum(path.stat().st_size for path in target.iterdir()) // 1000, "kB")
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from spanwise.interop.convert import convert
 from spanwise.interop.json_files import write_json
 from spanwise.interop.record import RECORD
-from spanwise.runtime.files import MANIFEST_NAME
-from spanwise.studies.plan import hash_of
+from spanwise.runtime.files import MANIFEST_NAME, sha256_of
 
 HERE = Path(__file__).parent
 SOURCES = {"base": "pretraining/final", "qa": "qa-hidden_dropout=0.0/final"}  # taught without dropout: README.md
@@ -45,7 +44,7 @@ def main() -> None:
         card.write_text(text + NOTE.format(questions=QUESTIONS if kind == "qa" else ""), encoding="utf-8")
         forget_places(target / RECORD, "spanwise-night")
         (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card has changed; the weights have hashes of their own
-        hashes[kind] = {path.name: hash_of(path) for path in sorted(target.glob("*.safetensors"))}
+        hashes[kind] = {path.name: sha256_of(path) for path in sorted(target.glob("*.safetensors"))}
         print(target, sum(path.stat().st_size for path in target.iterdir()) // 1000, "kB")
     write_json(HERE / "weights" / "hashes.json", hashes)
 

@@ -88,6 +88,7 @@ def run_adapt(own_text, general, tmp_path):
             texts or [own_text],
             out=tmp_path / out,
             general=options.pop("general", general),
+            origins=options.pop("origins", ()),
             options=AdaptationOptions(length=length or Length(steps=steps), **options),
             overrides=[*SMALL, *overrides],
             resume=resume,

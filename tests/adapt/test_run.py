@@ -23,6 +23,7 @@ from spanwise.interop.sources import find_folder
 from spanwise.runtime.files import verify_folder
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import NOT_STATED, Origin, learned_by
 
 HERE = Path(__file__).parent
 
@@ -50,6 +51,14 @@ def test_it_ends_better_on_the_own_text_and_within_the_bound_and_says_both(start
     assert not report["missing_keys"] and not report["unexpected_keys"]
 
 
+def test_both_texts_are_added_to_what_the_start_learned_from(start, run_adapt):
+    origin = Origin(licence="CC BY 4.0")
+    learned = learned_by(read_folder(run_adapt(start, general_bound=0.5, origins=[origin]).final).record, "")
+    assert [(one.file, one.licence) for one in learned] == [
+        ("store", NOT_STATED), ("own.txt", "CC BY 4.0"), ("text.txt", NOT_STATED)
+    ]  # fmt: skip
+
+
 def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path):
     """Measured again from the files alone, start and result have the losses that the record says."""
     from spanwise.adapt.measure import HeldOutText
@@ -73,6 +82,7 @@ def test_a_rate_that_spoils_keeps_the_start_and_counts_as_no_win(start, run_adap
     assert result.record.outcome == "unchanged" and result.record.kept_step == 0
     assert result.record.after == result.record.before
     assert any(check.general_rise > 0 for check in result.record.checks)
+    assert len(learned_by(read_folder(result.final).record, "")) == 1  # it learned from nothing more
     kept, given = encoder_of(result.final), encoder_of(start)
     assert kept.keys() == given.keys() and all(torch.equal(kept[name], given[name]) for name in given)
     assert Tokenizer.load(result.final).sha256 == Tokenizer.load(start).sha256

@@ -45,10 +45,13 @@ def test_training_files_may_be_repeated_and_kept_apart_from_a_test_set(run, worl
     }
     far.write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": [paragraph]}]}))
     arguments = ["finetune", "qa", "--model", str(run / "final"), "--train", train, "--train", str(far)]
+    arguments += ["--licence", "CC BY 4.0", "--licence", "MIT"]
     arguments += ["--not-from", str(far), "--set", "training.num_epochs=null", "--set", "training.max_steps=1"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
     told = capsys.readouterr().out
     assert f"{far}: 1 of 1 paragraphs" in told and f"{train}: 0 of 12 paragraphs" in told
+    learned = json.loads((tmp_path / "out" / "final" / "spanwise.json").read_text())["learned_from"]
+    assert [entry["licence"] for entry in learned[-2:]] == ["CC BY 4.0", "MIT"]
     assert list(json.loads((tmp_path / "out" / "recipe.json").read_text())["train"]) == ["1", "2"]
 
 

@@ -20,6 +20,12 @@ def test_the_card_is_one_that_hubs_read_and_names_heads_and_shape(tmp_path):
         assert words in card.text
 
 
+def test_the_card_lists_what_the_weights_learned_from_below_the_code(tmp_path):
+    card = write(tmp_path, "BertForMaskedLM", {}, learned=["- a.txt (text).", "- b.json (qa)."])
+    assert card.text.endswith("```\n\n## What it learned from\n\n- a.txt (text).\n- b.json (qa).\n")
+    assert "learned from" not in write(tmp_path, "BertForMaskedLM", {}).text
+
+
 def test_the_card_of_an_encoder_that_no_stock_class_computes_offers_none(tmp_path):
     card = write(tmp_path, "SpanwiseEncoder", {}, notes=["No class of Hugging Face computes this."])
     assert card.data.library_name == "spanwise" and card.data.tags == ["spanwise"]

@@ -9,10 +9,13 @@ import pytest
 from rich.console import Console
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.interop.record import read_record
+from spanwise.quickstart.bundle import open_bundle
 from spanwise.quickstart.page import build_page
 from spanwise.quickstart.run import RECORD, REPORT_NAME, RESULT_NAME, free_folder, quickstart, rewrite_report
 from spanwise.reporting.page import render
 from spanwise.text.corpus import CorpusOptions
+from spanwise.weights.learned_from import NOT_STATED, learned_by
 
 BUDGET = 12.0
 TOWNS = ["Moss", "Bergen", "Oslo", "Hamar", "Alta", "Molde", "Narvik", "Larvik"]
@@ -113,6 +116,18 @@ def test_both_models_are_folders_that_load(finished):
     assert spanwise.load(result.model).encode(["The town of Moss"]) is not None
     answer = qa(question="Who sang?", context="The people of Moss sang.")
     assert "The people of Moss sang."[answer["start"] : answer["end"]] == answer["answer"]
+
+
+def test_both_models_list_what_they_learned_from(finished):
+    with open_bundle() as bundle:
+        questions = bundle.question_origin
+    trained, control = (
+        learned_by(read_record(finished[0].folder / name / "final"), "") for name in ("qa-trained", "qa-control")
+    )
+    assert [(one.file, one.licence) for one in trained] == [
+        ("towns.txt", NOT_STATED), (questions.file, questions.licence)
+    ]  # fmt: skip
+    assert control == trained[1:]  # its random weights learned from nothing before
 
 
 def test_the_terminal_shows_spans_measures_and_three_next_commands(finished):

@@ -9,12 +9,15 @@ from tests.tasks.cases import CASES, FORMS, NAMES, QUESTIONS, squad
 from tests.tasks.conftest import RIVER, SHORT, TEA
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.interop.convert import convert
+from spanwise.interop.record import read_record
 from spanwise.runtime.files import sha256_of
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
 from spanwise.tasks.training_files import TrainingFiles
+from spanwise.weights.learned_from import LEARNED_FROM, NOT_STATED, Origin
 
 ONE_TEXT = '{"text": "a", "label": "x"}\n'
 STEP = ["training.max_steps=1", "training.precision=fp32"]
@@ -48,8 +51,9 @@ def test_every_task_of_the_package_learns_from_two_files(name, pretrained_folder
         paths.append(write(tmp_path / folder / case.file, case.content))
     task = task_recipe(name, case.recipe).task
     alone = read_data(name, task, paths[0], purpose="train")
-    both = TrainingFiles.given(paths).read(name, task, "strict", said.append)
+    both, learned = TrainingFiles.given(paths).read(name, task, "strict", said.append)
     assert num_examples(both) == 2 * num_examples(alone) and said == []
+    assert [(one.file, one.what, one.count) for one in learned] == [(case.file, name, num_examples(alone))] * 2
     changes = [*STEP, *case.changes]
     run = finetune(
         name, model=pretrained_folder, train=paths, out=tmp_path / "run", recipe=case.recipe, overrides=changes
@@ -70,7 +74,7 @@ def test_two_files_teach_what_one_file_of_both_teaches_bit_for_bit(halves, pretr
 
 def test_equal_ids_of_two_files_stay_two_questions_on_their_own_paragraphs(halves):
     _, parts = halves
-    data = TrainingFiles.given(parts).read("qa", task_recipe("qa", None).task, "strict", print)
+    data, _ = TrainingFiles.given(parts).read("qa", task_recipe("qa", None).task, "strict", print)
     assert [question.id for question in data.questions] == ["q0", "q0 (file 2)", "q1"]
     for question, (text, asked, told) in zip(data.questions, QUESTIONS, strict=True):
         assert (data.context_of(question), question.text, question.answers[0].text) == (text, asked, told)
@@ -167,3 +171,37 @@ def test_leaving_out_is_for_questions(tmp_path):
         TrainingFiles.given(path, path).read(
             "classification", task_recipe("classification", None).task, "strict", print
         )
+
+
+def test_weights_keep_the_list_of_what_they_learned_from_and_new_files_are_added(
+    squad_files, pretrained_folder, halves, tmp_path
+):
+    _, parts = halves
+    origins = [Origin(licence="CC BY 4.0", source="made up"), Origin(file="b of ours", licence="MIT")]
+    asked = {"overrides": STEP, "out": tmp_path / "one"}
+    run = finetune("qa", model=pretrained_folder, train=parts, origins=origins, **asked)
+    before = {"what": "weights", "source": NOT_STATED, "licence": NOT_STATED, "count": None, "unit": ""}
+    learned = [
+        {**before, "file": "model"},
+        {**before, "file": "a.json", "what": "qa", "source": "made up", "licence": "CC BY 4.0", "count": 1},
+        {**before, "file": "b of ours", "what": "qa", "licence": "MIT", "count": 2},
+    ]
+    for entry in learned[1:]:
+        entry["unit"] = "questions"
+    assert read_record(run.final)[LEARNED_FROM] == learned
+    card = (run.final / "README.md").read_text()
+    assert "- a.json (qa, 1 questions). Licence: CC BY 4.0. Source: made up." in card
+    again = finetune("qa", model=run.final, train=squad_files["1.1"], overrides=STEP, out=tmp_path / "two")
+    added = {**learned[1], "file": "han-1.1.json", "source": NOT_STATED, "licence": NOT_STATED, "count": 4}
+    assert read_record(again.final)[LEARNED_FROM] == [*learned, added]
+    convert(again.final, tmp_path / "converted")
+    assert read_record(tmp_path / "converted")[LEARNED_FROM] == [*learned, added]
+    random = finetune(
+        "qa", model=run.final, train=squad_files["1.1"], overrides=STEP, out=tmp_path / "random", reset_weights=True
+    )
+    assert read_record(random.final)[LEARNED_FROM] == [added]  # random weights learned from nothing before
+
+
+def test_origins_of_another_number_than_files_are_refused():
+    with pytest.raises(ConfigError, match="3 licences or sources came for 2 training files"):
+        TrainingFiles.given(["a", "b"], origins=[Origin()] * 3)

@@ -22,6 +22,7 @@ from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.weights import SHIPPED, shipped_folder
+from spanwise.weights.learned_from import HEADING, NOT_STATED, learned_by, learned_lines
 
 MOST_BYTES = 16_000_000
 RECORD = Path(__file__).parents[2] / "records" / "spanwise-nano"
@@ -54,6 +55,19 @@ def test_nothing_in_the_folder_names_a_machine_and_the_card_names_the_licence(na
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert "cc-by-sa" in card and "Wikipedia" in card
     assert json.loads((folder / "config.json").read_text())["dtype"] == "bfloat16"
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_everything_a_folder_learned_from_is_listed_with_source_licence_and_count(name):
+    record = read_folder(name).record
+    learned = learned_by(record, name)
+    with open_bundle("ko" if "-ko" in name else "en") as bundle:
+        num_questions = len(read_questions(bundle.qa_train))
+    kinds = [("text", learned[0].count), *([("qa", num_questions)] if name.endswith("-qa") else [])]
+    assert [(one.what, one.count) for one in learned] == kinds and (learned[0].count or 0) > 20_000_000
+    assert all(one.licence.startswith("CC BY") and one.source != NOT_STATED for one in learned)
+    card = (shipped_folder(name) / "README.md").read_text(encoding="utf-8")
+    assert "\n".join([HEADING, "", *learned_lines(record)]) in card
 
 
 def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):

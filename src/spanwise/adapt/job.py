@@ -42,6 +42,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.text.extend import extend_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.loop import TrainingResult
+from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
 
 HEADS_FOLDER = "heads"
 MEASURING_SHARE = 0.2  # of the time, for all checks together
@@ -162,7 +163,7 @@ class Job:
 
     def teach_heads(self, known: Settled, log: Callable[[Path], RunLog], *, resume: bool, resume_command: str) -> float:
         """Teach the heads that the start does not bring, the encoder still; return the seconds that it took."""
-        self.begin = self.checkpoint.folder
+        self.begin: str | Path = self.start
         if not self.fresh:
             return 0.0
         out = self.out / HEADS_FOLDER
@@ -174,6 +175,7 @@ class Job:
                 out=out,
                 data=store,
                 init=self.begin,
+                origins=[self.general.said_origin],
                 allow_edited=self.allow_edited,
                 resume=resume,
                 log=heads_log,
@@ -198,6 +200,7 @@ class Job:
                 out=self.out,
                 data={own: 1 - share, general: share} if share else own,
                 init=self.begin,
+                origins=[text.said_origin for text in ((self.own, self.general) if share else (self.own,))],
                 add_tokens=known.new_pieces or None,
                 allow_edited=self.allow_edited,
                 resume=resume,
@@ -236,9 +239,11 @@ class Job:
             facts = card_facts(str(self.start), [str(text) for text in self.own.texts], means, per, check)
             record: JsonObject = {"start": str(self.start), "objective": self.objective, "before": means}
             record["after"] = means if check is None else asdict(check)
-            extra = {"adaptation": record}
+            extra: JsonObject = {"adaptation": record}
             if check is None:
-                rewrite(read_folder(self.begin), folder, facts=facts, extra=extra)
+                begin = read_folder(self.begin)
+                extra[LEARNED_FROM] = as_record(learned_by(begin.record, str(self.start)))
+                rewrite(begin, folder, facts=facts, extra=extra)
             else:
                 save_pretrained(folder, ready, facts=facts, extra=extra)
 

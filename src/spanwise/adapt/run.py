@@ -27,6 +27,7 @@ from spanwise.tasks.dev_scores import check_best, put_best_in_place
 from spanwise.text.corpus import CorpusOptions
 from spanwise.training.loop import TrainingResult
 from spanwise.training.run_folder import claim_run_folder
+from spanwise.weights.learned_from import Origin, origins_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ def adapt(
     log: Callable[[Path], RunLog] = RunLog,
     resume_command: str = "",
     notes: Sequence[str] = (),
+    origins: Sequence[Origin] = (),
 ) -> AdaptationResult:
     """Go on with the encoder `start` (weights that ship, a folder or a hub id) on `texts` and leave it in `out/final`.
 
@@ -63,12 +65,15 @@ def adapt(
     bring are taught first on general text with the encoder still (a quarter of the length), and "before" is measured
     after that. With `options.new_pieces` words of the text join a WordPiece vocabulary (`pieces.py` says which other
     kinds are refused). `overrides` change values of the run's recipe; `log` makes the log of a run folder; `notes` are
-    sentences for the report. The same call with `resume=True` goes on bit for bit.
+    sentences for the report; `origins` is one licence and source of `texts`, or none. The same call with `resume=True`
+    goes on bit for bit.
 
     Raises: DataError, ConfigError, CheckpointError before anything is written, where the call cannot work; and
     FolderInUseError, NumericsError, InterruptedAndSaved as `pretrain`.
     """
-    own = SourceText(name="your text", texts=texts, corpus=corpus or CorpusOptions())
+    own = SourceText(
+        name="your text", texts=texts, corpus=corpus or CorpusOptions(), origin=origins_of(origins, 1, "text")[0]
+    )
     job = Job(start, own, general, Path(out), options, overrides, device, notes)
     job.check(allow_edited=allow_edited)
     known = Settled.read(job.out) if resume else None

@@ -9,7 +9,7 @@ texts/general-heads                             general text by that vocabulary,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spanwise.adapt.measure import clusters_of
@@ -18,6 +18,7 @@ from spanwise.data.prepare import prepare
 from spanwise.runtime.files import JsonObject
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import Origin
 
 FOLDER = "texts"
 OWN, GENERAL = "own", "general"
@@ -36,11 +37,17 @@ class SourceText:
     texts: Sequence[str | Path]
     held_out: Sequence[str | Path] | None = None
     corpus: CorpusOptions
+    origin: Origin = field(default_factory=Origin)
 
     @property
     def files(self) -> list[str | Path]:
         """All that is read of it."""
         return [*self.texts, *(self.held_out or ())]
+
+    @property
+    def said_origin(self) -> Origin:
+        """The origin, with the names of the texts where it has none."""
+        return self.origin.named(self.texts)
 
     def documents(self) -> Iterator[Document]:
         """The documents of `texts`, read anew."""

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
+from spanwise.cli.options.origin import NO_ORIGIN, OriginOptions
 from spanwise.cli.options.ranges import CountOrNone, Pieces, Seed, ShareOf
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_LINES, LineOptions
@@ -80,6 +81,7 @@ def adapt(
     general: GeneralOptions = USUAL_GENERAL,
     reading: LineOptions = USUAL_LINES,
     language: str | None = None,
+    origin: OriginOptions = NO_ORIGIN,
     run: RunOptions = USUAL_RUN,
 ) -> None:
     """Go on with an encoder on your own text. What is kept is better there by more than its error, or the start.
@@ -109,6 +111,7 @@ def adapt(
             general=chosen,
             options=options,
             corpus=corpus,
+            origins=origin.origins(),
             **{**run.training(out), "log": run.log},  # the teaching of fresh heads has a log of its own
             notes=notes,
         )
@@ -151,5 +154,6 @@ def _texts(
         texts=[bundle.train_text],
         held_out=[bundle.valid_text],
         corpus=CorpusOptions(language=bundled),
+        origin=bundle.text_origin,
     )
     return corpus, chosen, notes

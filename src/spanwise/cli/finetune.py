@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say
+from spanwise.cli.options.origin import NO_ORIGIN, OriginOptions
 from spanwise.cli.options.ranges import FewOrNone
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.pretrain import training_record
@@ -31,6 +32,7 @@ def finetune(
     seeds: FewOrNone = None,
     reset_weights: bool = False,
     errors: Literal["strict", "repair"] = "strict",
+    origin: OriginOptions = NO_ORIGIN,
     run: RunOptions = USUAL_RUN,
 ) -> None:
     """Fine-tune a checkpoint on a task; with --dev it is scored, and thresholds are tuned and stored with the model.
@@ -67,7 +69,7 @@ def finetune(
     asked = {
         "model": model, "train": train, "not_from": not_from or (), "dev": dev, "out": out,
         "tokenizer": tokenizer, "recipe": recipe,
-        "reset_weights": reset_weights, "errors": errors, **run.training(out),
+        "reset_weights": reset_weights, "errors": errors, "origins": origin.origins(), **run.training(out),
     }  # fmt: skip
     if seeds is None:
         from spanwise.tasks.run import finetune as run_finetuning

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
+from spanwise.cli.options.origin import NO_ORIGIN, OriginOptions
 from spanwise.cli.options.ranges import Processes
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
@@ -64,6 +65,7 @@ def pretrain(
     start: StartOptions = FROM_NOTHING,
     budget: str | None = None,
     reading: TextOptions = USUAL_TEXT,
+    origin: OriginOptions = NO_ORIGIN,
     run: RunOptions = USUAL_RUN,
     processes: Processes = 1,
 ) -> int:
@@ -101,6 +103,7 @@ def pretrain(
         **asdict(start),
         budget=seconds,
         corpus=reading.corpus(),
+        origins=origin.origins(),
         **run.training(out),
     )
     if not is_leader():

@@ -39,6 +39,7 @@ from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, StoredTensors, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
 from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
+from spanwise.weights.learned_from import learned_lines
 
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCEPIECE_FILES)  # any of them
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -164,6 +165,7 @@ def write_folder(folder: Path, content: FolderContent, *, dtype: torch.dtype = t
         has_tokenizer=tokenizer is not None,
         pipeline=content.pipeline,
         is_half=dtype == torch.bfloat16,
+        learned=learned_lines(plan.record),
     )
     return plan.written
 

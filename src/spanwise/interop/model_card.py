@@ -5,6 +5,7 @@ from pathlib import Path
 
 from spanwise.interop.architectures import Choice
 from spanwise.nn.config import EncoderConfig
+from spanwise.weights.learned_from import HEADING
 
 
 def write_model_card(
@@ -17,11 +18,12 @@ def write_model_card(
     notes: Sequence[str] = (),
     pipeline: str | None = None,
     is_half: bool = False,
+    learned: Sequence[str] = (),
 ) -> None:
     """Write a card that says what the folder holds and how to load it. It claims nothing about quality.
 
     heads: their titles by name. pipeline: the name of ours that answers with this model. is_half: the files hold bf16,
-    which `transformers` would compute in as well.
+    which `transformers` would compute in as well. learned: lines of a list of what the weights learned from.
     """
     from huggingface_hub import ModelCard, ModelCardData  # heavy, and only saving needs it
 
@@ -49,5 +51,7 @@ def write_model_card(
         call = f'{auto}.from_pretrained("path/to/this/folder"{options})'
         loads = [f"from transformers import {auto}", "", f"model = {call}"]
         blocks.append("```python\n" + "\n".join(loads) + "\n```")
+    if learned:
+        blocks += [HEADING, "\n".join(learned)]
     content = "\n\n".join([f"---\n{data.to_yaml()}\n---", f"# {choice.name} made with spanwise", *lines, *blocks])
     ModelCard(content + "\n").save(path)

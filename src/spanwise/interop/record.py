@@ -13,6 +13,7 @@ from spanwise.interop.tensor_files import HEADS, SAFETENSORS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import FORMS, SequenceForm
 from spanwise.runtime.files import MANIFEST_NAME, edited_files, sha256_of
+from spanwise.weights.learned_from import LEARNED_FROM, Learned
 
 FORMAT_VERSION = 1
 RECORD = "spanwise.json"
@@ -29,6 +30,7 @@ _SHAPES: dict[str, TypeAdapter] = {  # of the values that are read again; other 
     "tensor_files": TypeAdapter(dict[str, dict[str, str]]),
     "task": TypeAdapter(dict[str, object]),
     "recipe": TypeAdapter(dict[str, object]),
+    LEARNED_FROM: TypeAdapter(list[Learned]),
 }
 
 

@@ -24,6 +24,7 @@ from spanwise.pretraining.corruption.folders import has_generator, read_generato
 from spanwise.pretraining.formats.side_arrays import side_arrays_of
 from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.initial.growth import NO_GROWTH, Growth, PositionRows, TokenRows, asked_growth, grown
+from spanwise.pretraining.learned import Paths, check_origins, learned_texts
 from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixture import Data, Mixture, mixture_of, open_mixture, read_data
 from spanwise.pretraining.model import PretrainingModel
@@ -45,13 +46,12 @@ from spanwise.text.learn import learn_tokenizer
 from spanwise.text.taggers import find_tagger
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.run_folder import RunFolder
+from spanwise.weights.learned_from import Learned, Origin, learned_by
 
 TOKENIZER_FOLDER = "tokenizer"
 VECTORS_NAME = "word-vectors.safetensors"
 STORE_FOLDER = "store"
 VALIDATION_FOLDER = "validation-store"
-
-Paths = Sequence[str | Path] | str | Path
 
 
 class Inputs(TypedDict, total=False):
@@ -73,6 +73,7 @@ class Inputs(TypedDict, total=False):
     longer_positions: PositionRows | None
     allow_edited: bool  # take `init` although files of it differ from its manifest
     corpus: CorpusOptions | None
+    origins: Sequence[Origin]  # licence and source of data or text: one for all, or one for each; () not stated
 
 
 def check_given(recipe: PretrainingRecipe, inputs: Inputs, *, resume: bool) -> None:
@@ -81,10 +82,10 @@ def check_given(recipe: PretrainingRecipe, inputs: Inputs, *, resume: bool) -> N
     Raises: ConfigError, DataError.
     """
     data, text = inputs.get("data"), inputs.get("text")
-    if data is not None:
-        read_data(data)  # its shares, before a file is opened
+    num_stores = 1 if data is None else len(read_data(data))  # also checks its shares, before a file is opened
     if (data is None) == (text is None):
         raise ConfigError("give either data (a token store) or text (files to make one from), and not both.")
+    check_origins(inputs.get("origins", ()), num_stores=num_stores, text=text)
     _growth_of(inputs)
     if resume:
         return
@@ -141,6 +142,7 @@ class Ready:
     growth: Growth = NO_GROWTH
     kept_heads: Mapping[str, Mapping[str, Tensor]] = field(default_factory=dict)  # of the checkpoint, not trained on
     kept_descriptions: Mapping[str, Any] = field(default_factory=dict)  # what that checkpoint's record says of them
+    learned: Sequence[Learned] = ()  # what the checkpoint learned from, and what this run does
     model_type: str | None = None  # the family of the checkpoint that training goes on from
     began: float  # moment (`time.perf_counter`) from which seconds count: when text and vocabulary were there
 
@@ -178,6 +180,10 @@ def make_ready(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, log
         identity={"recipe": record, **texts_and_weights},
         growth=growth,
         kept_heads=kept,
+        learned=[
+            *([] if checkpoint is None else learned_by(checkpoint.record, str(inputs.get("init")))),
+            *learned_texts(texts.mixture, inputs.get("text"), inputs.get("origins", ())),
+        ],
         kept_descriptions=descriptions_of_heads(checkpoint.record) if checkpoint is not None else {},
         model_type=model_type,
         began=began,

@@ -32,6 +32,7 @@ from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
 from spanwise.training.plan import LENGTHS, with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
+from spanwise.weights.learned_from import LEARNED_FROM, as_record
 
 RECIPE_NAME = "recipe.json"
 Evaluation = Callable[[], Mapping[str, float]]
@@ -159,6 +160,7 @@ def save_pretrained(
                 "recipe": to_record(ready.recipe),
                 "store": ready.mixture.identity,
                 **ready.growth.record,
+                LEARNED_FROM: as_record(ready.learned),
                 **(extra or {}),
             },
             facts=facts,

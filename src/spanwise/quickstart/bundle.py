@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from spanwise.quickstart.texts import Language
+from spanwise.weights.learned_from import Origin
 
 FILES = {
     "train_text": "wiki-train.txt.xz",
@@ -14,6 +15,31 @@ FILES = {
     "qa_train": "qa-train.json.xz",
     "qa_dev": "qa-dev.json.xz",
     "licences": "LICENSES.md",
+}
+
+
+WIKIPEDIA_LICENCE = "CC BY-SA 3.0 and GFDL 1.3 or later"
+TEXT_ORIGINS: dict[Language, Origin] = {
+    "en": Origin(
+        file="bundled wiki-train.txt.xz", source="English Wikipedia, jason-feng/wikiVisual", licence=WIKIPEDIA_LICENCE
+    ),
+    "ko": Origin(
+        file="bundled ko/wiki-train.txt.xz",
+        source="Korean Wikipedia, 97danielj/WordEmbedding",
+        licence=WIKIPEDIA_LICENCE,
+    ),
+}
+QUESTION_ORIGINS: dict[Language, Origin] = {
+    "en": Origin(
+        file="bundled qa-train.json.xz",
+        source="SQuADShifts (new Wikipedia), Miller, Krauth, Recht and Schmidt 2020",
+        licence="CC BY 4.0; paragraphs CC BY-SA 3.0",
+    ),
+    "ko": Origin(
+        file="bundled ko/qa-train.json.xz",
+        source="made by rule from the bundled Korean Wikipedia text",
+        licence="CC BY-SA 3.0",
+    ),
 }
 
 
@@ -27,6 +53,16 @@ class BundledCorpus:
     qa_dev: Path  # questions on articles that are in no other file
     licences: Path
     language: Language
+
+    @property
+    def text_origin(self) -> Origin:
+        """Where the training text comes from, in short; `licences` says all."""
+        return TEXT_ORIGINS[self.language]
+
+    @property
+    def question_origin(self) -> Origin:
+        """Where the training questions come from."""
+        return QUESTION_ORIGINS[self.language]
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from spanwise.quickstart.record import FilledPlace, FilledRecord
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import spanbert_quickstart, spanbert_quickstart_ko
 from spanwise.reporting.spans import Piece, join_pieces, make_pieces
+from spanwise.weights.learned_from import LEARNED_FROM
 
 PARAGRAPH_TOKENS = (60, 110)  # of the paragraph that is shown
 SENTENCE_TOKENS = (14, 40)  # of the one that is filled
@@ -106,7 +107,7 @@ def make_columns(recipe: PretrainingRecipe, prepared: Prepared, final: Path, ini
 
 def save_control(columns: Columns, prepared: Prepared, folder: Path) -> None:
     """Write the random weights that training began with, without what it counted in the text, for the control."""
-    write_folder(folder, FolderContent(columns.control.encoder, {}, prepared.tokenizer))
+    write_folder(folder, FolderContent(columns.control.encoder, {}, prepared.tokenizer, extra={LEARNED_FROM: []}))
 
 
 @dataclass(frozen=True, kw_only=True)

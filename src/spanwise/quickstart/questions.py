@@ -30,6 +30,7 @@ from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.run import finetune
 from spanwise.training.plan import TrainingOptions
 from spanwise.weights import shipped_folder
+from spanwise.weights.learned_from import Origin
 
 BATCH_SIZE = 16
 MAX_LENGTH = 256  # tokens of a window: most paragraphs of the bundled questions fit
@@ -149,11 +150,13 @@ def question_record(question: Question) -> dict[str, object]:
     return {"id": question.id, "question": question.text, "answers": answers}
 
 
-def finetune_column(model: Path, plan: FinetuningPlan, out: Path, *, is_given: bool, log: RunLog) -> Path:
+def finetune_column(
+    model: Path, plan: FinetuningPlan, out: Path, *, is_given: bool, origin: Origin, log: RunLog
+) -> Path:
     """Fine-tune one column; returns the folder of the model."""
     config = read_folder(model).config
     recipe = question_recipe(config.hidden_size, config.max_positions, plan.steps, is_given=is_given)
-    return finetune("qa", model=model, train=plan.file, out=out, recipe=recipe, log=log).final
+    return finetune("qa", model=model, train=plan.file, origins=[origin], out=out, recipe=recipe, log=log).final
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,7 @@ from spanwise.runtime.progress import RunLog, finite
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import Origin
 
 DEFAULT_BUDGET = 480.0  # seconds
 LEAST_BUDGET = 10.0
@@ -150,7 +151,8 @@ class _Job:
         prepared, corpus = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)
         masks = self.show_masks(recipe, prepared)
         num_columns = 2 if checkpoint is None else 3
-        final = self.pretrain(recipe, prepared, init, share(self.clock.left, "pretrain", num_columns))
+        origin = Origin().named(texts) if texts else self.bundle.text_origin
+        final = self.pretrain(recipe, prepared, init, origin, share(self.clock.left, "pretrain", num_columns))
         columns = learning.make_columns(recipe, prepared, final, checkpoint)
         measured = self.measure(
             columns, recipe, prepared, share(self.clock.left, "measure", num_columns, done=["pretrain"])
@@ -239,7 +241,9 @@ class _Job:
         self.terminal.paragraph(pieces, f"{num_hidden} of {len(pieces)} tokens hidden, in {num_spans} spans")
         return MasksRecord(runs=join_pieces(pieces), num_hidden=num_hidden, num_tokens=len(pieces), num_spans=num_spans)
 
-    def pretrain(self, recipe: PretrainingRecipe, prepared: Prepared, init: str | Path | None, seconds: float) -> Path:
+    def pretrain(
+        self, recipe: PretrainingRecipe, prepared: Prepared, init: str | Path | None, origin: Origin, seconds: float
+    ) -> Path:
         """Pre-train for so many seconds, and return the folder of the model."""
         self.terminal.heading(3, "Pre-train: MLM and the span boundary objective", seconds)
         out = self.folder / PRETRAINING_FOLDER
@@ -251,6 +255,7 @@ class _Job:
                 data=prepared.train.path,
                 valid=prepared.valid.path,
                 init=init,
+                origins=[origin],
                 budget=seconds,
                 log=log,
                 resume_command=resume_command(recipe, prepared, out, seconds, init),
@@ -283,7 +288,9 @@ class _Job:
             stage = "finetune" if name == "trained" else f"finetune_{name}"
             out = self.folder / f"qa-{name}"
             with self.clock.stage(stage), RunLog(out, stream=self.terminal.console.file) as log:
-                finals[name] = questions.finetune_column(model, plan, out, is_given=is_given, log=log)
+                finals[name] = questions.finetune_column(
+                    model, plan, out, is_given=is_given, origin=self.bundle.question_origin, log=log
+                )
         return plan, finals
 
     def ask(

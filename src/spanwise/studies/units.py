@@ -23,6 +23,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import BASELINES, DIVERGED_NAME, Measure, read_measure, write_record
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Context, Figures, Probe
+from spanwise.weights.learned_from import LEARNED_FROM
 
 ALONE = World()
 
@@ -89,7 +90,8 @@ def write_control(plan: StudyPlan, unit: Unit) -> None:
     store = TokenStore.open(plan.data)
     model = build_model(plan.recipe(unit), store.vocabulary.size)
     with atomic_folder(target, existing="replace") as temporary:
-        write_folder(temporary, FolderContent(model.encoder, dict(model.heads.items()), store.tokenizer()))
+        content = FolderContent(model.encoder, dict(model.heads.items()), store.tokenizer(), extra={LEARNED_FROM: []})
+        write_folder(temporary, content)
 
 
 def measure(plan: StudyPlan, unit: Unit, probe: Probe, log: RunLog) -> None:

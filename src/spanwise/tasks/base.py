@@ -65,6 +65,7 @@ class Task(ABC, Generic[D, F, O, P]):
     target_name: ClassVar[str]
     score_options: ClassVar[tuple[str, ...]] = ()  # options of the command `score` that `score_files` takes
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
+    example_name: ClassVar[str] = "examples"  # what the data counts where it has a length
     labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
     layout: Layout = "template"  # the special tokens of a sequence
     lm_weight: float = 0.0  # of guessing the next token beside the task; features then hold `silent_ids`

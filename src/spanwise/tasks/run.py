@@ -17,7 +17,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.nn.flops import training_flops_per_token
-from spanwise.runtime.files import BEST_NAME, atomic_folder, refuse_edited, write_text_atomic
+from spanwise.runtime.files import BEST_NAME, JsonObject, atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
@@ -39,6 +39,7 @@ from spanwise.training.loop import TrainingResult
 from spanwise.training.loop import train as run_training
 from spanwise.training.plan import with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
+from spanwise.weights.learned_from import LEARNED_FROM, Learned, Origin, as_record, learned_by
 
 RECORD = "recipe.json"
 
@@ -72,6 +73,11 @@ class _Asked:
         dev = None if self.dev is None else str(self.dev)
         return {"task": self.task, "model": str(self.model), **self.train.record(), "dev": dev}
 
+    def learned(self, record: JsonObject, files: Sequence[Learned]) -> list[JsonObject]:
+        """Return what the model will have learned from: what its record says, unless it starts again, and the files."""
+        before = [] if self.reset_weights else learned_by(record, str(self.model))
+        return as_record([*before, *files])
+
 
 def finetune(
     task_name: str,
@@ -80,6 +86,7 @@ def finetune(
     train: Files,
     out: str | Path,
     not_from: Files = (),
+    origins: Sequence[Origin] = (),
     dev: str | Path | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
     recipe: FinetuningRecipe | str | None = None,
@@ -100,7 +107,8 @@ def finetune(
     from the encoder and the number of examples (`tasks/teaching/rule.py`); the log says which and why.
     With `dev` the model is scored on it and what can be tuned on it (the null threshold) is stored with the model.
     Several files of `train` are learned from as one. Of question files `not_from` leaves out paragraphs that share
-    eight words in a row with a paragraph of one of those (such as the test set); the log says how many.
+    eight words in a row with a paragraph of one of those (such as the test set); the log says how many. `origins` are
+    licence and source of the files (one for all, or one for each), for the list of what the weights learned from.
     `reset_weights` starts from random weights of the same shape: the control that says what pre-training is worth. A
     head of the task that the folder already has is trained on where it has the shape asked for; else it starts fresh.
     A folder whose files differ from its manifest is refused, unless `allow_edited`; then the log says which.
@@ -112,7 +120,7 @@ def finetune(
     asked = _Asked(
         task=task_name,
         model=model,
-        train=TrainingFiles.given(train, not_from),
+        train=TrainingFiles.given(train, not_from, origins),
         dev=None if dev is None else Path(dev),
         errors=errors,
         reset_weights=reset_weights,
@@ -145,7 +153,7 @@ class _Run:
         checkpoint = read_folder(asked.model)
         refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
         words = open_tokenizer(checkpoint, tokenizer)
-        train_data = asked.train.read(asked.task, recipe.task, asked.errors, log.say)
+        train_data, learned = asked.train.read(asked.task, recipe.task, asked.errors, log.say)
         task = recipe.task.taught_by(train_data).started_from(checkpoint)
         dev_data = None
         if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
@@ -160,6 +168,7 @@ class _Run:
         if added:
             names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
+        self.learned = asked.learned(checkpoint.record, learned)
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
         self.model, self.kept_heads = build_model(self.checkpoint, recipe, task, asked.reset_weights, log)
         self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
@@ -224,6 +233,7 @@ class _Run:
             extra={
                 **descriptions_of_heads(self.checkpoint.record),
                 "finetuned": {name: value for name, value in self.asked.record().items() if value is not None},
+                LEARNED_FROM: self.learned,
                 "dev_scores": {} if self.dev is None else self.dev.scores,
             },
         )

@@ -5,7 +5,7 @@ in another order is another run.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,30 +14,38 @@ from spanwise.runtime.files import sha256_of
 from spanwise.tasks.base import D, F, O, P, Task
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError
+from spanwise.weights.learned_from import Learned, Origin, origins_of
 
 Files = str | Path | Sequence[str | Path]  # one file, or several
 
 
 @dataclass(frozen=True)
 class TrainingFiles:
-    """Files (or folders of them) to learn from, and files whose texts must not be learned from."""
+    """Files (or folders of them) to learn from, where each comes from, and files whose texts must not be learned."""
 
     paths: tuple[Path, ...]
+    origins: tuple[Origin, ...]
     not_from: tuple[Path, ...] = ()
 
     @classmethod
-    def given(cls, train: Files, not_from: Files = ()) -> "TrainingFiles":
-        """Raises: ConfigError where there is no file to learn from, or one is named twice."""
+    def given(cls, train: Files, not_from: Files = (), origins: Sequence[Origin] = ()) -> "TrainingFiles":
+        """Origins are none, one for all files, or one for each.
+
+        Raises: ConfigError where there is no file to learn from, one is named twice, or origins are of another number.
+        """
         paths = _paths(train)
         if not paths:
             raise ConfigError("there is no training file; name at least one.")
         twice = next((path for number, path in enumerate(paths) if path in paths[:number]), None)
         if twice is not None:
             raise ConfigError(f"the training file {twice} is named twice; name it once.")
-        return cls(paths, _paths(not_from))
+        return cls(paths, tuple(origins_of(origins, len(paths), "training files")), _paths(not_from))
 
-    def read(self, name: str, task: Task[D, F, O, P], errors: OnError, say: Callable[[str], None]) -> D:
-        """Return what the task reads from all files, in their order; `say` gets what was left out.
+    def read(
+        self, name: str, task: Task[D, F, O, P], errors: OnError, say: Callable[[str], None]
+    ) -> tuple[D, list[Learned]]:
+        """Return what the task reads from all files, in their order, and each file with the number of its examples;
+        `say` gets what was left out.
 
         Raises: DataError naming the file; ConfigError where the task can't join files, or leave texts out.
         """
@@ -46,7 +54,18 @@ class TrainingFiles:
             parts, lines = task.without(parts, self.not_from)
             for line in lines:
                 say(line)
-        return parts[0] if len(parts) == 1 else task.joined(parts)
+        learned = [
+            Learned(
+                file=origin.file or path.name,
+                what=name,
+                source=origin.source,
+                licence=origin.licence,
+                count=len(part) if isinstance(part, Sized) else None,
+                unit=task.example_name if isinstance(part, Sized) else "",
+            )
+            for path, origin, part in zip(self.paths, self.origins, parts, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else task.joined(parts), learned
 
     def record(self) -> dict[str, object]:
         """Return the names of the files, for the record of a model."""

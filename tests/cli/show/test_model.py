@@ -20,9 +20,17 @@ def test_a_program_gets_the_same_as_json(qa_run, capsys):
     assert record["missing"] == record["unexpected"] == []
 
 
+def test_what_the_weights_learned_from_is_shown_with_its_licence(capsys):
+    assert main(["show", "model", "spanwise-nano-qa"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Learned from: - English Wikipedia" in printed and "6,835 questions). Licence: CC BY 4.0" in printed
+    assert main(["show", "model", "spanwise-nano-qa", "--json"]) == 0
+    assert [entry["what"] for entry in json.loads(capsys.readouterr().out)["learned_from"]] == ["text", "qa"]
+
+
 def test_a_run_folder_is_answered_with_its_model(run, capsys):
-    assert main(["show", "model", str(run)]) == 4
-    assert "final" in capsys.readouterr().err
+    assert main(["show", "model", str(run)]) == 0
+    assert str(run / "final") in "".join(capsys.readouterr().out.split())
 
 
 def test_a_damaged_checkpoint_is_named(run, tmp_path, capsys):

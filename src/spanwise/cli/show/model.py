@@ -37,6 +37,7 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
     from spanwise.interop.record import OWN_HEADS
     from spanwise.interop.tensor_files import HEADS
     from spanwise.pretraining.corruption.folders import FOLDER, has_generator
+    from spanwise.weights.learned_from import LEARNED_FROM
 
     encoder = sum(tensor.numel() for tensor in checkpoint.tensors.values())
     heads = {name: sum(t.numel() for t in tensors.values()) for name, tensors in checkpoint.heads.items()}
@@ -54,12 +55,14 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
         "unexpected": list(checkpoint.report.unexpected),
         "notes": list(checkpoint.report.notes),
         "recipe": checkpoint.record.get("recipe", {}).get("name"),
+        LEARNED_FROM: checkpoint.record.get(LEARNED_FROM, []),
     }
 
 
 def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
     from spanwise.interop.tables import BY_MODEL_TYPE
     from spanwise.interop.tensor_files import HEADS
+    from spanwise.weights.learned_from import learned_lines
 
     config, beside, parameters = checkpoint.config, found["beside"], found["parameters"]
     case = {None: "no tokenizer in the folder", True: "cased", False: "uncased"}[
@@ -84,6 +87,11 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
             ("Tensors", checkpoint.report),
         ]
     )
+    lines = learned_lines(checkpoint.record)
+    if lines:
+        say("Learned from:")
+    for line in lines:
+        say(line)
     without = f", which leaves out {', '.join(beside)}" if beside else ""
     family = BY_MODEL_TYPE.get(checkpoint.model_type)
     if family is None:

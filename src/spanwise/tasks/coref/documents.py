@@ -196,6 +196,10 @@ class CoreferenceData:
     num_repeated_mentions: int = 0  # named twice: kept where they first stood
     num_dropped_mentions: int = 0  # outside their text, and left out on request
 
+    def __len__(self) -> int:
+        """The number of documents."""
+        return len(self.documents)
+
     @property
     def has_words(self) -> bool:
         return all(isinstance(document, CoreferenceDocument) for document in self.documents)

@@ -75,6 +75,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
 
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET
+    example_name: ClassVar[str] = "documents"
     pipeline_name: ClassVar[str] = "coreference"
     main_score: ClassVar[str] = "conll_f1"
 

@@ -51,6 +51,10 @@ class SquadData:
     num_dropped_answers: int = 0  # answers found nowhere in their paragraph
     sources: tuple[str, ...] = ()  # the file of each paragraph, where there are several
 
+    def __len__(self) -> int:
+        """The number of questions."""
+        return len(self.questions)
+
     def context_of(self, question: Question) -> str:
         return self.contexts[question.paragraph]
 

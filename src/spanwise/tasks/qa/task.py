@@ -82,6 +82,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     temperature: Factor | None = None  # of the probabilities; fitted on dev data; None: not calibrated
 
     target_name: ClassVar[str] = TARGET
+    example_name: ClassVar[str] = "questions"
     pipeline_name: ClassVar[str] = "question-answering"
     main_score: ClassVar[str] = "f1"
     score_options: ClassVar[tuple[str, ...]] = ("null_odds", "null_threshold")
