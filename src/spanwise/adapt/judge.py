@@ -28,8 +28,8 @@ class TooShort(Exception):
 
     def __init__(self, limit: float, used: float, needed: float) -> None:
         super().__init__(
-            f"The {limit:.0f} s of this run are too few: measuring the start took {used:.1f} s of them, and "
-            f"{needed:.0f} s are needed here before weights other than the start's can be measured."
+            f"The {limit:.0f} s of this run are too few: to begin and to measure the start took {used:.1f} s here, and "
+            f"{needed:.0f} s pass before any other weights can be measured."
         )
         self.used = used
 
