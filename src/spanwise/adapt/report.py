@@ -50,8 +50,9 @@ def card_facts(
 def _texts(record: AdaptationRecord) -> str:
     own = record.own_text
     what = "parts of documents" if own.by_parts else "documents"
+    went = "went on" if record.num_steps else "was to go on"
     return (
-        f"{record.start} {'went on' if record.num_steps else 'was to go on'} with {own.num_tokens:,} tokens of your text ({own.num_documents:,} documents), mixed "
+        f"{record.start} {went} with {own.num_tokens:,} tokens of your text ({own.num_documents:,} documents), mixed "
         f"with {record.general_text} ({record.replay_share:.0%} of what is read); {own.held_out_documents} {what} of "
         "yours were kept out and measured."
     )
