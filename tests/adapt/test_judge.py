@@ -98,7 +98,8 @@ def test_time_that_is_over_before_anything_else_is_measured_is_told_once_the_sta
         assert saved == [None, 10]
         return
     with pytest.raises(
-        TooShort, match=r"12 s of this run are too few: measure the start took 2\.0 s here, and 12 s pass"
+        TooShort,
+        match=r"12 s of this run are too few: to begin and to measure the start took 2\.0 s here, and 12 s pass",
     ):
         judge()
     assert saved == [None] and judge.memory["checks"] == [] and judge.before == judge.after
