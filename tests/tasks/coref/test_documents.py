@@ -115,6 +115,25 @@ def test_nested_mentions_of_one_cluster_close_innermost_first(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("marks", "clusters"),
+    [
+        (("(1(1", "1)", "1)"), (((0, 2), (0, 3)),)),
+        (("(1", "(1", "1)1)"), (((0, 3), (1, 3)),)),
+        (("(0(1", "1)", "0)"), (((0, 3),), ((0, 2),))),
+        (("(12(3)", "-", "12)(3)"), (((0, 1), (2, 3)), ((0, 3),))),
+        (("(1(1", "-", "1)1)"), (((0, 3), (0, 3)),)),  # named twice
+        (("(1", "1)|(1", "1)"), (((0, 3), (1, 2)),)),  # what begins at a word goes before what ends there
+    ],
+)
+def test_brackets_side_by_side_are_read_as_the_reference_scorer_does(tmp_path, marks, clusters):
+    rows = "".join(f"d\t0\t{place}\tw\t{mark}\n" for place, mark in enumerate(marks))
+
+    (document,) = read_conll(written(tmp_path, f"#begin document (d); part 0\n{rows}#end document\n"))
+
+    assert document.clusters == clusters
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "no line '#begin document"),
@@ -123,6 +142,10 @@ def test_nested_mentions_of_one_cluster_close_innermost_first(tmp_path):
         ("#begin document (a)\na 0 0 x 1)\n#end document\n", "line 2: cluster 1 is closed and was not opened"),
         ("#begin document (a)\na 0 0 x 17\n#end document\n", "line 2: coreference '17' can't be read"),
         ("#begin document (a)\na 0 0 x ()\n#end document\n", "line 2: coreference '\\(\\)' can't be read"),
+        (
+            "#begin document (a)\na 0 0 x (1)7\n#end document\n",
+            "coreference '7' can't be read .the column holds '.1.7'",
+        ),
         ("#begin document (a)\nx\n#end document\n", "line 2 has one column"),
         (
             "#begin document (a)\n#end document\n#begin document (a)\n#end document\n",

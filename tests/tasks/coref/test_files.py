@@ -76,6 +76,28 @@ def test_singletons_repeated_and_crossing_mentions_and_empty_documents_are_hand_
     assert score_files(key, key).scores["conll_f1"] == 100.0
 
 
+def side_by_side(clusters):
+    """Mentions of two words, named by letters, with nothing between the brackets of a word."""
+    marks = {letter: [[], []] for letter in "abcdefxyz"}
+    for number, cluster in enumerate(clusters.split()):
+        for letter in cluster:
+            marks[letter][0].append(f"({number}")
+            marks[letter][1].append(f"{number})")
+    return columns("a", *("".join(mark) or "-" for pair in marks.values() for mark in pair))
+
+
+@pytest.mark.parametrize("response", ["a bcxb dy z", "a bcx dy bz", "a bcx dy " + 10 * "b" + "z"])
+def test_mentions_repeated_side_by_side_score_as_in_the_reference_scorer(tmp_path, response):
+    key, said = tmp_path / "key.conll", tmp_path / "said.conll"
+    key.write_text(side_by_side("a bc def"))
+    said.write_text(side_by_side(response))
+    scores = score_files(key, said).scores
+    expected = {"muc": (1 / 3, 1 / 3), "b_cubed": (5 / 9, 17 / 42), "ceaf_m": (2 / 3, 4 / 7), "ceaf_e": (0.73333, 0.55)}
+    for name, numbers in expected.items():
+        found = (scores[name]["recall"], scores[name]["precision"])
+        assert found == pytest.approx([100 * number for number in numbers], abs=1e-3), name
+
+
 def test_json_lines_and_columns_score_alike(stories, tmp_path):
     data = read_coreference(stories, purpose="score")
     columns = tmp_path / "said.conll"

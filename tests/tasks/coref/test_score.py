@@ -89,6 +89,23 @@ def test_the_f1_of_blanc_is_the_mean_of_its_two_kinds(response, f1):
     assert score_documents([(clusters(KEY), clusters(response))])["blanc"]["f1"] == pytest.approx(100 * f1, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("key", "response", "expected"),
+    [
+        ("abcdef", "ab cde f", (0.26667, 1, 0.42105)),  # one cluster: no link of the key is apart
+        ("abcdef", "ab cxy z", (0.06667, 0.25, 0.10526)),
+        ("a b c d e f", "ab cde f", (0.73333, 1, 0.84615)),  # no cluster of two
+        ("a b c d e f", "ab cxy z", (0.13333, 0.18182, 0.15385)),
+        ("abcdef", "a b c d e f", (0, 0, 0)),
+        ("a b c d e f", "abcdef", (0, 0, 0)),
+    ],
+)
+def test_blanc_leaves_out_the_kind_of_links_that_the_key_lacks(key, response, expected):
+    found = score_documents([(clusters(key), clusters(response))])["blanc"]
+
+    assert tuple(found.values()) == pytest.approx([100 * number for number in expected], abs=1e-3)
+
+
 def test_b_cubed_of_its_paper():
     """Bagga and Baldwin 1998: three clusters, of which the response joins two."""
     key = clusters("abcde fg hijkl")

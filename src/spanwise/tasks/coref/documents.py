@@ -2,8 +2,9 @@
 
 Such a file has one word per line, an empty line after a sentence, `#begin document (NAME); part NUMBER` and
 `#end document` around a document. The last column has `(5` where a mention of cluster 5 begins, `5)` where it ends and
-`(5)` where it is one word, several with `|` between them, and `-`, `_` or nothing where there is none. Columns are
-divided by tabs where a line has one, else by blanks. Source: the CoNLL-2012 shared task.
+`(5)` where it is one word, several with `|` between them or side by side, and `-`, `_` or nothing where there is none.
+Columns are divided by tabs where a line has one, else by blanks.
+Source: the CoNLL-2012 shared task; the reference scorer's way of reading the last column (Pradhan et al. 2014).
 """
 
 import re
@@ -19,6 +20,11 @@ from spanwise.text.readers import Line, read_lines
 WORD_COLUMN, SPEAKER_COLUMN = 3, 9  # counted from 0
 NO_VALUE = frozenset({"", "-", "_"})
 _BEGIN = re.compile(r"#\s*begin document\s*(.*)$")
+_BRACKETS = {  # in the order in which they are taken out of a column
+    "alone": re.compile(r"\(([^()|\s]+)\)"),
+    "opens": re.compile(r"\(([^()|\s]+)"),
+    "closes": re.compile(r"([^()|\s]+)\)"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,19 +110,28 @@ class _Unfinished:
         speaker = columns[SPEAKER_COLUMN].strip() if len(columns) > SPEAKER_COLUMN + 1 else ""
         self.speakers.append("" if speaker in NO_VALUE else speaker)
         mark = columns[-1].strip()
-        for part in [] if mark in NO_VALUE else mark.split("|"):
-            self._mark(part.strip(), here, line.number)
+        if mark not in NO_VALUE:
+            self._mark(mark, here, line.number)
 
-    def _mark(self, part: str, here: int, number: int) -> None:
-        opens, closes, cluster = part.startswith("("), part.endswith(")"), part.strip("()")
-        if not cluster or not (opens or closes) or part not in (f"({cluster})", f"({cluster}", f"{cluster})"):
+    def _mark(self, mark: str, here: int, number: int) -> None:
+        """Take the brackets of one word as the reference scorer does: first mentions of this word alone, then those
+        that begin here, then those that end here. Their order in the column does not matter, nor what divides them."""
+        rest, found = mark, dict[str, list[str]]()
+        for kind, pattern in _BRACKETS.items():
+            found[kind] = pattern.findall(rest)
+            rest = pattern.sub("|", rest)
+        unread = rest.strip("| ") or ("" if any(found.values()) else mark)
+        if unread:
             raise DataError(
-                f"{self.path}, line {number}: coreference {part!r} can't be read; write '(5', '5)', '(5)' or '-'."
+                f"{self.path}, line {number}: coreference {unread!r} can't be read (the column holds {mark!r}); "
+                "write '(5', '5)' and '(5)', with '|' between them or side by side, or '-' where there is none."
             )
-        if opens:
+        for cluster in found["alone"]:
+            self.clusters.setdefault(cluster, []).append((here, here + 1))
+        for cluster in found["opens"]:
             self.clusters.setdefault(cluster, [])
             self.open.setdefault(cluster, []).append((here, number))
-        if closes:
+        for cluster in found["closes"]:
             if not self.open.get(cluster):
                 raise DataError(f"{self.path}, line {number}: cluster {cluster} is closed and was not opened before.")
             first, _ = self.open[cluster].pop()  # of several that are open, the one opened last

@@ -159,8 +159,13 @@ def _num_links(num_mentions: int) -> int:
 
 
 def _blanc(links: Counter[str]) -> dict[str, float]:
-    """The mean over coreferent links and links apart; the one kind alone where neither side has the other."""
-    kinds = [kind for kind in ("coreferent", "apart") if links[f"{kind} key"] or links[f"{kind} response"]]
+    """The mean over coreferent links and links apart; the one kind alone where the key lacks the other.
+
+    So counts the reference scorer. Luo et al. (2014) drop a kind only where the response lacks it as well.
+    """
+    kinds: list[str] = []
+    for side in ("key", "response"):
+        kinds = kinds or [kind for kind in ("coreferent", "apart") if links[f"{kind} {side}"]]
     # where there is no pair of mentions anywhere, all that can be right is a single mention
     parts = [
         recall_precision_f1(*(links[f"{kind} {side}"] for side in ("both", "key", "both", "response")))
