@@ -2,7 +2,7 @@
 
     python questions.py DATA OUT [en or ko] [PATH=VALUE ...]
 
-OUT is what run.sh filled; OUT/qa/final is what ships as spanwise-nano-qa. Both learn the 6,835 bundled training
+OUT is what run.sh filled. Both learn the 6,835 bundled training
 questions (SQuADShifts, new Wikipedia, CC BY 4.0) and are asked the 1,103 bundled ones on other articles and, where
 DATA has it, all of SQuAD 1.1 dev; in Korean the 1,010 that were made by rule, and the 54 written by hand. Errors
 cluster by paragraph. PATH=VALUE changes how both are taught (hidden_dropout=0.0), in folders named after it.

@@ -18,7 +18,7 @@ def document(*sentences):
 def nano():
     from spanwise.interop.sources import find_folder
 
-    return Tokenizer.load(find_folder("spanwise-nano"))
+    return Tokenizer.load(find_folder("spanwise-mini"))
 
 
 def test_words_of_many_pieces_come_first_by_what_they_save(nano):

@@ -13,7 +13,7 @@ from spanwise.pretraining.system import check
 
 @pytest.fixture(scope="module")
 def nano():
-    return read_folder("spanwise-nano")
+    return read_folder("spanwise-mini")
 
 
 def recipe_of(checkpoint, objective="spans", **options):

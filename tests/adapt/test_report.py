@@ -41,7 +41,7 @@ def record():
     before = Measurement(own=figure(4.0), general=figure(3.0))
     return AdaptationRecord(
         outcome="adapted",
-        start="spanwise-nano",
+        start="spanwise-mini",
         texts=["my-text"],
         general_text="bundled English Wikipedia",
         objective="spans",

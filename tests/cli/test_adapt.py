@@ -12,16 +12,16 @@ SMALL = ["--set", "batch.tokens_per_step=256", "--set", "batch.max_tokens=256", 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["spanwise-nano"], 2, "TEXT"),
-        (["spanwise-nano", "nowhere.txt"], 3, "nowhere.txt does not exist"),
+        (["spanwise-mini"], 2, "TEXT"),
+        (["spanwise-mini", "nowhere.txt"], 3, "nowhere.txt does not exist"),
         (["no such model", "TEXT"], 4, "no such model"),
-        (["spanwise-nano", "TEXT", "--budget", "soon"], 2, "20min"),
-        (["spanwise-nano", "TEXT", "--budget", "1min", "--steps", "20"], 2, "either a budget"),
-        (["spanwise-nano", "TEXT", "--replay-share", "20"], 2, "replay-share"),
-        (["spanwise-nano", "TEXT", "--objective", "pictures"], 2, "objective"),
-        (["spanwise-nano", "SMALL"], 3, "too small"),
-        (["spanwise-nano", "TEXT", "--replay", "SMALL"], 3, "too small"),
-        (["spanwise-nano", "TEXT", "--steps", "9", "--set", "training.learning_rat=1"], 2, "learning_rate"),
+        (["spanwise-mini", "TEXT", "--budget", "soon"], 2, "20min"),
+        (["spanwise-mini", "TEXT", "--budget", "1min", "--steps", "20"], 2, "either a budget"),
+        (["spanwise-mini", "TEXT", "--replay-share", "20"], 2, "replay-share"),
+        (["spanwise-mini", "TEXT", "--objective", "pictures"], 2, "objective"),
+        (["spanwise-mini", "SMALL"], 3, "too small"),
+        (["spanwise-mini", "TEXT", "--replay", "SMALL"], 3, "too small"),
+        (["spanwise-mini", "TEXT", "--steps", "9", "--set", "training.learning_rat=1"], 2, "learning_rate"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_written(arguments, status, words, tiny_text, tmp_path, capsys):
@@ -52,7 +52,7 @@ def test_korean_text_meets_korean_general_text_and_the_record_is_json(tmp_path, 
 def test_text_in_a_third_language_is_told_that_the_general_text_is_english(tiny_text, tmp_path, capsys):
     lines = [f"Die Brücke Nummer {n} der alten Stadt wurde im Jahr {1700 + n} gebaut." for n in range(60)]
     (tmp_path / "de.txt").write_text("\n\n".join(lines), encoding="utf-8")
-    call = ["adapt", "spanwise-nano", str(tmp_path / "de.txt"), "--out", str(tmp_path / "out"), "--steps", "8"]
+    call = ["adapt", "spanwise-mini", str(tmp_path / "de.txt"), "--out", str(tmp_path / "out"), "--steps", "8"]
     assert main([*call, *SMALL]) == 0
     assert "neither English nor Korean" in capsys.readouterr().out
     call[4] = str(tmp_path / "replayed")

@@ -16,7 +16,7 @@ from spanwise.text.tokenizers import Tokenizer
 
 PACKAGE = Path(spanwise.__file__).parent
 TEXTS = {
-    "en": ("quickstart/corpus/wiki-valid.txt.xz", "weights/nano"),
+    "en": ("quickstart/corpus/wiki-valid.txt.xz", "weights/mini"),
     "ko": ("quickstart/corpus/ko/wiki-valid.txt.xz", "weights/nano-ko"),
 }
 

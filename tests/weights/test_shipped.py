@@ -1,6 +1,7 @@
 """The weights in the package: whole, small, loaded by name everywhere, and better than random ones."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ from spanwise.weights import SHIPPED, shipped_folder
 from spanwise.weights.learned_from import HEADING, NOT_STATED, learned_by, learned_lines
 
 MOST_BYTES = 16_000_000
-RECORD = Path(__file__).parents[2] / "records" / "spanwise-nano"
+RECORDS = Path(__file__).parents[2] / "records"
+MADE = {"spanwise-mini": "spanwise-night", "spanwise-nano-ko": "spanwise-nano"}  # whose weights, by which record
 TEXT = "The bridge over the river was built in 1890 by the city of Boston ."
 
 
@@ -71,20 +73,20 @@ def test_everything_a_folder_learned_from_is_listed_with_source_licence_and_coun
 
 
 def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):
-    (tmp_path / "spanwise-nano").mkdir()
+    (tmp_path / "spanwise-mini").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert find_folder("spanwise-nano") == Path("spanwise-nano")
+    assert find_folder("spanwise-mini") == Path("spanwise-mini")
 
 
 def test_a_name_that_is_nearly_one_is_answered_with_it(monkeypatch):
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(CheckpointError, match="Did you mean 'spanwise-nano'"):
-        find_folder("spanwise-nono")
+    with pytest.raises(CheckpointError, match="Did you mean 'spanwise-mini'"):
+        find_folder("spanwise-mani")
 
 
-@pytest.mark.parametrize("name", ["spanwise-nano", "spanwise-nano-ko"])
+@pytest.mark.parametrize("name", ["spanwise-mini", "spanwise-nano-ko"])
 def test_automodel_and_spanwise_compute_the_same(name):
     ours = spanwise.load(name)
     theirs = AutoModel.from_pretrained(shipped_folder(name), dtype=torch.float32, add_pooling_layer=False)
@@ -102,22 +104,23 @@ def test_question_answering_needs_no_model_to_be_named():
     assert TEXT[answer["start"] : answer["end"]] == answer["answer"] != ""
 
 
-def kept(name: str) -> dict:
-    return json.loads((RECORD / name).read_text(encoding="utf-8"))
+def kept(record: str, name: str) -> dict:
+    return json.loads((RECORDS / record / name).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_record_names_these_very_files(name):
     files = shipped_folder(name).glob("*.safetensors")
-    assert kept("shipped.json")[name] == {path.name: sha256_of(path) for path in files}
+    assert kept(MADE[name.removesuffix("-qa")], "shipped.json")[name] == {path.name: sha256_of(path) for path in files}
 
 
 def test_unseen_questions_are_answered_as_the_record_says_and_better_than_by_random_weights_taught_alike():
     """The control of the record is the same network, taught the same questions from random weights."""
-    recorded = next(measure for measure in kept("questions.json")["bundled"] if measure["key"] == "f1")
+    questions = kept("spanwise-night", "questions-hidden_dropout=0.0.json")
+    recorded = next(measure for measure in questions["bundled"] if measure["key"] == "f1")
     with open_bundle() as bundle:
         data = read_questions(bundle.qa_dev)
-    loaded = load_task_model(shipped_folder("spanwise-nano-qa"), "qa")
+    loaded = load_task_model(shipped_folder("spanwise-mini-qa"), "qa")
     features = loaded.task.featurize(data, loaded.tokenizer, loaded.model.encoder.config, training=False)
     scores = raw_scores(data, loaded.task.decode(data, features, loaded.model.outputs(features)).best())
     f1 = 100 * sum(scores.f1.values()) / len(data.questions)
@@ -129,9 +132,10 @@ def test_unseen_questions_are_answered_as_the_record_says_and_better_than_by_ran
 
 @pytest.mark.slow
 def test_chunks_after_100_sentences_are_found_better_than_from_random_weights_taught_alike(data_folder, tmp_path):
-    probe, shipped = Chunks(sizes=(100,)), shipped_folder("spanwise-nano")
-    tokenizer = spanwise.load("spanwise-nano").tokenizer
-    encoder = build_model(spanbert_nano(), tokenizer.vocab_size).encoder
+    probe, shipped = Chunks(sizes=(100,)), shipped_folder("spanwise-mini")
+    tokenizer = spanwise.load("spanwise-mini").tokenizer
+    recipe = replace(spanbert_nano(), encoder=replace(spanbert_nano().encoder, num_layers=4))  # as the shipped one
+    encoder = build_model(recipe, tokenizer.vocab_size).encoder
     (tmp_path / "random").mkdir()
     write_folder(tmp_path / "random", FolderContent(encoder, {}, tokenizer))
     found = {}
@@ -141,7 +145,7 @@ def test_chunks_after_100_sentences_are_found_better_than_from_random_weights_ta
         )
         out = tmp_path / column
         context = Context(
-            material=material, model=model, recipe=spanbert_nano(), seed=0, out=out / "probe", log=RunLog(None)
+            material=material, model=model, recipe=recipe, seed=0, out=out / "probe", log=RunLog(None)
         )
         found[column] = probe.measure(context)["f1_at_100"]
     assert found["shipped"] > found["random"] + 5

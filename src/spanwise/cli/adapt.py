@@ -91,7 +91,7 @@ def adapt(
     Parameters
     ----------
     start
-        Weights that ship (spanwise-nano), a model folder of a type that is computed here, or a hub id.
+        Weights that ship (spanwise-mini), a model folder of a type that is computed here, or a hub id.
     text
         Your text files, folders or globs. A blank line ends a document.
     out

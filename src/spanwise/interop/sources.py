@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def find_folder(source: str | Path) -> Path:
-    """Return the folder that `source` names: one that is there, shipped weights ("spanwise-nano"), or a hub id, which
+    """Return the folder that `source` names: one that is there, shipped weights ("spanwise-mini"), or a hub id, which
     is downloaded into the hub's cache, safetensors rather than `.bin`. Of a run folder (`pretrain`, `adapt`,
     `finetune`) it is the model that the run left, and the log says so.
 

@@ -25,7 +25,7 @@ _PIPELINES = {  # module and class of each, imported when it is asked for
     "span-embedding": ("span_embedding", "SpanEmbeddingPipeline"),
     "text-generation": ("text_generation", "TextGenerationPipeline"),
 }
-_DEFAULTS = {"question-answering": "spanwise-nano-qa"}  # shipped with the package; nothing is ever downloaded unasked
+_DEFAULTS = {"question-answering": "spanwise-mini-qa"}  # shipped with the package; nothing is ever downloaded unasked
 
 
 def pipeline(
@@ -33,7 +33,7 @@ def pipeline(
 ) -> Pipeline[Any, Any, Any]:
     """Return a callable for `task` ("question-answering", "fill-mask", ...) with the model of a folder or hub id.
 
-    Without a model, question answering takes the small English one that ships with the package ("spanwise-nano-qa").
+    Without a model, question answering takes the small English one that ships with the package ("spanwise-mini-qa").
 
     `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
     options are those of the pipeline's class.

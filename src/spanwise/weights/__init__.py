@@ -4,8 +4,8 @@ from importlib.resources import files
 from pathlib import Path
 
 SHIPPED = {
-    "spanwise-nano": "nano",  # English, pre-trained: encoder, MLM and SBO heads
-    "spanwise-nano-qa": "nano-qa",  # the same, fine-tuned for questions
+    "spanwise-mini": "mini",  # English, pre-trained: encoder, MLM and SBO heads
+    "spanwise-mini-qa": "mini-qa",  # the same, fine-tuned for questions
     "spanwise-nano-ko": "nano-ko",  # Korean
     "spanwise-nano-ko-qa": "nano-ko-qa",
 }
