@@ -34,7 +34,7 @@ from spanwise.text.tokenizers import Tokenizer
 
 @pytest.fixture(scope="module")
 def nano():
-    return read_folder("spanwise-nano")
+    return read_folder("spanwise-mini")
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,6 @@ def test_chunks_after_100_sentences_are_found_better_than_from_random_weights_ta
             store=None, valid=None, files=find_files(probe, data_folder), cuts=tmp_path / "cuts", max_length=256
         )
         out = tmp_path / column
-        context = Context(
-            material=material, model=model, recipe=recipe, seed=0, out=out / "probe", log=RunLog(None)
-        )
+        context = Context(material=material, model=model, recipe=recipe, seed=0, out=out / "probe", log=RunLog(None))
         found[column] = probe.measure(context)["f1_at_100"]
     assert found["shipped"] > found["random"] + 5
