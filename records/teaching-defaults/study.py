@@ -25,7 +25,11 @@ from spanwise.tasks.files.text import read_lines
 
 RECORDS = Path(__file__).resolve().parents[1]
 WEIGHTS = RECORDS.parent / "src" / "spanwise" / "weights"
-ENCODERS = {"nano": WEIGHTS / "nano", "nano-ko": WEIGHTS / "nano-ko", "night": RECORDS / "spanwise-night/weights/base"}
+ENCODERS = {  # nano shipped until 2026-11-24: `git archive be24e88 src/spanwise/weights/nano | tar x`
+    "nano": WEIGHTS / "nano",
+    "nano-ko": WEIGHTS / "nano-ko",
+    "night": WEIGHTS / "mini",
+}
 PAPERS = {"tagging": "bert", "classification": "spanbert"}
 FILES = {  # of a task by name: which task, training and development file, score, development examples that are asked
     "chunks": ("tagging", "tagging/conll2000/train.txt.xz", "tagging/conll2000/test.txt.xz", "f1", 300),
