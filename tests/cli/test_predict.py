@@ -19,6 +19,20 @@ def test_predictions_score_as_evaluate_says(world, qa_run, tmp_path, capsys):
     assert (scored["exact"], scored["f1"]) == (evaluated["exact"], evaluated["f1"])
 
 
+def test_a_malformed_question_stops_or_is_left_out_on_request(qa_run, tmp_path, capsys, caplog):
+    questions = [
+        {"id": name, "question": text, "context": "Seoul is old."} for name, text in (("a", "Why?"), ("b", ""))
+    ]
+    data, output = tmp_path / "input.jsonl", tmp_path / "out.json"
+    data.write_text("\n".join(map(json.dumps, questions)))
+    command = ["predict", "qa", "--model", str(qa_run / "final"), "--input", str(data), "--output", str(output)]
+    assert main(command) == 3
+    assert "line 2" in (said := capsys.readouterr().err) and "--errors repair" in said
+    assert main([*command, "--errors", "repair"]) == 0
+    assert list(json.loads(output.read_text())) == ["a"]
+    assert "line 2" in caplog.text and "1 rows are left out" in caplog.text
+
+
 def test_a_missing_input_is_named(qa_run, tmp_path, capsys):
     arguments = ["--input", str(tmp_path / "none.json"), "--output", str(tmp_path / "out.json")]
     assert main(["predict", "qa", "--model", str(qa_run / "final"), *arguments]) == 3

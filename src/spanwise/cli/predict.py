@@ -2,13 +2,22 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.asking import USUAL_ASKING, AskingOptions
 
 
 def predict(
-    task: str, /, *, model: str, input: Path, output: Path, asking: AskingOptions = USUAL_ASKING, json: bool = False
+    task: str,
+    /,
+    *,
+    model: str,
+    input: Path,
+    output: Path,
+    asking: AskingOptions = USUAL_ASKING,
+    errors: Literal["strict", "repair"] = "strict",
+    json: bool = False,
 ) -> None:
     """Write a fine-tuned checkpoint's predictions; labels in the input are not looked at.
 
@@ -22,12 +31,14 @@ def predict(
         Data as for evaluate; labels may be missing. For classification also a .txt file of texts alone, one per line.
     output
         File to write: for qa question id to answer text, with n-best lists and null odds beside it.
+    errors
+        What to do with malformed rows: stop, or leave them out, counted and named; nothing is written for those.
     json
         Print the names of the written files as one JSON object.
     """
     from spanwise.tasks.evaluate import predict as run_prediction
 
-    written = run_prediction(task, model=model, input=input, output=output, **asdict(asking))
+    written = run_prediction(task, model=model, input=input, output=output, errors=errors, **asdict(asking))
     if json:
         print_json({"written": [str(path) for path in written]})
     else:

@@ -96,16 +96,20 @@ def predict(
     device: str | None = None,
     precision: Precision = "auto",
     on_overflow: str | None = None,
+    errors: OnError = "strict",
 ) -> list[Path]:
     """Answer unlabelled data; return the files written: `output`, and what else the task gives beside it.
 
     For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
+    errors: "repair" leaves malformed rows out; they have no line in what is written, are counted and named in the log,
+    and change the id of no other row.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
-    unlabelled = read_data(task_name, loaded.task, input, purpose="predict")
+    unlabelled = read_data(task_name, loaded.task, input, purpose="predict", errors=errors)
+    _count_left_out(unlabelled, input, "malformed; nothing is written for them")
     return write_predictions(Path(output), loaded.task, answers_of(loaded, unlabelled, precision))
 
 
@@ -115,10 +119,14 @@ def _score(
     labelled = read_data(task_name, loaded.task, path, purpose="score", errors=errors)
     predictions = answers_of(loaded, labelled, precision)
     scores = loaded.task.score(labelled, predictions)
-    num_dropped = getattr(labelled, "num_dropped", 0)
-    if num_dropped:
-        logger.warning("%s: %s rows are left out: malformed, or without a label.", path, f"{num_dropped:,}")
+    _count_left_out(labelled, path, "malformed, or without a label")
     return EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
+
+
+def _count_left_out(data: object, path: str | Path, reason: str) -> None:
+    num_dropped = getattr(data, "num_dropped", 0)
+    if num_dropped:
+        logger.warning("%s: %s rows are left out: %s.", path, f"{num_dropped:,}", reason)
 
 
 def answers_of(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision) -> P:

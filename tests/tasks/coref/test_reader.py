@@ -69,6 +69,16 @@ def test_mentions_outside_their_text_are_left_out_on_request_and_counted(tmp_pat
     assert data.documents[0].clusters == (((0, 1),),) and data.num_dropped_mentions == 2
 
 
+def test_malformed_documents_are_left_out_on_request_counted_and_named(tmp_path, caplog):
+    path = written(tmp_path, story(0), story(1) | {"speakers": [["one"]]}, story(2))
+    for purpose in ("score", "predict"):
+        with pytest.raises(DataError, match=r"line 2: 'speakers' has other lengths.*--errors repair"):
+            read_coreference(path, purpose=purpose)
+        data = read_coreference(path, purpose=purpose, errors="repair")
+        assert [document.name for document in data.documents] == ["nw/story/0", "nw/story/2"]
+        assert data.num_dropped == 1 and "line 2: 'speakers'" in caplog.text
+
+
 def test_a_document_without_clusters_speakers_or_words_is_read(tmp_path):
     rows = [{"doc_key": "a", "sentences": [["x"], []]}, {"doc_key": "b", "sentences": []}]
     a, b = read_coreference(written(tmp_path, *rows), purpose="train").documents

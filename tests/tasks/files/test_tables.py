@@ -95,6 +95,12 @@ def test_rows_that_are_refused_stop_the_reading_or_are_left_out_and_counted():
         return row * 2
 
     assert parsed([1, -1, 2, -2], parse, "repair") == ([2, 4], 2)
+    for rows in ([1, -1], [-1, 1]):
+        with pytest.raises(DataError, match=r"--errors repair"):
+            parsed(rows, parse, "strict")
+    with pytest.raises(DataError) as raised:
+        parsed([-1, -2], parse, "strict")
+    assert "--errors" not in str(raised.value)
     with pytest.raises(DataError, match="row -1"):
         parsed([1, -1, 2], parse, "strict")
 
@@ -112,7 +118,7 @@ def test_objects_hold_answers_or_records_of_them_and_tables_may_have_a_header(tm
     ("name", "text", "words"),
     [
         ("p.json", "[1]", "expected an object of id to choice, got a list"),
-        ("p.tsv", "1\ta\tb\n", "line 1: 3 columns; an id and a choice"),
+        ("p.tsv", "1\ta\tb\n", "line 1: 3 columns; a JSON object of id to choice, or lines of an id"),
         ("p.tsv", "1\ta\n1\tb\n", "an id stands on two lines"),
     ],
 )

@@ -163,3 +163,6 @@ def test_malformed_questions_may_be_left_out_and_are_counted(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
     data = read_choices(tmp_path / "a.jsonl", purpose="train", errors="repair")
     assert len(data) == 1 and data.num_dropped == 1
+    (tmp_path / "b.jsonl").write_text("\n".join(json.dumps(rows[number]) for number in (0, 1, 0)))
+    found = read_choices(tmp_path / "b.jsonl", purpose="predict", errors="repair")
+    assert [question.id for question in found.questions] == ["0", "2"]  # an answer's number is that of its row

@@ -90,6 +90,24 @@ def test_offsets_that_disagree_stop_the_run_or_are_repaired_and_told(pretrained_
     assert data.questions[1].answers[0].text == "1900" and task.metric is None
 
 
+def test_malformed_questions_are_left_out_on_request_counted_and_named(tmp_path, caplog):
+    qas = [{"id": name, "question": text, "answers": []} for name, text in (("a", "Why?"), ("b", " "), ("c", "Who?"))]
+    squad = {"version": "v2.0", "data": [{"title": "t", "paragraphs": [{"context": "Seoul is old.", "qas": qas}]}]}
+    rows = [{"id": entry["id"], "question": entry["question"], "context": "Seoul is old."} for entry in qas]
+    news = {"data": [{"text": "Seoul is old.", "questions": [{"q": entry["question"]} for entry in qas]}]}
+    mrqa = [{"header": {"dataset": "X"}}, {"context": "Seoul is old.", "qas": [{**e, "qid": e["id"]} for e in qas]}]
+    contents = {"a.json": json.dumps(squad), "b.jsonl": "\n".join(map(json.dumps, rows)), "c.json": json.dumps(news)}
+    for name, content in {**contents, "d.jsonl": "\n".join(map(json.dumps, mrqa))}.items():
+        path = tmp_path / name
+        path.write_text(content)
+        with pytest.raises(DataError, match=r"'q(uestion)?'.*--errors repair"):
+            read_questions(path, purpose="predict")
+        caplog.clear()
+        data = read_questions(path, purpose="predict", errors="repair")
+        assert [question.text for question in data.questions] == ["Why?", "Who?"] and data.num_dropped == 1
+        assert caplog.text.count("Left out:") == 1 and name in caplog.text
+
+
 def test_a_model_and_a_file_that_disagree_are_told(pretrained_folder, squad_files, tmp_path):
     run = finetune("qa", model=pretrained_folder, train=squad_files["1.1"], out=tmp_path / "run", overrides=SHORT)
     with pytest.raises(DataError, match="fine-tuned without any"):

@@ -125,7 +125,36 @@ def test_keys_of_the_official_scorers_are_read_without_texts(tmp_path):
     for content in (SEMEVAL, "", "a b c\nd e f\n"):
         path.write_text(content)
         assert read_key(path) is None
-    assert read_key(tmp_path / "a.json") is None
+    for content in ('{"1":"Other"}', '["Other"]'):
+        path.write_text(content)
+        assert read_key(path) is None
+
+
+KBP37 = """1	" <e1> Thom Yorke </e1> of <e2> Radiohead </e2> has included the pedal . "
+per:employee_of(e1,e2)
+
+2	" <e1> Ada </e1> met in <e2>  </e2> . "
+no_relation
+
+3	" <e1> Ada </e1> left <e2> Seoul </e2> . "
+no_relation
+"""
+
+
+def test_one_bad_row_is_named_with_the_cure_and_left_out_and_named_on_request(tmp_path, caplog):
+    path = tmp_path / "train.txt"
+    path.write_text(KBP37)
+    for purpose in ("train", "predict"):
+        with pytest.raises(DataError, match=r"train\.txt, line 4: the object .* blanks alone.*--errors repair"):
+            read_relations(path, purpose=purpose)
+        caplog.clear()
+        data = read_relations(path, purpose=purpose, errors="repair")
+        assert [pair.id for pair in data.pairs] == ["1", "3"] and data.num_dropped == 1
+        assert "line 4: the object" in caplog.text and "--errors" not in caplog.text
+    path.write_text("\n".join(KBP37.splitlines()[3:5]))
+    with pytest.raises(DataError, match="blanks alone") as raised:  # every row is bad: leaving out is no cure
+        read_relations(path, purpose="train")
+    assert "--errors" not in str(raised.value)
 
 
 def test_malformed_examples_may_be_left_out_and_are_counted(tmp_path):

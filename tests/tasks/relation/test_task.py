@@ -6,11 +6,13 @@ import pytest
 import torch
 
 from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.nn.config import EncoderConfig
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.relation.task import RelationExtraction
 from spanwise.tasks.run import finetune
 
+CONFIG = EncoderConfig(vocab_size=500, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8)
 FAST = [
     "training.max_steps=60",
     "hidden_dropout=0",
@@ -141,15 +143,12 @@ def test_files_that_disagree_are_refused(tacred, tmp_path):
 
 
 def test_what_is_cut_and_what_overlaps_is_said_before_training(marked_tokenizer, tmp_path):
-    from spanwise.nn.config import EncoderConfig
-
     rows = [*ROWS, example("5", "a " * 30 + "Ada in Han", 30, 30, ("PERSON", "CITY"), "per:city")]
     path = tmp_path / "x.json"
     path.write_text(json.dumps(rows))
     data = RelationExtraction().read(path, purpose="train")
     task = RelationExtraction(max_length=16).taught_by(data)
-    config = EncoderConfig(vocab_size=500, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8)
-    lines = task.describe(data, task.featurize(data, marked_tokenizer, config, training=True))
+    lines = task.describe(data, task.featurize(data, marked_tokenizer, CONFIG, training=True))
     assert "5 pairs of mentions" in lines[0] and "7 markers" in lines[1]
     assert "1 are cut to 16 tokens around their mentions" in lines[2] and "1 have mentions that overlap" in lines[3]
 
@@ -174,6 +173,57 @@ def test_keys_and_answers_of_the_official_scorers_are_scored_as_they_are(tmp_pat
     told.write_text("per:city\nper:city\nno_relation\n")
     found = RelationExtraction().score_files(key, told, {})
     assert found.scores["f1"] == found.scores["precision"] == found.scores["recall"] == 50.0
+
+
+@pytest.mark.parametrize("negative", ["Other", "no_relation"])
+def test_the_score_of_semeval_leaves_the_negative_label_of_the_file_out(tmp_path, negative):
+    key, told = tmp_path / "key.txt", tmp_path / "told.txt"
+    key.write_text(f"1\tX(e1,e2)\n2\tX(e2,e1)\n3\t{negative}\n4\t{negative}\n")
+    told.write_text(f"1\tX(e1,e2)\n2\tX(e1,e2)\n3\t{negative}\n4\t{negative}\n")
+    found = RelationExtraction().score_files(key, told, {}).scores
+    assert found["macro_f1"] == found["micro_f1"] == 50.0 and found["accuracy"] == 75.0
+    key.write_text("1\tX(e1,e2)\n")
+    told.write_text(f"1\t{negative}\n")  # found, and nowhere in the key
+    assert RelationExtraction().score_files(key, told, {}).scores["macro_recall"] == 0.0
+
+
+def test_the_log_names_the_label_that_scores_leave_out(marked_tokenizer, tmp_path):
+    path = tmp_path / "kbp37.txt"
+    path.write_text(
+        '1\t"<e1>Ada</e1> in <e2>Han</e2>"\nper:x(e1,e2)\n\n2\t"<e1>Han</e1> is <e2>Ada</e2>"\nno_relation\n'
+    )
+    task = RelationExtraction(markers="text")
+    data = task.read(path, purpose="train")
+    task = task.taught_by(data)
+    features = task.featurize(data, marked_tokenizer, CONFIG, training=True)
+    assert task.labels[0] == "no_relation" and task.metric == "semeval"
+    assert "scores count all relations but 'no_relation'" in task.describe(data, features)
+
+
+@pytest.mark.parametrize("ending", [".txt", ".json", ".tsv", ".out", ""])
+def test_predictions_are_read_by_their_content_whatever_their_name_ends_in(tmp_path, ending):
+    key, told = tmp_path / "key.txt", tmp_path / f"told{ending}"
+    key.write_text("1\tX\n2\tY\n")
+    contents = ["1\tX\n2\tY\n", "X\nY\n", '{"1": "X", "2": {"label": "Y", "score": 1}}', '{"1":"X","2":"Y"}']
+    for content in contents[2:] if ending == ".json" else contents:
+        told.write_text(content)
+        key.write_text("X\nY\n" if content == contents[1] else "1\tX\n2\tY\n")
+        assert RelationExtraction(metric="labels").score_files(key, told, {}).scores["micro_f1"] == 100.0
+    told.write_text("1 is X\n2 is Y\n")
+    with pytest.raises(DataError, match=r"told.*a JSON object of id to relation, lines of an id, a tab and a relation"):
+        RelationExtraction().score_files(key, told, {})
+
+
+def test_rows_left_out_are_named_and_nothing_is_written_for_them(finetuned, tmp_path, caplog):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([ROWS[0], {**ROWS[1], "obj_end": 99}, ROWS[2]]))
+    asked = {"model": finetuned.final, "input": path, "output": tmp_path / "p.txt", "precision": "fp32"}
+    with pytest.raises(DataError, match=r"entry 2: the object is words 4 to 99.*--errors repair"):
+        predict("relation", **asked)
+    predict("relation", **asked, errors="repair")
+    assert [line.split("\t")[0] for line in (tmp_path / "p.txt").read_text().splitlines()] == ["1", "3"]
+    assert list(json.loads((tmp_path / "p.json").read_text())) == ["1", "3"]
+    assert "entry 2: the object" in caplog.text and "1 rows are left out: malformed; nothing is written" in caplog.text
 
 
 def test_relations_that_the_model_does_not_know_are_counted(finetuned, tmp_path):

@@ -191,10 +191,11 @@ def _number(value: object) -> float | None:
 
 
 def _ids(table: Table) -> tuple[str, ...]:
-    """A column of ids where the file has one and no two are equal; else numbers from 0, of rows without a label too."""
+    """A column of ids where the file has one and no two are equal; else numbers from 0, of rows without a label and of
+    rows left out too."""
     for name in IDS:
         if all(name in row.values for row in table.rows):
             ids = tuple(str(row.values[name]).strip() for row in table.rows)
             if all(ids) and len(set(ids)) == len(ids):
                 return ids
-    return tuple(map(str, range(len(table.rows))))
+    return tuple(str(row.number) for row in table.rows)

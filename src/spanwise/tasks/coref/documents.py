@@ -210,6 +210,7 @@ class CoreferenceData:
     gap: tuple[GapExample, ...] = ()
     num_repeated_mentions: int = 0  # named twice: kept where they first stood
     num_dropped_mentions: int = 0  # outside their text, and left out on request
+    num_dropped: int = 0  # malformed documents of JSON lines, left out on request
 
     def __len__(self) -> int:
         """The number of documents."""

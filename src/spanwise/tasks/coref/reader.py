@@ -17,6 +17,7 @@ from spanwise.runtime.json_text import decode_json
 from spanwise.tasks.coref.documents import CoreferenceData, CoreferenceDocument, Document, TextDocument, read_conll
 from spanwise.tasks.coref.gap import is_gap, read_gap
 from spanwise.tasks.coref.score import Mention
+from spanwise.tasks.files.tables import parsed
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.text.readers import COMPRESSIONS, Line, read_lines
 
@@ -71,29 +72,38 @@ def _text_of(parts: list[Line]) -> str:
 
 
 def _read_json_lines(path: Path, errors: OnError) -> CoreferenceData:
-    documents: list[Document] = []
-    lines: dict[str, int] = {}
-    num_dropped = 0
-    for parts in _whole_lines(path):
-        text, number = _text_of(parts), parts[0].number
-        if not text.strip():
-            continue
+    """One document per line. Raises: DataError naming the line; of two documents of one name also under "repair"."""
+
+    def read(parts: list[Line]) -> tuple[Document, int, int]:
+        number = parts[0].number
         where = f"{path}, line {number}"
         try:
-            row = decode_json(text)
+            row = decode_json(_text_of(parts))
         except ValueError as cause:
             raise DataError(f"{where} is not JSON ({cause}); one document per line was expected.") from cause
         if not isinstance(row, Mapping):
             raise DataError(f"{where} holds a {type(row).__name__}; an object per document was expected.")
         document, dropped = _json_document(row, f"{path.name}:{number}", where, errors)
-        if document.name in lines:
-            raise DataError(f"{where}: document {document.name!r} came before, at line {lines[document.name]}.")
-        lines[document.name] = number
-        num_dropped += dropped
         if isinstance(document, CoreferenceDocument):
             document = replace(document, source=str(path), line=number)
-        documents.append(document)
-    return CoreferenceData(source=str(path), documents=tuple(documents), num_dropped_mentions=num_dropped)
+        return document, dropped, number
+
+    found, num_dropped = parsed((parts for parts in _whole_lines(path) if _text_of(parts).strip()), read, errors)
+    lines: dict[str, int] = {}
+    for document, _, number in found:
+        if document.name in lines:
+            raise DataError(
+                f"{path}, line {number}: document {document.name!r} came before, at line {lines[document.name]}."
+            )
+        lines[document.name] = number
+    if not found:
+        raise DataError(f"{path}: no document in it can be read.")
+    return CoreferenceData(
+        source=str(path),
+        documents=tuple(document for document, _, _ in found),
+        num_dropped_mentions=sum(dropped for _, dropped, _ in found),
+        num_dropped=num_dropped,
+    )
 
 
 def _json_document(row: Mapping[str, Any], default_name: str, where: str, errors: OnError) -> tuple[Document, int]:
@@ -150,7 +160,7 @@ def _clusters(
             else:
                 raise DataError(
                     f"{where}: mention {mention!r} does not lie in the document of {num_words:,} words "
-                    f"(0 to {num_words - 1:,}, last included). `finetune --errors repair` leaves such out."
+                    f"(0 to {num_words - 1:,}, last included). `--errors repair` leaves such mentions out."
                 )
         if mentions:
             found.append(tuple(sorted(mentions)))

@@ -105,6 +105,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             ),
             num_repeated_mentions=sum(part.num_repeated_mentions for part in parts),
             num_dropped_mentions=sum(part.num_dropped_mentions for part in parts),
+            num_dropped=sum(part.num_dropped for part in parts),
         )
 
     def taught_by(self, train: CoreferenceData) -> Self:
@@ -174,6 +175,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
                 f"mentions can't be found: longer than {self.max_width} pieces, or of two sentences",
             ),
             (data.num_repeated_mentions, "mentions stand twice and count where they stand first"),
+            (data.num_dropped, "documents are left out: malformed"),
             (data.num_dropped_mentions, "mentions were dropped: they do not lie in their document"),
         )
         return lines

@@ -7,6 +7,7 @@ every cell in quotes are they read as quotes. A file with commas follows the usu
 
 import csv
 import io
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from spanwise.runtime.suggest import did_you_mean
 from spanwise.tasks.files.text import OnError, parse_json, plain_suffix, read_json, read_lines, read_text
 
 csv.field_size_limit(1 << 28)
+logger = logging.getLogger(__name__)
+NUM_NAMED = 5  # rows that are left out and named
+REPAIR = " Correct the row, or leave such rows out with --errors repair (finetune, evaluate, predict)."
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -27,6 +31,7 @@ class Row:
 
     values: Mapping[str, Any]
     where: str  # "file, line 12", for messages
+    number: int = 0  # from 0, rows that are left out counted: the id of a row without one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,23 +80,22 @@ def read_table(
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{source}: two columns are called {repeated!r}; rename one.")
-    rows, num_dropped = [], 0
+    rows, refused = [], list[DataError]()
     width = len(names) or (len(found[0][1]) if has_commas else None)  # lines with tabs may end in more, as STS-B's do
-    for line, cells in found[1:] if header else found:
+    for number, (line, cells) in enumerate(found[1:] if header else found):
         where = f"{source}, line {line}"
         while len(cells) > len(names) > 0 and not cells[-1]:
             cells.pop()
         if width and len(cells) != width:
-            if errors == "repair":
-                num_dropped += 1
-                continue
             told, mark = "the header names" if names else "the first line has", "comma" if has_commas else "tab"
-            raise DataError(
-                f"{where}: {len(cells)} columns, and {told} {width}. Correct the row (a {mark} inside a text?), or "
-                "leave such rows out with --errors repair."
-            )
-        rows.append(Row(dict(zip(names or map(str, range(len(cells))), cells, strict=True)), where))
-    return Table(source=source, columns=names, rows=tuple(rows), num_dropped=num_dropped)
+            wrong = DataError(f"{where}: {len(cells)} columns, and {told} {width} (a {mark} inside a text?).{REPAIR}")
+            if errors != "repair":
+                raise wrong
+            refused.append(wrong)
+            continue
+        rows.append(Row(dict(zip(names or map(str, range(len(cells))), cells, strict=True)), where, number))
+    name_left_out(refused)
+    return Table(source=source, columns=names, rows=tuple(rows), num_dropped=len(refused))
 
 
 def read_list(path: str | Path, *, known: Sequence[str]) -> Table | None:
@@ -110,7 +114,7 @@ def read_list(path: str | Path, *, known: Sequence[str]) -> Table | None:
     if {name.casefold() for name in known} & {cell.strip(' "').casefold() for cell in lines[0][1].split(",")}:
         return None
     source = str(path)
-    rows = tuple(Row({"text": line}, f"{source}, line {number}") for number, line in lines)
+    rows = tuple(Row({"text": line}, f"{source}, line {at}", number) for number, (at, line) in enumerate(lines))
     return Table(source=source, columns=("text",), rows=rows)
 
 
@@ -152,23 +156,44 @@ def _objects(text: str, source: str, *, is_list: bool) -> Table:
             raise DataError(f"{where}: expected an object with named values, got {type(record).__name__}.")
     if not records:
         raise DataError(f"{source}: the file is empty.")
-    return Table(source=source, columns=(), rows=tuple(map(Row, records, wheres)))
+    return Table(source=source, columns=(), rows=tuple(map(Row, records, wheres, range(len(records)))))
 
 
 def parsed(rows: Iterable[R], parse: Callable[[R], T], errors: OnError) -> tuple[list[T], int]:
-    """Return what `parse` makes of each row, and how many it refused (left out with `errors="repair"`).
+    """Return what `parse` makes of each row, and how many it refused: left out with `errors="repair"`, and named in a
+    warning.
 
-    Raises: DataError of the first refused row under "strict".
+    Raises: DataError of the first refused row under "strict"; it names the cure where another row can be read.
     """
-    found, num_dropped = [], 0
-    for row in rows:
+    found, refused = [], list[DataError]()
+    waiting = iter(rows)
+    for row in waiting:
         try:
             found.append(parse(row))
-        except DataError:
+        except DataError as error:
             if errors != "repair":
-                raise
-            num_dropped += 1
-    return found, num_dropped
+                if "--errors repair" in str(error) or not (found or any(_is_read(row, parse) for row in waiting)):
+                    raise
+                raise DataError(f"{error}{REPAIR}") from error
+            refused.append(error)
+    name_left_out(refused)
+    return found, len(refused)
+
+
+def _is_read(row: R, parse: Callable[[R], T]) -> bool:
+    try:
+        parse(row)
+    except DataError:
+        return False
+    return True
+
+
+def name_left_out(refused: Sequence[DataError]) -> None:
+    """Say in the log which rows are left out and why: the first few, and how many more."""
+    for error in refused[:NUM_NAMED]:
+        logger.warning("Left out: %s", str(error).removesuffix(REPAIR))
+    if len(refused) > NUM_NAMED:
+        logger.warning("Left out for such reasons: %s more.", f"{len(refused) - NUM_NAMED:,}")
 
 
 def value_of(row: Row, column: str) -> Any:
@@ -207,12 +232,12 @@ def answer_files(records: Mapping[str, object], written: Iterable[object]) -> di
 
 
 def read_answers(path: Path, *keys: str, what: str) -> dict[str, object]:
-    """Read predictions by id: a JSON object, or (`.tsv`, `.txt`) lines of id and prediction.
+    """Read predictions by id: a JSON object, or lines of id and prediction, whatever the file's name ends in.
 
     A value of the object is a prediction, or a record as `predict` writes it, which has it under one of `keys`. `what`
     a prediction is called in messages. Raises: DataError naming the place.
     """
-    if plain_suffix(path) not in (".tsv", ".txt"):
+    if plain_suffix(path) == ".json" or holds_json(path):
         record = read_json(path)
         if not isinstance(record, Mapping):
             raise DataError(f"{path}: expected an object of id to {what}, got a {type(record).__name__}.")
@@ -220,7 +245,10 @@ def read_answers(path: Path, *keys: str, what: str) -> dict[str, object]:
     lines = [(number, line.split("\t")) for number, line in enumerate(read_lines(path), 1) if line.strip()]
     for number, cells in lines:
         if len(cells) != 2:
-            raise DataError(f"{path}, line {number}: {len(cells)} columns; an id and a {what} were expected.")
+            raise DataError(
+                f"{path}, line {number}: {len(cells)} columns; a JSON object of id to {what}, or lines of an id, a tab "
+                f"and a {what}, were expected."
+            )
     rows = [cells for _, cells in lines]
     if rows and rows[0][0] in ("index", "id", "ID"):
         del rows[0]
@@ -228,6 +256,11 @@ def read_answers(path: Path, *keys: str, what: str) -> dict[str, object]:
     if len(found) < len(rows):
         raise DataError(f"{path}: an id stands on two lines; each example has one {what}.")
     return found
+
+
+def holds_json(path: str | Path) -> bool:
+    """Return whether a file begins as a JSON object or list does."""
+    return read_text(path).lstrip()[:1] in ("{", "[")
 
 
 def _inner(value: object, keys: tuple[str, ...]) -> object:

@@ -67,7 +67,7 @@ def read_choices(path: str | Path, *, purpose: Purpose, errors: OnError = "stric
 
     Raises: DataError naming file and question: fewer than two choices, empty ones, an answer that is none of them.
     """
-    suffix, num_dropped = plain_suffix(path), 0
+    suffix, num_dropped, numbers = plain_suffix(path), 0, list[int]()
     if Path(path).is_dir():
         questions, num_dropped = _race_folder(Path(path), purpose, errors)
     elif suffix == ".xml":
@@ -76,13 +76,16 @@ def read_choices(path: str | Path, *, purpose: Purpose, errors: OnError = "stric
         questions = _dream(record, str(path), purpose)
     else:
         table = read_table(path, known=_KNOWN, errors=errors)
-        rows, num_dropped = parsed(table.rows, lambda row: _from_row(row, table, purpose), errors)
+        rows, num_dropped = parsed(table.rows, lambda row: (row.number, _from_row(row, table, purpose)), errors)
         num_dropped += table.num_dropped
-        questions = [question for row in rows for question in row]
+        questions = [question for _, several in rows for question in several]
+        numbers = [number for number, several in rows for _ in several]
     if not questions:
         raise DataError(f"{path}: no question in it.")
     if len({question.id for question in questions}) < len(questions):
-        questions = [dataclasses.replace(question, id=str(number)) for number, question in enumerate(questions)]
+        if len(set(numbers)) < len(questions):  # no table, or rows of several questions
+            numbers = list(range(len(questions)))
+        questions = [dataclasses.replace(question, id=str(n)) for n, question in zip(numbers, questions, strict=True)]
     return ChoiceData(source=str(path), questions=tuple(questions), num_dropped=num_dropped)
 
 

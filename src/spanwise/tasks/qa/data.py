@@ -3,12 +3,14 @@ fields, answers put in their place, ids that stand once.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.files.joining import joined_name, told_apart
+from spanwise.tasks.files.tables import REPAIR, name_left_out
 from spanwise.tasks.files.text import OnError, Purpose
 
 
@@ -49,6 +51,7 @@ class SquadData:
     has_unanswerable: bool
     num_moved_answers: int = 0  # answer offsets corrected under `errors="repair"`
     num_dropped_answers: int = 0  # answers found nowhere in their paragraph
+    num_dropped: int = 0  # malformed questions left out under `errors="repair"`
     sources: tuple[str, ...] = ()  # the file of each paragraph, where there are several
 
     def __len__(self) -> int:
@@ -86,6 +89,7 @@ def join_questions(parts: Sequence[SquadData]) -> SquadData:
         has_unanswerable=any(part.has_unanswerable for part in parts),
         num_moved_answers=sum(part.num_moved_answers for part in parts),
         num_dropped_answers=sum(part.num_dropped_answers for part in parts),
+        num_dropped=sum(part.num_dropped for part in parts),
         sources=tuple(part.source for part in parts for _ in part.contexts),
     )
 
@@ -104,6 +108,7 @@ class Gathering:
         self.titles: list[str] = []
         self.questions: list[Question] = []
         self.num_moved = self.num_dropped = 0
+        self._refused: list[DataError] = []
         self._seen: set[str] = set()
         self._places: dict[str, int] = {}
 
@@ -128,10 +133,24 @@ class Gathering:
         self._seen.add(id)
         self.questions.append(Question(id, text, len(self.contexts) - 1 if paragraph is None else paragraph, answers))
 
+    @contextmanager
+    def one_question(self) -> Iterator[None]:
+        """Around the reading of one question: what is wrong with it leaves it out under "repair", and stops else."""
+        try:
+            yield
+        except DataError as error:
+            if self.errors == "repair":
+                self._refused.append(error)
+            elif self.questions and "--errors repair" not in str(error):
+                raise DataError(f"{error}{REPAIR}") from error
+            else:
+                raise
+
     def finish(self) -> SquadData:
         """Raises: DataError where there is no question."""
         if not self.questions:
             raise DataError(f"{self.source}: no questions in it.")
+        name_left_out(self._refused)
         return SquadData(
             source=self.source,
             version=self.version,
@@ -141,6 +160,7 @@ class Gathering:
             has_unanswerable=self.purpose != "predict" and any(not question.answers for question in self.questions),
             num_moved_answers=self.num_moved,
             num_dropped_answers=self.num_dropped,
+            num_dropped=len(self._refused),
         )
 
     def place_answer(self, text: str, start: int, context: str, where: str) -> Answer | None:

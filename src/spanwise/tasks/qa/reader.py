@@ -53,7 +53,8 @@ def read_question_lines(path: str | Path, *, purpose: Purpose, errors: OnError) 
         if "qas" in record:
             _read_passage(found, record, where)
         else:
-            _read_row(found, record, where, number)
+            with found.one_question():
+                _read_row(found, record, where, number)
     if found is None:
         raise DataError(f"{source}: no questions in it.")
     return found.finish()
@@ -68,20 +69,21 @@ def _read_passage(found: Gathering, record: dict[str, object], where: str) -> No
     context = text_field(record, "context", where)
     found.add_context(context, str(record.get("id") or where.rpartition(" ")[2]))
     for number, qa in enumerate(field(record, "qas", list, where), start=1):
-        id = id_field(qa, where, number)
-        place = f"{where}, question {id!r}"
-        text = text_field(qa, "question", place)
-        answers: tuple[Answer, ...] = ()
-        if found.purpose == "score":
-            texts = field(qa, "answers", list, place)
-            answers = tuple(Answer(_text(entry, place), -1) for entry in texts)
-            if not answers:
-                raise DataError(f"{place}: 'answers' is empty; MRQA's questions all have an answer.")
-        elif found.purpose == "train":
-            answers = _detected(found, qa, context, place)
-            if not answers:
-                continue  # all were dropped under "repair"
-        found.add_question(id, text, answers, place)
+        with found.one_question():
+            id = id_field(qa, where, number)
+            place = f"{where}, question {id!r}"
+            text = text_field(qa, "question", place)
+            answers: tuple[Answer, ...] = ()
+            if found.purpose == "score":
+                texts = field(qa, "answers", list, place)
+                answers = tuple(Answer(_text(entry, place), -1) for entry in texts)
+                if not answers:
+                    raise DataError(f"{place}: 'answers' is empty; MRQA's questions all have an answer.")
+            elif found.purpose == "train":
+                answers = _detected(found, qa, context, place)
+                if not answers:
+                    continue  # all were dropped under "repair"
+            found.add_question(id, text, answers, place)
 
 
 def _text(entry: object, where: str) -> str:
@@ -189,18 +191,19 @@ def parse_newsqa(record: Mapping[str, Any], *, source: str, purpose: Purpose, er
         found.add_context(context, name)
         for place, entry in enumerate(field(story, "questions", list, where), start=1):
             spot = f"{where}, question {place}"
-            text = text_field(entry, "q", spot)
-            if _is(entry.get("consensus"), "badQuestion"):
-                continue
-            answers: tuple[Answer, ...] = ()
-            if purpose != "predict":
-                wanted = _places(entry, spot)
-                answers = tuple(
-                    dict.fromkeys(a for span in wanted if (a := _cut(found, span, context, spot)) is not None)
-                )
-                if wanted and not answers:
-                    continue  # all were dropped under "repair"
-            found.add_question(f"{name}#{place}", text, answers, spot)
+            with found.one_question():
+                text = text_field(entry, "q", spot)
+                if _is(entry.get("consensus"), "badQuestion"):
+                    continue
+                answers: tuple[Answer, ...] = ()
+                if purpose != "predict":
+                    wanted = _places(entry, spot)
+                    answers = tuple(
+                        dict.fromkeys(a for span in wanted if (a := _cut(found, span, context, spot)) is not None)
+                    )
+                    if wanted and not answers:
+                        continue  # all were dropped under "repair"
+                found.add_question(f"{name}#{place}", text, answers, spot)
     return found.finish()
 
 
@@ -243,7 +246,7 @@ def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnEr
 
     `purpose="train"` checks that every gold answer stands at its offset; `"score"` needs the answer texts alone;
     `"predict"` needs no answers. `errors="repair"` moves a wrong offset to the nearest place where the answer stands
-    and drops answers (and then questions) that stand nowhere; both are counted.
+    and drops answers (and then questions) that stand nowhere, and malformed questions; all are counted.
 
     Raises: DataError naming file, article and question: damaged or malformed JSON, missing keys, empty contexts or
     questions, duplicate ids, offsets outside the context or not at the text, an unanswered question in a 1.1 file.
@@ -286,8 +289,9 @@ class _Parser:
         context = text_field(paragraph, "context", where)
         self.found.add_context(context, title)
         for number, qa in enumerate(field(paragraph, "qas", list, where)):
-            id = id_field(qa, where, number + 1)
-            self.question(qa, id, context, f"{where}, question {id!r}")
+            with self.found.one_question():
+                id = id_field(qa, where, number + 1)
+                self.question(qa, id, context, f"{where}, question {id!r}")
 
     def question(self, qa: dict[str, object], id: str, context: str, where: str) -> None:
         text = text_field(qa, "question", where)

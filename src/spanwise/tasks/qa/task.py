@@ -203,6 +203,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             (features.num_cut_questions, f"questions are cut to {self.max_question_tokens} tokens"),
             (features.num_unreachable_answers, "questions are left out: the tokenizer keeps nothing of their answer"),
             (data.num_moved_answers, "answers were moved to where their text stands"),
+            (data.num_dropped, "questions are left out: malformed"),
             (data.num_dropped_answers, "answers were dropped: their text does not stand in the paragraph"),
         )
         if features.reach is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.tasks.files.tables import Row, Table, parsed, read_table, text_of
+from spanwise.tasks.files.tables import Row, Table, holds_json, parsed, read_table, text_of
 from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_lines
 from spanwise.tasks.relation.pairs import Format, Mention, Pair, RelationData, checked_pair, label_of, text_of_words
 from spanwise.tasks.relation.score import NEGATIVE
@@ -160,6 +160,7 @@ def read_relations(path: str | Path, *, purpose: Purpose, errors: OnError = "str
         table = read_table(path, errors=errors)
         found = _format_of(table.rows[0])
         pairs, num_dropped = _pairs_of(table, found, purpose, errors)
+        num_dropped += table.num_dropped
     if not pairs:
         raise DataError(f"{path}: no example in it.")
     seen: set[str] = set()
@@ -172,7 +173,7 @@ def read_relations(path: str | Path, *, purpose: Purpose, errors: OnError = "str
 
 def _pairs_of(table: Table, form: Format, purpose: Purpose, errors: OnError) -> tuple[list[Pair], int]:
     """The examples of a table, and how many malformed ones (of documents: sentences) were left out."""
-    rows = list(enumerate(table.rows))
+    rows = [(row.number, row) for row in table.rows]
     if form == "documents":
         split, num_documents = parsed(rows, lambda entry: list(sentences_of(entry[1], entry[0])), errors)
         sentences = [sentence for several in split for sentence in several]
@@ -186,9 +187,10 @@ def _pairs_of(table: Table, form: Format, purpose: Purpose, errors: OnError) -> 
 
 
 def read_key(path: str | Path) -> RelationData | None:
-    """The key of an official scorer: lines of id and relation (SemEval's), or of one relation each, which are numbered
-    from 0 (TACRED's). None where the file is none; it has relations and no texts."""
-    if plain_suffix(path) not in (".txt", ".key", ""):
+    """The key, or the answers, of an official scorer: lines of id and relation (SemEval's), or of one relation each,
+    which are numbered from 0 (TACRED's). None where the file holds something else, whatever its name ends in; a key
+    has relations and no texts."""
+    if holds_json(path):
         return None
     lines = [line.split("\t") for line in read_lines(path) if line.strip()]
     width = len(lines[0]) if lines else 0

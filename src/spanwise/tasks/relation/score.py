@@ -36,8 +36,8 @@ def micro_scores(gold: Sequence[str], predicted: Sequence[str], *, negative: str
     }
 
 
-def semeval_scores(gold: Mapping[str, str], predicted: Mapping[str, str]) -> dict[str, float]:
-    """`macro_f1` (the official score), `macro_precision` and `macro_recall` over the relations but "Other", and
+def semeval_scores(gold: Mapping[str, str], predicted: Mapping[str, str], *, negative: str = OTHER) -> dict[str, float]:
+    """`macro_f1` (the official score), `macro_precision` and `macro_recall` over the relations but `negative`, and
     `micro_f1`, `accuracy` and `coverage`, from 0 to 100; labels by example, such as `"Cause-Effect(e2,e1)"`.
 
     A prediction of the right relation in the wrong direction is wrong and counts as found. Examples without a
@@ -56,7 +56,7 @@ def semeval_scores(gold: Mapping[str, str], predicted: Mapping[str, str]) -> dic
         if example in predicted:
             found[_relation(predicted[example])] += 1
             right[_relation(label)] += predicted[example] == label
-    relations = sorted({*wanted, *found} - {OTHER})
+    relations = sorted({*wanted, *found} - {negative})
     parts = []
     for name in relations:
         precision = right[name] / found[name] if found[name] else 0.0

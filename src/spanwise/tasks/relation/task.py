@@ -6,7 +6,7 @@ Source: Joshi et al. 2020 (SpanBERT), section 4.2.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -34,6 +34,7 @@ from spanwise.tasks.classification.features import TARGET, ClassTargets, Labelle
 from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
 from spanwise.tasks.classification.score import label_scores
 from spanwise.tasks.files.joining import joined_name, told_apart
+from spanwise.tasks.files.tables import holds_json
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import Markers, encode_pairs, marker_names
@@ -109,7 +110,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         does not have.
         """
         counts = Counter(pair.label for pair in train.pairs)
-        negative = next((name for name in NEGATIVES if name in counts), None)
+        negative = _negative_of(counts)
         found = sorted(counts, key=lambda name: (name != negative, -counts[name], name))
         labels = taught_labels(self.labels, found, train.source, "relation")
         has_types = any(pair.subject.type or pair.object.type for pair in train.pairs)
@@ -150,11 +151,16 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
                 f"mentions are shown as {self.markers!r} with {len(self.marker_names)} markers ([unusedN] pieces)"
             )
         overlaps = sum(p.subject.start < p.object.end and p.object.start < p.subject.end for p in data.pairs)
-        return lines + counted_lines(
+        lines += counted_lines(
             (features.num_cut, f"are {features.cut_words(' around their mentions')}"),
             (overlaps, "have mentions that overlap"),
             (data.num_dropped, "examples are left out: malformed"),
         )
+        if self.metric in ("semeval", "tacred"):
+            negative = _negative_of(self.labels)
+            counted = f"all relations but {negative!r}" if negative else "all relations; none says that there is none"
+            lines.append(f"scores count {counted}")
+        return lines
 
     def facts(self, config: EncoderConfig) -> list[str]:
         shown = ", ".join(self.labels[:12]) + (f" and {len(self.labels) - 12} more" if len(self.labels) > 12 else "")
@@ -191,10 +197,10 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
 
     def _scores(self, data: RelationData, told: Mapping[str, str]) -> dict[str, float]:
         gold = {pair.id: pair.label for pair in data.pairs}
-        negative = next((name for name in NEGATIVES if name in {*gold.values(), *self.labels[:1]}), None)
+        negative = _negative_of({*gold.values(), *self.labels[:1]})
         metric = self.metric or ("semeval" if data.format == "semeval" else "tacred" if negative else "labels")
         if metric == "semeval":
-            return semeval_scores(gold, told)
+            return semeval_scores(gold, told, negative=negative or _negative_of(told.values()) or OTHER)
         named = [told.get(id, negative or "") for id in gold]
         if metric == "tacred":
             return micro_scores(list(gold.values()), named, negative=negative)
@@ -211,16 +217,30 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to relation, or lines of id and relation, or of one relation each; `data` may be
-        the key of an official scorer, which has relations and no texts."""
+        the key of an official scorer, which has relations and no texts. Content decides, not how names end."""
         gold = read_key(data) or self.read(data, purpose="score")
-        listed = read_key(predictions)
-        if listed is not None:
-            told = {pair.id: pair.label for pair in listed.pairs}
-        else:
-            told = {id: str(label) for id, label in read_predictions(predictions, "single_label").items()}
+        told = _read_told(predictions)
         check_known(told, [pair.id for pair in gold.pairs], predictions, data)
         missing = len(gold) - len(told)
         return FileScores(
             scores=self._scores(gold, told),
             notes=missing_note(missing, len(gold), "examples have no prediction; nothing counts as found for them."),
         )
+
+
+def _negative_of(labels: Collection[str]) -> str | None:
+    """Return the label that says that there is no relation, by its name; None where no label does."""
+    return next((name for name in NEGATIVES if name in labels), None)
+
+
+def _read_told(path: Path) -> dict[str, str]:
+    """Relations by example. Raises: DataError for a file of another form."""
+    listed = read_key(path)
+    if listed is not None:
+        return {pair.id: pair.label for pair in listed.pairs}
+    if not holds_json(path):
+        raise DataError(
+            f"{path}: no predictions in it that can be read; a JSON object of id to relation, lines of an id, a tab "
+            "and a relation, or lines of one relation each were expected."
+        )
+    return {id: str(label) for id, label in read_predictions(path, "single_label").items()}
