@@ -166,7 +166,7 @@ def table(cells: list[dict]) -> str:
     lines = [f"{head} |", "|" + "---|" * (5 + len(rates))]
     for (encoder, data, size, epochs, steps, dropout), scores in sorted(rows.items()):
         shown = " | ".join(f"{scores[rate]:.1f}" if rate in scores else "" for rate in rates)
-        lines.append(f"| {encoder} | {data} | {size:,} | {epochs} ({steps}) | {dropout:g} | {shown} |")
+        lines.append(f"| {encoder} | {data} | {size:,} | {epochs:g} ({steps}) | {dropout:g} | {shown} |")
     if unasked:
         lines += ["", "| encoder | data | examples | recipe | rate | epochs (steps) | score |", "|" + "---|" * 7]
     for cell in unasked:
@@ -175,25 +175,32 @@ def table(cells: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def kept(out: Path) -> list[dict]:
+    """The records of all cells that were asked, in any call."""
+    return [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*.json"))]
+
+
 def main(source: Path, out: Path, minutes: float) -> None:
     (out / "cells").mkdir(parents=True, exist_ok=True)
-    began, found = time.monotonic(), []
+    began = time.monotonic()
 
     def ask(cells: list[Cell]) -> None:
         for cell in cells:
-            if time.monotonic() - began > 60 * minutes and not (out / "cells" / f"{cell.name}.json").exists():
-                continue
-            record = run(cell, source, out)
-            found.append(record)
-            print(f"{cell.name}: {record['score']:.1f} in {record['seconds']:.0f} s", flush=True)
+            if time.monotonic() - began < 60 * minutes:
+                record = run(cell, source, out)
+                print(f"{cell.name}: {record['score']:.1f} in {record['seconds']:.0f} s", flush=True)
+            found = kept(out)
             write_text_atomic(out / "result.json", json.dumps(found, indent=1) + "\n")
             write_text_atomic(out / "table.md", table(found))
 
-    ask(first_stage())
+    first = first_stage()
+    ask(first)
+    names = {cell.name for cell in first}
     best: dict[tuple[str, str, int], dict] = {}
-    for record in found:
+    for path in sorted((out / "cells").glob("*.json")):
+        record = json.loads(path.read_text())
         key = (record["encoder"], record["data"], record["size"])
-        if key not in best or record["score"] > best[key]["score"]:
+        if path.stem in names and (key not in best or record["score"] > best[key]["score"]):
             best[key] = record
     ask(second_stage([usual(*key, record["rate"]) for key, record in best.items()]))
     ask(third_stage())

@@ -49,7 +49,7 @@ def test_what_is_given_stays_and_what_is_open_is_settled_and_told():
     part = override(asked, ["training.learning_rate=7e-4"])
     taken = with_epochs(with_rate_and_dropout(part, shape(768, 12)), 10)
     said = explained(part, taken, shape(768, 12), 10)
-    assert said == "Taught as usual: 200 epochs for 10 examples, so that there are 200 steps; dropout 0.1."
+    assert said == "Taught as usual: 300 epochs for 10 examples, so that there are 300 steps; dropout 0.1."
     bare = shape(768, 22, dropout=0.0)
     taken = with_epochs(with_rate_and_dropout(part, bare), 9_999)
     assert explained(part, taken, bare, 9_999).endswith("no dropout, as it was pre-trained.")
