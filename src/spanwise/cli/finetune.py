@@ -44,8 +44,7 @@ def finetune(
     model
         Checkpoint folder or hub id.
     train
-        Labelled data: for qa a SQuAD file, for classification a table of texts, ... May be repeated: all files are
-        learned from.
+        Labelled data: for qa a SQuAD file, for classification a table of texts, ... Several files are read as one.
     out
         Run folder; the model will lie in OUT/final.
     not_from
@@ -56,8 +55,7 @@ def finetune(
     tokenizer
         Folder of the tokenizer. Default: the checkpoint's.
     recipe
-        Which of the task's recipes (spanwise show recipe TASK lists them). Default: its first, which takes rate, epochs
-        and dropout by the encoder and the number of examples.
+        One of spanwise show recipe TASK. Default: the first; its rate, epochs and dropout follow encoder and examples.
     seeds
         Run so many times, with the seeds 0, 1, ..., into OUT/seed-0, ...; prints mean and deviation of each score.
     reset_weights
@@ -68,8 +66,8 @@ def finetune(
     """
     asked = {
         "model": model, "train": train, "not_from": not_from or (), "dev": dev, "out": out,
-        "tokenizer": tokenizer, "recipe": recipe,
-        "reset_weights": reset_weights, "errors": errors, "origins": origin.origins(), **run.training(out),
+        "tokenizer": tokenizer, "recipe": recipe, "reset_weights": reset_weights, "errors": errors,
+        "origins": origin.origins(), **run.training(out),
     }  # fmt: skip
     if seeds is None:
         from spanwise.tasks.run import finetune as run_finetuning
