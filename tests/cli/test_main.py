@@ -61,6 +61,9 @@ def test_the_help_of_a_command_of_tasks_names_them_all(name, capsys):
         (FileNotFoundError(errno.ENOENT, "No such file", "wiki.txt"), 1, "wiki.txt"),
         (MemoryError(), 1, "memory ran out"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, "memory ran out"),
+        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to"), 1, "task.max_length"),
+        (RuntimeError("std::bad_alloc"), 1, "batch.max_tokens"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 1, "memory ran out"),
     ],
 )
 def test_each_failure_has_its_status_and_one_message(error, status, words, capsys, monkeypatch):

@@ -224,6 +224,25 @@ def test_long_questions_are_cut_to_max_question_len(qa, text):
     assert qa(question=long, context=text, max_question_len=5) == qa(question=short, context=text, max_question_len=5)
 
 
+def test_a_question_leaves_a_quarter_of_the_window_to_the_passage(qa):
+    asked = {"question": "long " * 200, "context": "The Han is long.", "max_seq_len": 32, "max_question_len": 5000}
+    num_tokens = len(qa.tokenizer.encode_batch([asked["question"]])[0].ids)
+    found = qa(**asked, rules="task")
+    assert found["num_dropped_tokens"] == num_tokens - (32 - 3 - 32 // 4) and found["num_windows"] >= 1
+    assert qa(**asked)["answer"] in asked["context"]
+
+
+def test_the_name_of_a_special_token_in_a_text_is_text(qa):
+    found = qa(question="How [SEP] long?", context="The [SEP] Han [MASK] is [CLS] long.", top_k=500)
+    assert any("[SEP]" in answer["answer"] for answer in found)
+    pieces = qa.tokenizer.encode_batch(["The [SEP] Han"])[0].ids
+    assert not set(pieces) & {qa.tokenizer.sep_id, qa.tokenizer.cls_id}
+
+
+def test_an_answer_that_stays_alone_is_a_dictionary_whatever_top_k_is(qa):
+    assert qa(question="How long?", context="Han", top_k=5, max_answer_len=1)["answer"] == "Han"
+
+
 def test_the_old_name_topk_warns_and_works(qa, text):
     with pytest.warns(UserWarning, match="top_k"):
         found = qa(question=QUESTIONS[0], context=text, topk=2)

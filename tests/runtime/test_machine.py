@@ -1,9 +1,11 @@
 """Facts about the machine and the advice drawn from them."""
 
 import dataclasses
+import resource
 
 import pytest
 
+from spanwise.runtime import machine as module
 from spanwise.runtime.machine import Machine, huge_pages, num_usable_cores, survey_machine
 
 
@@ -48,3 +50,13 @@ def test_large_pages_count_as_in_use_once_they_are_asked_for(monkeypatch):
     before = huge_pages()
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
     assert huge_pages() == ("in use" if before != "no" else "no")
+
+
+def test_a_limit_of_the_shell_counts_as_memory(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (3_000_000_000, resource.RLIM_INFINITY))
+    assert module.usable_memory() == 3e9
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(module, "_memory", lambda: (8.0, 1.0))
+    assert module.usable_memory() == 8e9
+    monkeypatch.setattr(module, "_memory", lambda: (None, None))
+    assert module.usable_memory() is None

@@ -47,6 +47,17 @@ SHOW = {
     "model": "What a checkpoint folder holds and what loads it.",
 }
 INTERRUPTED = "Interrupted. What was saved before is kept; a run goes on from there with --resume."
+OUT_OF_MEMORY = (  # what torch and the C++ library say in a RuntimeError
+    "can't allocate memory",
+    "not enough memory",
+    "Cannot allocate memory",
+    "bad_alloc",
+    "Storage size calculation overflowed",
+)
+MEMORY = (
+    "memory ran out. Take a smaller pack (pretrain: --set batch.max_tokens=..., tasks: --set pack_tokens=...), shorter "
+    "sequences (format.max_length, task.max_length) or a smaller model, or free memory."
+)
 DEBUG = "SPANWISE_DEBUG"  # set to 1 for the traceback of an error that is otherwise one message
 
 
@@ -124,10 +135,9 @@ def _describe(error: Exception) -> str | None:
             return f"there is no file or folder{path}. Check the path."
         if isinstance(error, (IsADirectoryError, NotADirectoryError, FileExistsError)) and error.filename:
             return f"{(error.strerror or 'wrong kind of path').lower()}:{path}. Check the path."
-        return None
-    if isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "can't allocate memory" in str(error):
-        return "memory ran out. Take a smaller pack (--set batch.max_tokens=...) or a smaller model, or free memory."
-    return None
+        return MEMORY if error.errno == errno.ENOMEM else None
+    ran_out = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__
+    return MEMORY if ran_out or any(words in str(error) for words in OUT_OF_MEMORY) else None
 
 
 def _drop_standard_output() -> None:

@@ -11,7 +11,10 @@ pipeline did. `rules=` chooses by hand.
 
 Source: behaviour of `transformers.pipeline("question-answering")`, version 5.2.
 Differs: `max_question_len` is kept (fast tokenizers ignored it); a word at the border of a window is not cut by
-`align_to_words`; [CLS] is never offered as an answer of score 0.
+`align_to_words`; [CLS] is never offered as an answer of score 0; a quarter of every window is kept for the passage, and
+a longer question is cut and counted, where the old pipeline ended in an error of the tokenizer; "[SEP]" in a text is
+plain text, where the old pipeline read the special token. The same as there: with `top_k` above 1 an answer that stays
+alone is a dictionary, not a list of one.
 """
 
 import dataclasses

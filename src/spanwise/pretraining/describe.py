@@ -10,6 +10,7 @@ from torch import nn
 
 from spanwise.config import to_record
 from spanwise.config.parts import field_names
+from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.encoder import Encoder
@@ -23,10 +24,13 @@ from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model
+from spanwise.runtime.device import choose_device
+from spanwise.runtime.machine import usable_memory
 from spanwise.training.optim import linear_matrices
 
 BYTES_A_PARAMETER = 16  # fp32 weight, gradient and two moments of AdamW or LAMB
 BYTES_A_MOMENT = 4  # Muon has one moment for a matrix of a linear layer
+BYTES_A_WEIGHT, LEAST_BYTES_A_PARAMETER = 4, 12  # alone; with its gradient and one moment
 # Activations that a backward pass needs, in bytes a token, layer and hidden unit, at 16 bits.
 # Source: Korthikanti et al. 2022, section 4.1: 34, the attention matrix left out (it is never stored here).
 ACTIVATION_BYTES = 34
@@ -224,3 +228,25 @@ def _shown(part: Any) -> str:
     """Return a part as it is written in Python, with every value that is set."""
     names = [name for name in field_names(type(part)) if getattr(part, name) is not None]
     return f"{type(part).__name__}({', '.join(f'{name}={getattr(part, name)!r}' for name in names)})"
+
+
+def check_room(recipe: PretrainingRecipe, device: str | None) -> None:
+    """Refuse a new model that this machine can't hold, before text is read, a folder made or a weight allocated.
+
+    Only what is certain counts: the weights, on a CPU what an update keeps beside each, and no word table, which the
+    text decides. Activations depend on how text fills the packs. Raises: ConfigError naming what to make smaller.
+    """
+    memory = usable_memory()
+    number = sum(parameter.numel() for parameter in outline_model(recipe, 1).parameters())
+    on_cpu = choose_device(device).type == "cpu"
+    needed = number * (LEAST_BYTES_A_PARAMETER if on_cpu else BYTES_A_WEIGHT)
+    if memory is None or needed <= memory:
+        return
+    shape = recipe.encoder
+    what = "weights, gradients and the optimizer's moments" if on_cpu else "weights"
+    raise ConfigError(
+        f"this model of {number / 1e9:,.1f} billion parameters needs {needed / 1e9:,.0f} GB for its {what}, and this "
+        f"process may hold {memory / 1e9:,.1f} GB. Make smaller: encoder.hidden_size ({shape.hidden_size:,}), "
+        f"encoder.num_layers ({shape.num_layers:,}), encoder.intermediate_size ({shape.intermediate_size:,}) or "
+        f"encoder.max_positions ({shape.max_positions:,})."
+    )

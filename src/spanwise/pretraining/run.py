@@ -17,7 +17,7 @@ from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.corruption.folders import write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
-from spanwise.pretraining.describe import flops_on_text
+from spanwise.pretraining.describe import check_room, flops_on_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.needs import hides_tokens
@@ -64,6 +64,8 @@ def pretrain(
     """
     recipe = settled(recipe, overrides=overrides, budget=budget)
     check_given(recipe, inputs, resume=resume)
+    if inputs.get("init") is None:
+        check_room(recipe, device)
     with join_processes() as group, contextlib.ExitStack() as stack:
         is_leader = group is None or group.world.is_leader
         log = log or RunLog(out) if is_leader else RunLog(None)

@@ -3,6 +3,7 @@
 Every fact is looked up in a way that can't fail: a machine that hides one (a container, another system) gives None.
 """
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
@@ -113,6 +114,18 @@ def huge_pages() -> str:
     library, release = platform.libc_ver()
     recent = library == "glibc" and tuple(int(part) for part in release.split(".")[:2]) >= (2, 35)
     return "available" if recent else "no"
+
+
+def usable_memory() -> float | None:
+    """Return the bytes of memory that this process may ever hold, `ulimit -v` included; None where nothing says it."""
+    total, _ = _memory()
+    known = [] if total is None else [total * 1e9]
+    with contextlib.suppress(ImportError):  # Windows
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        known += [] if limit == resource.RLIM_INFINITY else [float(limit)]
+    return min(known, default=None)
 
 
 def _memory() -> tuple[float | None, float | None]:
