@@ -45,7 +45,7 @@ Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
 class TrainingOptions:
     """Values of the training loop; the names are the field's."""
 
-    learning_rate: Rate | Literal["auto"] = 1e-4  # the highest; auto (fine-tuning): by the encoder
+    learning_rate: Rate | Literal["auto"] = 1e-4  # the highest, after warm-up; auto (fine-tuning): by the encoder
     head_learning_rate: Rate | None = None  # of all but the encoder; None: as above
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0  # of the rate, for each layer further from the head
     warmup_steps: Annotated[int | float, Field(ge=0, le=MOST_STEPS)] = 0.06  # steps, or below 1 a share of all steps
