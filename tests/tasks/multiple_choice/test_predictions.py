@@ -43,7 +43,7 @@ def test_what_is_written_is_read_back(tmp_path, suffix):
         ("p.json", "[]", "expected an object"),
         ("p.json", '{"a": "x"}', "question 'a': 'x' came"),
         ("p.json", '{"a": true}', "True came"),
-        ("p.tsv", "a\n", "line 1: 1 columns; an id and"),
+        ("p.tsv", "a\n", "line 1: 1 columns; a JSON object of id to choice, or lines of an id"),
     ],
 )
 def test_files_that_are_none_are_named(tmp_path, name, text, words):
