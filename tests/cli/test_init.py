@@ -32,7 +32,7 @@ def test_a_task_has_a_file_too_that_says_what_follows_from_the_encoder(task, tmp
     assert main(["init", task, "--out", str(out)]) == 0
     assert f"spanwise finetune {task}" in capsys.readouterr().out
     text = out.read_text()
-    assert 'learning_rate: "auto"  # the highest; auto (fine-tuning): by the encoder' in text
+    assert 'learning_rate: "auto"  # the highest, after warm-up; auto (fine-tuning): by the encoder' in text
     assert override(task_recipe(task), with_one_length(overrides_from_yaml(text))) == task_recipe(task)
 
 
