@@ -45,14 +45,18 @@ def test_what_does_not_fit_is_said_whether_or_not_a_log_is_shown(
     assert (told in capsys.readouterr().out, told in caplog.text) == (is_shown, not is_shown)
 
 
-def test_frozen_layers_stay_as_they_are_and_no_more_can_be_frozen_than_there_are(
-    pretrained_folder, squad_files, tmp_path
-):
+@pytest.mark.parametrize(("frozen", "trained"), [(0, ("layers.0.", "layers.1.")), (1, ("layers.1.",))])
+def test_frozen_layers_and_embeddings_stay_as_they_are(pretrained_folder, squad_files, tmp_path, frozen, trained):
     asked = {"model": pretrained_folder, "train": squad_files["1.1"]}
     before = read_folder(pretrained_folder).tensors
-    run = finetune("qa", **asked, out=tmp_path / "run", overrides=[*SHORT, "frozen_layers=1"])
+    run = finetune("qa", **asked, out=tmp_path / "run", overrides=[*SHORT, f"frozen_layers={frozen}"])
     after = read_folder(run.final).tensors
     changed = {name for name in before if name in after and not torch.equal(before[name], after[name])}
-    assert changed and all(name.startswith("layers.1.") for name in changed)
+    assert all(name.startswith(trained) for name in changed)
+    assert all(any(name.startswith(layer) for name in changed) for layer in trained)
+
+
+def test_no_more_layers_can_be_frozen_than_there_are(pretrained_folder, squad_files, tmp_path):
+    asked = {"model": pretrained_folder, "train": squad_files["1.1"]}
     with pytest.raises(ConfigError, match="more than the encoder's 2 layers"):
         finetune("qa", **asked, out=tmp_path / "none", overrides=[*SHORT, "frozen_layers=3"])

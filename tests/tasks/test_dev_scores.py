@@ -194,23 +194,6 @@ def test_what_needs_dev_data_or_evaluations_says_so():
     check_dev_options(override(recipe, ["patience=2", "training.eval_every=5"]), has_dev=True)
 
 
-def test_frozen_layers_and_embeddings_stay_as_they_are(pretrained_folder, texts, tmp_path):
-    changes = [*FAST, "training.max_steps=2", "frozen_layers=1"]
-    run = finetune("classification", model=pretrained_folder, train=texts, out=tmp_path / "r", overrides=changes)
-    before, after = read_folder(pretrained_folder).tensors, read_folder(run.final).tensors
-    same = {name: bool((before[name] == after[name]).all()) for name in before}
-    assert all(same[name] for name in same if name.startswith(("embeddings.", "layers.0.")))
-    assert not any(same[name] for name in same if name.startswith("layers.1.") and name.endswith("weight"))
-    with pytest.raises(ConfigError, match="more than the encoder's 2 layers"):
-        finetune(
-            "classification",
-            model=pretrained_folder,
-            train=texts,
-            out=tmp_path / "s",
-            overrides=[*changes, "frozen_layers=3"],
-        )
-
-
 def test_a_main_score_that_is_not_among_the_scores_is_named(pretrained_folder, texts, tmp_path, monkeypatch):
     monkeypatch.setattr(type(task_recipe("classification").task), "main_score", "nope")
     with pytest.raises(ConfigError, match=r"main_score 'nope', and `score` returned accuracy.*; name one of them"):

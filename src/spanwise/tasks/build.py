@@ -65,11 +65,16 @@ def _kept_heads(checkpoint: Checkpoint, task: Task, reset_weights: bool, log: Ru
     return kept
 
 
-def _freeze(encoder: Encoder, num_layers: int) -> None:
-    """Keep the embeddings and the lowest layers as they are. Raises: ConfigError where there are fewer layers."""
+def _freeze(encoder: Encoder, num_layers: int | None) -> None:
+    """Keep the embeddings and the lowest layers as they are (0: the embeddings alone; None: nothing is kept).
+
+    Raises: ConfigError where there are fewer layers.
+    """
+    if num_layers is None:
+        return
     if num_layers > len(encoder.layers):
         raise ConfigError(f"frozen_layers {num_layers} is more than the encoder's {len(encoder.layers)} layers.")
-    for part in [encoder.embeddings, *encoder.layers[:num_layers]] if num_layers else []:
+    for part in [encoder.embeddings, *encoder.layers[:num_layers]]:
         part.requires_grad_(False)
 
 

@@ -32,7 +32,7 @@ class FinetuningRecipe:
     pack_tokens: PackTokens = 8_192  # T, of one forward; changes speed and memory only
     hidden_dropout: Dropout | Literal["auto"] | None = None  # None: the encoder's own; auto: by its width
     attention_dropout: Dropout | None = None
-    frozen_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] = 0  # n: embeddings and the lowest n layers stay
+    frozen_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = None  # n: embeddings and n lowest layers stay
     fresh_head: bool = False  # leave the head that the model has for the task, and start from random weights
     select: Literal["last", "best"] = "last"  # which weights are kept: at the end, or of the best dev evaluation
     patience: Count | None = None  # stop after so many dev evaluations without a better one
