@@ -102,7 +102,9 @@ def test_a_reader_that_goes_away_ends_the_command_quietly():
 
 def test_ctrl_c_ends_the_command_without_a_traceback():
     script = "import sys, time; from spanwise.cli import main as cli;"
-    script += "cli._run = lambda a: (print('ready', flush=True), time.sleep(30)); sys.exit(cli.main([]))"
+    # Short sleeps: a signal that comes just before a sleep begins is acted on only after it.
+    script += "cli._run = lambda a: (print('ready', flush=True), [time.sleep(0.1) for _ in range(300)]);"
+    script += "sys.exit(cli.main([]))"
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "ready\n"
     time.sleep(0.1)
