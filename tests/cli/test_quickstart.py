@@ -12,7 +12,8 @@ from spanwise.cli.main import main
         (["--budget", "1s"], 2, "budget"),
         (["nowhere.txt"], 3, "nowhere.txt"),
         (["--page-language", "fr"], 2, "ko"),
-        (["--init", "no such model"], 4, "no such model"),
+        (["--from-scratch", "--init", "no such model"], 4, "no such model"),
+        (["--init", "no such model"], 2, "--from-scratch"),
     ],
 )
 def test_what_cannot_work_is_refused_at_once(arguments, status, words, tmp_path, capsys):

@@ -7,6 +7,8 @@ import re
 import pytest
 
 from spanwise.quickstart.bundle import FILES, open_bundle
+from spanwise.tasks.qa.reader import read_questions
+from spanwise.text.word_runs import WordRuns
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +118,37 @@ def test_every_korean_answer_stands_where_it_says_and_every_question_asks(korean
                     first = answer["answer_start"]
                     assert paragraph["context"][first : first + len(answer["text"])] == answer["text"]
                     assert answer["text"] not in question["question"]
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_the_text_to_adapt_to_shares_no_run_of_eight_words_with_what_was_learned_from(language):
+    with open_bundle(language) as bundle:
+        known = WordRuns(lines_of(bundle.train_text, bundle.valid_text))
+        for file in (bundle.qa_train, bundle.qa_dev):
+            for context in read_questions(file).contexts:
+                known.add(context)
+        learned, kept = lines_of(bundle.own_train), lines_of(bundle.own_valid)
+        asked = list(read_questions(bundle.own_questions).contexts)
+        assert known.shares(lines_of(bundle.train_text)[5])  # the guard itself works
+    assert not [line for line in [*learned, *kept, *asked] if known.shares(line)]
+    tested = WordRuns([*kept, *asked])
+    assert not [line for line in learned if tested.shares(line)]
+
+
+@pytest.mark.parametrize(("language", "number"), [("en", 58), ("ko", 50)])
+def test_questions_on_the_text_are_natural_ones_on_what_is_kept_out(language, number):
+    with open_bundle(language) as bundle:
+        data = read_questions(bundle.own_questions)
+        kept = " ".join(lines_of(bundle.own_valid))
+        licences = bundle.licences.read_text(encoding="utf-8")
+    assert len(data.questions) == number and f"{number} questions" in " ".join(licences.split())
+    assert all(context in kept for context in data.contexts)
+    for question in data.questions:
+        assert question.text.endswith("?")
+        for answer in question.answers:
+            assert answer.text not in question.text
+            assert data.contexts[question.paragraph][answer.start : answer.end] == answer.text
+
+
+def lines_of(*files):
+    return [line for file in files for line in lzma.decompress(file.read_bytes()).decode().splitlines() if line]

@@ -63,7 +63,7 @@ def test_a_stopped_quickstart_is_gone_on_with_by_the_command_it_told(tmp_path, m
 
     monkeypatch.setattr(_Loop, "_one_step", interrupted)
     with pytest.raises(InterruptedAndSaved) as told:
-        quickstart([text], out=tmp_path / "my out", budget=12.4, init=init)
+        quickstart([text], out=tmp_path / "my out", budget=12.4, from_scratch=True, init=init)
     command = shlex.split(str(told.value).split("Go on with:")[1])
 
     assert main(command[command.index("pretrain") :]) == 0

@@ -21,7 +21,7 @@ HELP = """Pre-train, fine-tune and use span-aware encoder models (SpanBERT and i
 
 Begin with `spanwise quickstart`; each command has its own `--help`."""
 COMMANDS = {
-    "quickstart": "From text to a pre-trained SpanBERT, an answered question and a report, in minutes.",
+    "quickstart": "Adapt the shipped model to a text, measured before and after, with answers and a report.",
     "learn-tokenizer": "Learn a vocabulary from text.",
     "prepare": "Turn text into a token store.",
     "pretrain": "Pre-train a recipe on a token store, or on text directly.",

@@ -1,4 +1,4 @@
-"""`spanwise quickstart`: the main job, from text to an answered question and a report."""
+"""`spanwise quickstart`: the main job, from text to a model that reads it, answered questions and a report."""
 
 import sys
 import time
@@ -8,6 +8,7 @@ from typing import Literal
 
 from spanwise.cli.console import OutputConsole, print_json
 from spanwise.cli.options.budget import parse_budget
+from spanwise.cli.options.ranges import Seed
 from spanwise.cli.options.text import USUAL_LINES, LineOptions
 
 LOG_WIDTH = 100  # columns of panels and tables where no terminal says
@@ -17,34 +18,40 @@ def quickstart(
     *text: Path,
     out: Path | None = None,
     budget: str = "8min",
+    from_scratch: bool = False,
     init: str | None = None,
     question: str | None = None,
     page_language: Literal["en", "ko"] | None = None,
     reading: LineOptions = USUAL_LINES,
     language: str | None = None,
+    seed: Seed = 0,
     json: bool = False,
 ) -> None:
-    """Learn a vocabulary, pre-train a small SpanBERT, measure it, fine-tune QA, answer a question, write a report.
+    """Adapt the shipped model to a text, measure it before and after, fill gaps, answer questions, write a report.
 
-    Every number stands beside that of the same network with random weights.
+    Every number stands beside that of the model as it came, of counted words and of random weights.
 
     Parameters
     ----------
     text
-        Your own text files, folders or globs. Default: the bundled Wikipedia articles, in English or Korean.
+        Your own text files, folders or globs. Default: bundled text of another kind than the model has read.
     out
         Folder of the results. Default: quickstart-out, numbered where that is taken.
     budget
         Wall-clock time for everything, such as 8min, 90s or 1h30m.
+    from_scratch
+        Learn a vocabulary and a small SpanBERT from nothing instead, and teach it questions.
     init
-        A BERT-type Hugging Face folder or hub id to go on from; adds its own column.
+        With --from-scratch: a BERT-type Hugging Face folder or hub id to go on from; adds its own column.
     question
         A question to ask of the text at the end.
     page_language
         Of the report: en or ko. Default: that of the questions.
     language
-        Of the text: en, ko, ... With ko the bundled text and questions are Korean, and so is the vocabulary. Default:
-        ko where your text is Korean, else en. Questions come in these two languages.
+        Of the text: en, ko, ... With ko the model, the bundled text and the questions are Korean. Default: ko where
+        your text is Korean, else en. Models and questions come in these two languages.
+    seed
+        Of the adaptation's masks and order.
     json
         Print result.json at the end, progress to standard error.
     """
@@ -57,10 +64,12 @@ def quickstart(
         list(text),
         out=out,
         budget=seconds,
+        from_scratch=from_scratch,
         init=init,
         question=question,
         language=page_language,
         text_language=language,
+        seed=seed,
         corpus=reading.corpus(),
         console=OutputConsole(file=stream, width=None if stream.isatty() else LOG_WIDTH, highlight=False),
         began=began,

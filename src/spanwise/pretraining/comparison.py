@@ -46,7 +46,19 @@ class Measure:
     values: Mapping[str, ColumnMean]
     against_unigram: Gain | None = None
     against_control: Gain | None = None
+    against_init: Gain | None = None  # the model as it came
+    against_lexical: Gain | None = None  # answers by shared words
     distance: str = ""  # from the nearest visible token, where it is measured by distance
+
+    def against(self, reference: str) -> Gain | None:
+        """Return the gain over a column by its name; None where it was not compared."""
+        gains = {
+            "unigram": self.against_unigram,
+            CONTROL: self.against_control,
+            "init": self.against_init,
+            "lexical": self.against_lexical,
+        }
+        return gains.get(reference)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +136,8 @@ def compare_columns(
         values={name: ColumnMean(value=finite(m.value), se=finite(m.standard_error)) for name, m in means.items()},
         against_unigram=gain_over("unigram"),
         against_control=gain_over(CONTROL),
+        against_init=gain_over("init"),
+        against_lexical=gain_over("lexical"),
     )
 
 

@@ -14,6 +14,9 @@ FILES = {
     "valid_text": "wiki-valid.txt.xz",
     "qa_train": "qa-train.json.xz",
     "qa_dev": "qa-dev.json.xz",
+    "own_train": "own-train.txt.xz",
+    "own_valid": "own-valid.txt.xz",
+    "own_questions": "own-questions.json.xz",
     "licences": "LICENSES.md",
 }
 
@@ -42,6 +45,19 @@ QUESTION_ORIGINS: dict[Language, Origin] = {
     ),
 }
 
+OWN_ORIGINS: dict[Language, Origin] = {
+    "en": Origin(
+        file="bundled own-train.txt.xz",
+        source="Arthur Conan Doyle, The Adventures of Sherlock Holmes, Project Gutenberg",
+        licence="public domain",
+    ),
+    "ko": Origin(
+        file="bundled ko/own-train.txt.xz",
+        source="KoBEST (HellaSwag), Jang, Kim, Kwon and Davis 2022",
+        licence="CC BY-SA 4.0",
+    ),
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class BundledCorpus:
@@ -51,6 +67,9 @@ class BundledCorpus:
     valid_text: Path  # other articles
     qa_train: Path  # questions in the SQuAD 1.1 format
     qa_dev: Path  # questions on articles that are in no other file
+    own_train: Path  # text of another domain, to adapt to
+    own_valid: Path  # of the same kind, to measure on
+    own_questions: Path  # questions by hand on passages of own_valid
     licences: Path
     language: Language
 
@@ -63,6 +82,11 @@ class BundledCorpus:
     def question_origin(self) -> Origin:
         """Where the training questions come from."""
         return QUESTION_ORIGINS[self.language]
+
+    @property
+    def own_origin(self) -> Origin:
+        """Where the text to adapt to comes from."""
+        return OWN_ORIGINS[self.language]
 
 
 @contextmanager

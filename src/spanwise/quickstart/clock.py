@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 # Shares of the time that is left once the text is prepared. Fine-tuning is paid once a column: control, trained, init.
@@ -62,5 +62,11 @@ def share(left: float, name: str, num_columns: int, *, done: Collection[str] = (
     """
     parts = {"measure": MEASURE_SHARE, "score": SCORE_SHARE, "finetune": FINETUNE_SHARE * num_columns}
     parts["pretrain"] = 1.0 - sum(parts.values())
+    seconds = share_of(left, parts, name, done=done) / (num_columns if name == "finetune" else 1)
+    return max(LEAST_SECONDS, seconds)
+
+
+def share_of(left: float, parts: Mapping[str, float], name: str, *, done: Collection[str] = ()) -> float:
+    """Return the seconds for the stage `name` of `parts` out of what is left once the stages of `done` have ended."""
     rest = sum(part for stage, part in parts.items() if stage not in done)
-    return max(LEAST_SECONDS, left * parts[name] / rest / (num_columns if name == "finetune" else 1))
+    return max(LEAST_SECONDS, left * parts[name] / rest)

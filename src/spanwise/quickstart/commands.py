@@ -2,11 +2,14 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
+from spanwise.adapt.options import AdaptationOptions
 from spanwise.config import difference
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.quickstart.adapting.texts import AdaptedText
 from spanwise.quickstart.texts_in import Prepared
 from spanwise.recipes import find
 from spanwise.runtime.program import program
@@ -45,6 +48,31 @@ def next_commands(
     ]
 
 
+def commands_after_adapting(
+    model: Path, qa_model: Path, *, own_text: bool, start: str, language: str
+) -> list[tuple[str, str]]:
+    """Return three commands to try after an adaptation, with what they do; `language` is that of the text."""
+    call = program()
+    of_text = " --language ko" if language == "ko" else ""
+    first = (f"{call} quickstart YOUR_TEXTS/*.txt{of_text}", "The same on your own text:")
+    if own_text:
+        first = (
+            f"{call} adapt {quote(start)} YOUR_TEXTS/*.txt{of_text} --out adapted --budget 1h",
+            "Adapt for longer, with all options:",
+        )
+    return [
+        first,
+        (
+            f"{call} finetune qa --model {quote(str(model))} --train YOUR_QUESTIONS.json --out taught",
+            "Teach the adapted model questions of your own:",
+        ),
+        (
+            f"{call} evaluate qa --model {quote(str(qa_model))} --data YOUR_QUESTIONS.json",
+            "Score its answers on your own questions in the SQuAD format:",
+        ),
+    ]
+
+
 def resume_command(
     recipe: PretrainingRecipe, prepared: Prepared, out: Path, seconds: int, init: str | Path | None
 ) -> str:
@@ -53,4 +81,17 @@ def resume_command(
     words += ["--out", str(out), "--budget", f"{seconds}s", *([] if init is None else ["--init", str(init)])]
     for path, _, value in difference(find(recipe.name), recipe):
         words += ["--set", f"{path}={json.dumps(value)}"]
+    return f"{program()} {shlex.join(words)} --resume"
+
+
+def resume_adaptation(
+    start: str, text: AdaptedText, general: Path, out: Path, options: AdaptationOptions, overrides: Sequence[str]
+) -> str:
+    """Return the command that goes on with an adaptation that was stopped."""
+    words = ["adapt", start, str(text.learned), "--out", str(out), "--replay", str(general)]
+    words += ["--lines", text.options.lines, "--language", text.options.language]
+    length = options.length
+    words += ["--budget", f"{length.seconds:g}s"] if length.seconds is not None else ["--steps", str(length.steps)]
+    words += ["--general-bound", str(options.general_bound)]
+    words += ["--seed", str(options.seed), *(word for change in overrides for word in ("--set", change))]
     return f"{program()} {shlex.join(words)} --resume"

@@ -1,6 +1,7 @@
 """The pre-training side of the quickstart: recipe, run, and the columns that are measured."""
 
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from spanwise.pretraining.baselines import NeighbourBaseline
 from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.comparison import Comparison, baseline_scores, compare
 from spanwise.pretraining.mask_record import mask_record
-from spanwise.pretraining.measure import TokenScores, facts_of, fill_sequence, score_hidden
+from spanwise.pretraining.measure import Filling, TokenScores, facts_of, fill_sequence, score_hidden
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import build_model, continue_model, shaped_like, training_source, validation_source
@@ -26,6 +27,7 @@ from spanwise.weights.learned_from import LEARNED_FROM
 PARAGRAPH_TOKENS = (60, 110)  # of the paragraph that is shown
 SENTENCE_TOKENS = (14, 40)  # of the one that is filled
 SENTENCE_GAPS = (3, 6)
+Guesses = list[list[tuple[int, float]]]  # of each place: ids with their chances
 
 
 def quickstart_recipe(checkpoint: Checkpoint | None, language: str = "en") -> PretrainingRecipe:
@@ -118,7 +120,7 @@ class Measured:
     num_hidden: int
     lengths: list[int]  # tokens of the first sequences
     spans: list[tuple[int, int, int]]  # their hidden stretches
-    filled: FilledRecord
+    packs: list[Masked]  # that were measured
 
 
 def measure_columns(columns: Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float) -> Measured:
@@ -145,24 +147,35 @@ def measure_columns(columns: Columns, recipe: PretrainingRecipe, prepared: Prepa
         num_hidden=len(facts.original_ids),
         lengths=masks["lengths"],
         spans=masks["spans"],
-        filled=filled_sentence(columns, packs, prepared),
+        packs=packs,
     )
 
 
 def filled_sentence(columns: Columns, packs: list[Masked], prepared: Prepared) -> FilledRecord:
     """Fill the first short held-out sequence with a few gaps, by each way of guessing."""
-    short = ((one, chosen) for one in packs for chosen in of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS))
-    one, chosen = next(short, (packs[0], 0))
+    one, chosen = next(short_sequences(packs), (packs[0], 0))
+    trained, control = fill_sequence(columns.trained, one, chosen), fill_sequence(columns.control, one, chosen)
+    ways = {**trained.guesses, **({"control": control.guesses["mlm"]} if "mlm" in control.guesses else {})}
+    return filled_record(one, chosen, trained, ways, prepared)
+
+
+def short_sequences(packs: list[Masked]) -> Iterator[tuple[Masked, int]]:
+    """Give the sequences with a few gaps that a person reads at a glance, each with its pack."""
+    return ((one, chosen) for one in packs for chosen in of_length(one, SENTENCE_TOKENS, SENTENCE_GAPS))
+
+
+def filled_record(
+    one: Masked, chosen: int, filling: Filling, ways: Mapping[str, Guesses], prepared: Prepared
+) -> FilledRecord:
+    """Return one sequence with its gaps and what each way puts there."""
     tokens = prepared.tokenizer.tokens
 
     def named(guesses: list[tuple[int, float]]) -> list[tuple[str, float]]:
         names = tokens([index for index, _ in guesses])
         return [(name, round(chance, 4)) for name, (_, chance) in zip(names, guesses, strict=True)]
 
-    trained, control = fill_sequence(columns.trained, one, chosen), fill_sequence(columns.control, one, chosen)
-    ways = {**trained.guesses, **({"control": control.guesses["mlm"]} if "mlm" in control.guesses else {})}
     places = [
         FilledPlace(truth=truth, guesses={way: named(found[index]) for way, found in ways.items()})
-        for index, truth in enumerate(tokens(trained.original_ids.tolist()))
+        for index, truth in enumerate(tokens(filling.original_ids.tolist()))
     ]
     return FilledRecord(runs=join_pieces(pieces_of(one, chosen, prepared)), places=places)

@@ -1,10 +1,11 @@
 """The quickstart's record as a page: blocks of the report, in the words of its language. Nothing is computed here."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spanwise.pretraining.comparison import Gain, Measure
-from spanwise.quickstart.record import AnswerRecord, QuickstartRecord
+from spanwise.quickstart.clock import Stage
+from spanwise.quickstart.record import AnswerRecord, FilledRecord, QuickstartRecord
 from spanwise.quickstart.texts import Language, Words, words_of
 from spanwise.reporting.curves import Chart, Line, draw_chart
 from spanwise.reporting.mask_picture import draw_masks
@@ -30,7 +31,7 @@ from spanwise.reporting.page import (
     signed,
 )
 
-COLUMNS = ("unigram", "bigram", "control", "init", "trained", "shipped")
+COLUMNS = ("unigram", "bigram", "lexical", "control", "init", "trained", "shipped")
 SPANBERT_TOKENS = 2.4e6 * 131_072  # SpanBERT, section 4.2: steps times tokens per step
 FEWEST_POINTS = 3  # fewer would be a straight line that says nothing
 BAR_TONES = {"trained": "ours", "init": "init", "control": "control", "bigram": "bigram"}
@@ -84,18 +85,13 @@ def tiles(record: QuickstartRecord, words: Words) -> Tiles:
 
 def score_tile(measure: Measure, reference: str, digits: int, name: str, note: str, words: Words) -> Tile:
     """Show a measure of the trained column beside that of a reference."""
-    gain = gain_over(measure, reference)
+    gain = measure.against(reference)
     return Tile(
         label=words[f"tile_{name}"],
         value=number(measure.values["trained"].value, digits),
         note=words(note, **{reference: number(measure.values[reference].value, digits)}),
         tone="good" if gain is not None and gain.verdict == f"above {reference}" else "muted",
     )
-
-
-def gain_over(measure: Measure, reference: str) -> Gain | None:
-    """Return what the trained column gained over "unigram" or "control"."""
-    return measure.against_unigram if reference == "unigram" else measure.against_control
 
 
 def story(record: QuickstartRecord, words: Words) -> Prose:
@@ -137,14 +133,24 @@ def measure_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | N
         *(curve(name, record, words) for name in ("mlm", "sbo")),
         *(distance_bars(name, record.by_distance.get(name, ()), words) for name in ("mlm", "sbo")),
         MaskedText(title=words["filled_title"], runs=record.filled.runs),
-        filled_table(record, words),
+        filled_table(record.filled, words, words["filled_note"]),
     )
 
 
-def measure_table(measures: Sequence[Measure], words: Words, note: str) -> Table:
-    """Put the models side by side, a row per measure; the last columns say the paired gains and their verdicts."""
+def measure_table(
+    measures: Sequence[Measure],
+    words: Words,
+    note: str,
+    *,
+    references: Sequence[str] = ("unigram", "control"),
+    called: Mapping[str, str] | None = None,
+) -> Table:
+    """Put the models side by side, a row per measure; the last columns say the paired gains and their verdicts.
+
+    `called` gives columns another heading than their own: keys of `words`.
+    """
     columns = [name for name in COLUMNS if any(name in measure.values for measure in measures)]
-    references = [name for name in ("unigram", "control") if gain_over(measures[0], name)]
+    references = [name for name in references if measures[0].against(name)]
     rows = []
     for measure in measures:
         digits = 3 if measure.better == "lower" else 1
@@ -155,9 +161,11 @@ def measure_table(measures: Sequence[Measure], words: Words, note: str) -> Table
             error = f"± {number(mean.se, digits)}" if mean and mean.se is not None else ""
             strong, tone = bool(mean) and name == "trained", "" if mean else "muted"
             cells.append(Cell(text=number(mean.value if mean else None, digits), note=error, strong=strong, tone=tone))
-        gains = [gain for name in references if (gain := gain_over(measure, name))]
+        gains = [gain for name in references if (gain := measure.against(name))]
         rows.append(row(words[measure.key], *cells, *(gain_cell(gain, digits, words) for gain in gains)))
-    headings = [words["measure"], *(words[name] for name in columns), *(words[f"gain_{name}"] for name in references)]
+    names = called or {}
+    headings = [words["measure"], *(words[names.get(name, name)] for name in columns)]
+    headings += [words[f"gain_{name}"] for name in references]
     return Table(columns=headings, rows=rows, note=note)
 
 
@@ -216,11 +224,11 @@ def distance_bars(name: str, groups: Sequence[Measure], words: Words) -> Bars | 
     return Bars(title=words[f"distance_{name}"], groups=drawn, legend=legend, note=words["distance_note"])
 
 
-def filled_table(record: QuickstartRecord, words: Words) -> Table:
+def filled_table(filled: FilledRecord, words: Words, note: str) -> Table:
     """Show the likeliest tokens for each hidden place, by each way of guessing."""
-    ways = record.filled.ways
+    ways = filled.ways
     rows = []
-    for place in record.filled.places:
+    for place in filled.places:
         cells = []
         for way in ways:
             guesses = place.guesses[way]
@@ -228,7 +236,7 @@ def filled_table(record: QuickstartRecord, words: Words) -> Table:
             cells.append(Cell(text=text, strong=bool(guesses) and guesses[0][0] == place.truth))
         rows.append(row(place.truth, *cells))
     columns = [words["filled_place"], *(words[f"filled_{way}"] for way in ways)]
-    return Table(columns=columns, rows=rows, note=words["filled_note"])
+    return Table(columns=columns, rows=rows, note=note)
 
 
 def questions_lead(record: QuickstartRecord, words: Words) -> str:
@@ -271,16 +279,26 @@ def highlight(answer: AnswerRecord, words: Words) -> Highlight:
 
 def time_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | None]:
     """Show where the time went, and on which machine."""
-    longest = max((stage.seconds for stage in record.stages), default=1.0) or 1.0
-    groups = []
-    for stage in record.stages:
-        label, text = words[f"stage_{stage.name}"], clock(stage.seconds, record.language)
-        groups.append(BarGroup(label=label, bars=[Bar(label=label, percent=100 * stage.seconds / longest, text=text)]))
-    total, budget = (clock(seconds, record.language) for seconds in (record.total_seconds, record.budget_seconds))
     return (
-        Bars(title=words["time_title"], groups=groups, note=words("time_note", total=total, budget=budget)),
-        Table(columns=[words["machine"], ""], rows=[row(key, str(value)) for key, value in record.machine.items()]),
+        time_bars(record.stages, record.total_seconds, record.budget_seconds, words, record.language),
+        machine_table(record.machine, words),
     )
+
+
+def time_bars(stages: Sequence[Stage], total: float, budget: float, words: Words, language: Language) -> Bars:
+    """Draw the seconds of the stages."""
+    longest = max((stage.seconds for stage in stages), default=1.0) or 1.0
+    groups = []
+    for stage in stages:
+        label, text = words[f"stage_{stage.name}"], clock(stage.seconds, language)
+        groups.append(BarGroup(label=label, bars=[Bar(label=label, percent=100 * stage.seconds / longest, text=text)]))
+    note = words("time_note", total=clock(total, language), budget=clock(budget, language))
+    return Bars(title=words["time_title"], groups=groups, note=note)
+
+
+def machine_table(machine: Mapping[str, str | int], words: Words) -> Table:
+    """Say what the machine is."""
+    return Table(columns=[words["machine"], ""], rows=[row(key, str(value)) for key, value in machine.items()])
 
 
 def round_figure(value: float) -> str:

@@ -67,7 +67,7 @@ class FilledRecord:
     @property
     def ways(self) -> list[str]:
         """The ways of guessing that there are, in the order of columns."""
-        return [way for way in ("mlm", "sbo", "both", "control") if way in self.places[0].guesses]
+        return [way for way in ("before", "after", "mlm", "sbo", "both", "control") if way in self.places[0].guesses]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,67 +1,45 @@
-"""The main job: from text to a small SpanBERT, an answered question and a report, inside a budget of minutes.
+"""The main job: a text in; a model that reads it, measures, answered questions and a report out, in minutes.
 
-Every stage is a function of the floors below; this file only sets their order, their share of the time, and what is
-written down. Nothing is hidden from the measures: each number stands beside the same network with random weights.
+The usual way adapts the model that ships (`adapting/`); the other learns one from nothing (`from_scratch.py`). Both
+write result.json, and report.html as a function of it.
 """
 
-import itertools
 import json
-import platform
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
 import pydantic
-import torch
 from rich.console import Console
 
-from spanwise.data.held_out import parts_of
 from spanwise.errors import ConfigError, DataError
-from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.pretraining.run import pretrain
-from spanwise.quickstart import learning, questions
-from spanwise.quickstart.bundle import BundledCorpus, open_bundle
-from spanwise.quickstart.clock import StageClock, share
-from spanwise.quickstart.commands import next_commands, resume_command
-from spanwise.quickstart.language import FoundLanguage, language_note, settle_language
+from spanwise.quickstart.adapting.page import build_adapted_page
+from spanwise.quickstart.adapting.record import AdaptedRecord
+from spanwise.quickstart.adapting.run import ADAPTATION_FOLDER, Adapting
+from spanwise.quickstart.bundle import open_bundle
+from spanwise.quickstart.clock import StageClock
+from spanwise.quickstart.from_scratch import PRETRAINING_FOLDER, FromScratch
+from spanwise.quickstart.job import Job, free_folder, refuse_full
+from spanwise.quickstart.language import settle_language
 from spanwise.quickstart.page import build_page
-from spanwise.quickstart.record import (
-    AnswerRecord,
-    CorpusRecord,
-    MasksRecord,
-    ModelRecord,
-    PretrainingRecord,
-    QuestionsRecord,
-    QuickstartRecord,
-)
+from spanwise.quickstart.record import QuickstartRecord
 from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts import Language
-from spanwise.quickstart.texts_in import CorpusReader, Prepared, learn_vocabulary, prepare_stores
 from spanwise.reporting.page import render
-from spanwise.reporting.runs import read_run
-from spanwise.reporting.spans import join_pieces
-from spanwise.runtime.device import choose_device, resolve_precision
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import LOCK_NAME, folder_lock
-from spanwise.runtime.machine import num_usable_cores
-from spanwise.runtime.progress import RunLog, finite
-from spanwise.tasks.qa.reader import read_questions
+from spanwise.runtime.progress import finite
 from spanwise.text.corpus import CorpusOptions
-from spanwise.text.tokenizers import Tokenizer
-from spanwise.weights.learned_from import Origin
 
 DEFAULT_BUDGET = 480.0  # seconds
 LEAST_BUDGET = 10.0
-DEFAULT_OUT = "quickstart-out"
 RESULT_NAME = "result.json"
-PRETRAINING_FOLDER = "pretraining"
 REPORT_NAME = "report.html"
-MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
-RECORD = pydantic.TypeAdapter(QuickstartRecord)
+AnyRecord = QuickstartRecord | AdaptedRecord
+SCRATCH_RECORD = pydantic.TypeAdapter(QuickstartRecord)
+ADAPTED_RECORD = pydantic.TypeAdapter(AdaptedRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +48,9 @@ class QuickstartResult:
 
     folder: Path
     report: Path
-    model: Path  # the pre-trained model
-    qa_model: Path  # fine-tuned for questions
-    record: QuickstartRecord
+    model: Path  # adapted, or pre-trained from nothing
+    qa_model: Path  # answers questions
+    record: AnyRecord
 
 
 def quickstart(
@@ -80,356 +58,101 @@ def quickstart(
     *,
     out: str | Path | None = None,
     budget: float = DEFAULT_BUDGET,
+    from_scratch: bool = False,
     init: str | Path | None = None,
     question: str | None = None,
     language: Literal["en", "ko"] | None = None,
     text_language: str | None = None,
     corpus: CorpusOptions | None = None,
+    seed: int = 0,
     console: Console | None = None,
     began: float | None = None,
 ) -> QuickstartResult:
-    """Run all stages and return what came of them.
+    """Adapt the shipped model to a text, or learn one `from_scratch`, and return what came of it.
 
-    `texts` are files, folders or globs (none: the bundled corpus); questions are always the bundled ones. Both are
-    Korean where `text_language` is "ko", else English; None is the language of `corpus`, or Korean where that says
-    English, its default, and the texts are Korean. `budget` is seconds of wall-clock time for everything; `began` is
-    when they started to count, as time.perf_counter() said (default: now). `init` is a BERT-type Hugging Face folder to
-    go on from, which adds its own column. `question` is asked of the text at the end. `out` None takes
-    "quickstart-out", or that name with a number where it is taken. `language` is that of the page (None: that of the
-    questions).
+    `texts` are files, folders or globs (none: the bundled text); questions with known answers are the bundled ones.
+    Both are Korean where `text_language` is "ko", else English; None is the language of `corpus`, or Korean where that
+    says English, its default, and the texts are Korean. `budget` is seconds of wall-clock time for everything; `began`
+    is when they started to count, as time.perf_counter() said (default: now). `init` is a BERT-type Hugging Face folder
+    that `from_scratch` goes on from instead, which adds its own column. `question` is asked of the text at the end.
+    `out` None takes "quickstart-out", or that name with a number where it is taken. `language` is that of the page
+    (None: that of the questions). `seed` is that of the adaptation's masks and order.
 
     Raises: ConfigError, DataError, CheckpointError, FolderInUseError, InterruptedAndSaved, as the stages do.
     """
     if budget < LEAST_BUDGET:
         raise ConfigError(f"a budget of {budget:g} s is too short for all stages; give at least {LEAST_BUDGET:g} s.")
+    if init is not None and not from_scratch:
+        raise ConfigError(
+            "--init goes on with a model in the way of --from-scratch, and the usual way adapts the model that ships; "
+            "add --from-scratch, or adapt yours by `spanwise adapt MODEL TEXT --out DIR`."
+        )
     clock = StageClock(budget, began)
-    corpus, text_language_found = settle_language(texts, corpus or CorpusOptions(), text_language)
+    corpus, found = settle_language(texts, corpus or CorpusOptions(), text_language)
     of_questions: Language = "ko" if corpus.language == "ko" else "en"
     folder = free_folder() if out is None else Path(out)
     terminal = Terminal(console or Console())
     with folder_lock(folder), open_bundle(of_questions) as bundle:
         refuse_full(folder)
-        job = _Job(
+        shared = Job(
             folder=folder,
             clock=clock,
             terminal=terminal,
             bundle=bundle,
             language=language or of_questions,
-            text_language=text_language_found,
+            text_language=found,
         )
         try:
-            return job.run(texts, corpus, init, question)
+            if from_scratch:
+                return finish(shared, *FromScratch(**vars(shared)).run(texts, corpus, init, question))
+            return finish(shared, *Adapting(**vars(shared), seed=seed).run(texts, corpus, question))
         except DataError:
-            if not (folder / PRETRAINING_FOLDER).exists():  # nothing to keep: the corrected call may use the folder
-                for left in [path for path in folder.iterdir() if path.name != LOCK_NAME]:
+            if not any((folder / name).exists() for name in (PRETRAINING_FOLDER, ADAPTATION_FOLDER)):
+                for left in [path for path in folder.iterdir() if path.name != LOCK_NAME]:  # free for a corrected call
                     shutil.rmtree(left) if left.is_dir() else left.unlink()
             raise
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Job:
-    """One quickstart in progress: a method per stage, each returning its part of the record."""
-
-    folder: Path
-    clock: StageClock
-    terminal: Terminal
-    bundle: BundledCorpus
-    language: Language  # of the page
-    text_language: FoundLanguage | None  # of a person's own text; None for the bundled one
-
-    def run(
-        self, texts: Sequence[str | Path], options: CorpusOptions, init: str | Path | None, question: str | None
-    ) -> QuickstartResult:
-        """Do all stages in their order; what one saved or overdrew is shared by the later ones."""
-        if note := language_note(self.text_language, self.bundle.language):
-            self.terminal.say(note)
-        checkpoint = None if init is None else read_folder(init)
-        if checkpoint is not None:
-            checkpoint.check_native("pre-training")
-        recipe = learning.quickstart_recipe(checkpoint, self.bundle.language)
-        reader = CorpusReader(texts, self.bundle, options, self.clock.budget)
-        prepared, corpus = self.prepare(reader, recipe, None if checkpoint is None else checkpoint.tokenizer_folder)
-        masks = self.show_masks(recipe, prepared)
-        num_columns = 2 if checkpoint is None else 3
-        origin = Origin().named(texts) if texts else self.bundle.text_origin
-        final = self.pretrain(recipe, prepared, init, origin, share(self.clock.left, "pretrain", num_columns))
-        columns = learning.make_columns(recipe, prepared, final, checkpoint)
-        measured = self.measure(
-            columns, recipe, prepared, share(self.clock.left, "measure", num_columns, done=["pretrain"])
-        )
-        starts = {"trained": final, "control": self.folder / "random-weights"}
-        learning.save_control(columns, prepared, starts["control"])
-        if checkpoint is not None:
-            starts["init"] = Path(checkpoint.folder)
-        a_column = share(self.clock.left, "finetune", num_columns, done=["pretrain", "measure"])
-        plan, qa_finals = self.finetune(starts, a_column, is_given=checkpoint is not None)
-        left = share(self.clock.left, "score", num_columns, done=["pretrain", "measure", "finetune"])
-        qa, answers = self.ask(plan, qa_finals, left, reader, question)
-        of_text = bool(texts)
-        record = QuickstartRecord(
-            corpus=corpus,
-            masks=replace(masks, lengths=measured.lengths, spans=measured.spans),
-            pretraining=pretraining_record(self.folder / PRETRAINING_FOLDER, prepared),
-            num_hidden=measured.num_hidden,
-            measures=measured.comparison.measures,
-            by_distance=measured.comparison.by_distance,
-            filled=measured.filled,
-            model=model_record(recipe, columns),
-            qa=qa,
-            answers=answers,
-            commands=next_commands(self.folder, final, qa_finals["trained"], of_text, self.bundle.language),
-            spanwise=version("spanwise"),
-            language=self.language,
-            budget_seconds=self.clock.budget,
-            machine=machine_facts(recipe),
-            total_seconds=0.0,
-            stages=[],
-        )
-        record, report = self.write(record)
-        self.terminal.commands(record.commands)
-        return QuickstartResult(
-            folder=self.folder, report=report, model=final, qa_model=qa_finals["trained"], record=record
-        )
-
-    def prepare(
-        self, reader: CorpusReader, recipe: PretrainingRecipe, tokenizer_folder: Path | None
-    ) -> tuple[Prepared, CorpusRecord]:
-        """Learn the vocabulary, or take a given one, and write both stores."""
-        is_learned = tokenizer_folder is None
-        self.terminal.heading(1, f"{'Learn a vocabulary and prepare' if is_learned else 'Prepare'} the text")
-        with self.clock.stage("tokenizer"):
-            if tokenizer_folder is not None:
-                tokenizer = Tokenizer.load(tokenizer_folder)
-            else:
-                tokenizer = learn_vocabulary(
-                    reader,
-                    self.folder / "tokenizer",
-                    vocab_size=recipe.tokenizer.vocab_size,
-                    max_length=recipe.encoder.max_positions,
-                )
-        with self.clock.stage("prepare"):
-            prepared, report = prepare_stores(reader, tokenizer, self.folder)
-        self.terminal.say(
-            f"{tokenizer.vocab_size:,} word pieces; {report.num_tokens:,} tokens of {report.num_documents:,} documents "
-            f"to read, {prepared.valid.num_tokens:,} tokens kept out for measuring."
-        )
-        if prepared.is_cut:
-            self.terminal.say(
-                f"Your text is longer than this budget can read: the first {reader.max_characters:,} characters are "
-                "used. A longer --budget takes more."
-            )
-        return prepared, CorpusRecord(
-            source=prepared.source,
-            bundle=self.bundle.language,
-            language=self.text_language,
-            num_documents=report.num_documents,
-            num_tokens=report.num_tokens,
-            num_valid_documents=prepared.valid.num_documents,
-            num_valid_tokens=prepared.valid.num_tokens,
-            unknown_share=report.unknown_share,
-            is_cut=prepared.is_cut,
-            is_vocabulary_learned=is_learned,
-        )
-
-    def show_masks(self, recipe: PretrainingRecipe, prepared: Prepared) -> MasksRecord:
-        """Show a paragraph as the network will see it."""
-        self.terminal.heading(2, "Hide spans of whole words")
-        with self.clock.stage("masks"):
-            pieces = learning.masked_paragraph(recipe, prepared)
-        num_hidden = sum(piece.span is not None for piece in pieces)
-        num_spans = len({piece.span for piece in pieces} - {None})
-        self.terminal.paragraph(pieces, f"{num_hidden} of {len(pieces)} tokens hidden, in {num_spans} spans")
-        return MasksRecord(runs=join_pieces(pieces), num_hidden=num_hidden, num_tokens=len(pieces), num_spans=num_spans)
-
-    def pretrain(
-        self, recipe: PretrainingRecipe, prepared: Prepared, init: str | Path | None, origin: Origin, seconds: float
-    ) -> Path:
-        """Pre-train for so many seconds, and return the folder of the model."""
-        self.terminal.heading(3, "Pre-train: MLM and the span boundary objective", seconds)
-        out = self.folder / PRETRAINING_FOLDER
-        seconds = max(1, round(seconds))  # as the command that goes on with it says
-        with self.clock.stage("pretrain"), RunLog(out, stream=self.terminal.console.file) as log:
-            return pretrain(
-                recipe,
-                out=out,
-                data=prepared.train.path,
-                valid=prepared.valid.path,
-                init=init,
-                origins=[origin],
-                budget=seconds,
-                log=log,
-                resume_command=resume_command(recipe, prepared, out, seconds, init),
-            ).final
-
-    def measure(
-        self, columns: learning.Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float
-    ) -> learning.Measured:
-        """Measure all columns on held-out text."""
-        self.terminal.heading(4, "Measure on text that was kept out", seconds)
-        with self.clock.stage("measure"):
-            measured = learning.measure_columns(columns, recipe, prepared, seconds)
-        self.terminal.measures(measured.comparison.measures)
-        self.terminal.filled(measured.filled)
-        return measured
-
-    def finetune(
-        self, starts: dict[str, Path], seconds: float, *, is_given: bool
-    ) -> tuple[questions.FinetuningPlan, dict[str, Path]]:
-        """Fine-tune every column on the same questions for the same number of steps."""
-        self.terminal.heading(5, "Teach it to answer questions, and the random weights too", seconds * len(starts))
-        with self.clock.stage("finetune"):
-            data = read_questions(self.bundle.qa_train)
-            file = self.folder / "qa-train.json"
-            plan = questions.plan_finetuning(
-                starts["trained"], data, self.bundle.qa_train, file, seconds, is_given=is_given
-            )
-        finals = {}
-        for name, model in starts.items():
-            stage = "finetune" if name == "trained" else f"finetune_{name}"
-            out = self.folder / f"qa-{name}"
-            with self.clock.stage(stage), RunLog(out, stream=self.terminal.console.file) as log:
-                finals[name] = questions.finetune_column(
-                    model, plan, out, is_given=is_given, origin=self.bundle.question_origin, log=log
-                )
-        return plan, finals
-
-    def ask(
-        self,
-        plan: questions.FinetuningPlan,
-        finals: dict[str, Path],
-        seconds: float,
-        reader: CorpusReader,
-        question: str | None,
-    ) -> tuple[QuestionsRecord, list[AnswerRecord]]:
-        """Ask all columns about articles that they never saw, and answer a person's own question."""
-        self.terminal.heading(6, "Ask about articles it never saw", seconds)
-        with self.clock.stage("score"):
-            dev = read_questions(self.bundle.qa_dev)
-            scored = questions.score_columns(questions.with_shipped(finals, self.bundle.language), dev, seconds)
-            answers = questions.confident_answers(scored)
-            if question is not None:
-                found = questions.answer_question(question, paragraphs(reader, dev.contexts), scored.answering)
-                if found is None:
-                    self.terminal.say(f"No paragraph shares a word with your question: {question}")
-                answers = [*([found] if found else []), *answers]
-        self.terminal.measures(scored.measures)
-        if answers:
-            self.terminal.answer(answers[0])
-        record = QuestionsRecord(
-            num_train_questions=plan.num_questions,
-            num_steps=plan.steps,
-            num_dev_questions=len(dev.questions),
-            num_scored_questions=len(scored.data.questions),
-            num_dev_articles=len(set(dev.titles)),
-            measures=scored.measures,
-            answered_by=scored.column,
-            shipped=questions.SHIPPED.get(self.bundle.language),
-        )
-        return record, answers
-
-    def write(self, record: QuickstartRecord) -> tuple[QuickstartRecord, Path]:
-        """Write result.json and report.html; the page is a function of the record."""
-        with self.clock.stage("report"):
-            render(build_page(self.timed(record)))  # timed once, written with its own time in it
-        record = self.timed(record)
-        text = json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n"
-        write_text_atomic(self.folder / RESULT_NAME, text)
-        report = self.folder / REPORT_NAME
-        write_text_atomic(report, render(build_page(record)))
-        self.terminal.say(f"\nDone in {self.clock.elapsed:.0f} of {self.clock.budget:.0f} s. The report: {report}")
-        return record, report
-
-    def timed(self, record: QuickstartRecord) -> QuickstartRecord:
-        """Return the record with the times so far, in values that JSON can keep."""
-        found = replace(record, total_seconds=round(self.clock.elapsed, 2), stages=self.clock.stages())
-        return RECORD.validate_python(finite(asdict(found)))
+def finish(job: Job, record: AnyRecord, model: Path, qa_model: Path) -> QuickstartResult:
+    """Write result.json and report.html; the page is a function of the record."""
+    with job.clock.stage("report"):
+        page_of(timed(job, record))  # timed once, written with its own time in it
+    record = timed(job, record)
+    text = json.dumps(asdict(record), indent=1, ensure_ascii=False) + "\n"
+    write_text_atomic(job.folder / RESULT_NAME, text)
+    report = job.folder / REPORT_NAME
+    write_text_atomic(report, page_of(record))
+    job.terminal.say(f"\nDone in {job.clock.elapsed:.0f} of {job.clock.budget:.0f} s. The report: {report}")
+    job.terminal.commands(record.commands)
+    return QuickstartResult(folder=job.folder, report=report, model=model, qa_model=qa_model, record=record)
 
 
-def paragraphs(reader: CorpusReader, contexts: Sequence[str]) -> list[str]:
-    """Return where a person's question is looked up: their own text, else the bundled paragraphs."""
-    found = [] if reader.texts else list(contexts)
-    parts = (part for held_out in (True, False) for part in parts_of(reader.documents(held_out=held_out)))
-    return found + [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS - len(found))]
+def timed(job: Job, record: AnyRecord) -> AnyRecord:
+    """Return the record with the times so far, in values that JSON can keep."""
+    found = replace(record, total_seconds=round(job.clock.elapsed, 2), stages=job.clock.stages())
+    return read_record(json.dumps(finite(asdict(found))))
 
 
-def pretraining_record(out: Path, prepared: Prepared) -> PretrainingRecord:
-    """Read from its log how a run went."""
-    run = read_run(out)
-    last = run.steps[-1]
-    curves = {name: run.curve(name)[1] for name in run.loss_names}
-    valid_curves = {name: run.evaluation_curve(f"{name}_loss")[1] for name in run.loss_names}
-    return PretrainingRecord(
-        num_steps=last["step"],
-        num_tokens=last["tokens"],
-        num_epochs=last["tokens"] / max(1, prepared.train.num_tokens),
-        tokens_per_second=run.tokens_per_second,
-        curve={"tokens": run.curve("mlm")[0], **curves},
-        valid_curve={"tokens": run.evaluation_curve("mlm_loss")[0], **valid_curves},
-    )
+def read_record(text: str | bytes) -> AnyRecord:
+    """Read the text of a result.json. Raises: ValueError where it is none."""
+    kept = json.loads(text)
+    adapter = ADAPTED_RECORD if isinstance(kept, dict) and kept.get("way") == "adapted" else SCRATCH_RECORD
+    return adapter.validate_python(kept)
 
 
-def model_record(recipe: PretrainingRecipe, columns: learning.Columns) -> ModelRecord:
-    """Return the size of the trained network."""
-    config = columns.trained.encoder.config
-    return ModelRecord(
-        recipe=recipe.name,
-        num_layers=config.num_layers,
-        hidden_size=config.hidden_size,
-        num_heads=config.num_heads,
-        vocab_size=config.vocab_size,
-        num_parameters=sum(parameter.numel() for parameter in columns.trained.parameters()),
-    )
+def page_of(record: AnyRecord) -> str:
+    """Return the HTML of a result."""
+    return render(build_adapted_page(record) if isinstance(record, AdaptedRecord) else build_page(record))
 
 
 def rewrite_report(folder: str | Path, out: str | Path | None = None) -> Path:
     """Write the page of a finished quickstart again, from its result.json. Raises: DataError."""
     source = Path(folder) / RESULT_NAME
     try:
-        page = render(build_page(RECORD.validate_json(source.read_bytes())))
+        page = page_of(read_record(source.read_bytes()))
     except (OSError, ValueError) as cause:
         reason = f"{cause.errors()[0]['msg']}" if isinstance(cause, pydantic.ValidationError) else repr(cause)
         raise DataError(f"{source} is no result of a quickstart ({reason}); run spanwise quickstart again.") from cause
     report = Path(folder) / REPORT_NAME if out is None else Path(out)
     write_text_atomic(report, page)
     return report
-
-
-def free_folder() -> Path:
-    """Return the default folder, with a number where the name is taken."""
-    folder, number = Path(DEFAULT_OUT), 1
-    while folder.exists() and any(path.name != LOCK_NAME for path in folder.iterdir()):
-        number += 1
-        folder = Path(f"{DEFAULT_OUT}-{number}")
-    return folder
-
-
-def refuse_full(folder: Path) -> None:
-    """Raises: ConfigError where the folder holds anything."""
-    found = sorted(path.name for path in folder.iterdir() if path.name != LOCK_NAME)
-    if found:
-        raise ConfigError(f"{folder} is not empty ({', '.join(found[:3])}); give a new folder with --out.")
-
-
-def machine_facts(recipe: PretrainingRecipe) -> dict[str, str | int]:
-    """Return what the page says about the machine."""
-    device = choose_device(None)
-    return {
-        "processor": processor_name(),
-        "cores": num_usable_cores(),
-        "threads": torch.get_num_threads(),
-        "device": str(device),
-        "precision": resolve_precision(recipe.training.precision, device),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "system": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def processor_name() -> str:
-    """Return the model of the processor, as the system calls it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()

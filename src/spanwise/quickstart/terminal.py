@@ -1,6 +1,6 @@
 """The output of the quickstart while it works: headings, the paragraph in colour, the measures, an answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.panel import Panel
@@ -33,8 +33,11 @@ SHORT = {
     "filled_sbo": "SBO",
     "filled_both": "both",
     "filled_control": "random weights",
+    "filled_before": "before",
+    "filled_after": "after",
+    "lexical": "by words",
 }
-VERDICT_STYLES = {"above control": "green", "not above control": "dim", "below control": "red"}
+VERDICT_STYLES = {"above": "green", "not": "dim", "below": "red"}
 
 
 class Terminal:
@@ -59,14 +62,17 @@ class Terminal:
         """Show a text with its spans in colour."""
         self.console.print(Panel(terminal_text(pieces), subtitle=Text(note, style="dim"), border_style="dim"))
 
-    def measures(self, measures: Sequence[Measure]) -> None:
-        """Show a table with the control beside every number."""
+    def measures(
+        self, measures: Sequence[Measure], *, over: str = "control", called: Mapping[str, str] | None = None
+    ) -> None:
+        """Show a table with the control beside every number, and the gain over one column; `called` renames columns."""
+        names = {**SHORT, **(called or {})}
         columns = [name for name in COLUMNS if any(name in measure.values for measure in measures)]
         table = _table()
         table.add_column("", no_wrap=True)
         for name in columns:
-            table.add_column(SHORT[name], justify="right", style="bold" if name == "trained" else "", no_wrap=True)
-        table.add_column("over random weights")
+            table.add_column(names[name], justify="right", style="bold" if name == "trained" else "", no_wrap=True)
+        table.add_column("over random weights" if over == "control" else f"over {names[over]}")
         for measure in measures:
             digits = 2 if measure.better == "lower" else 1
             cells = []
@@ -74,11 +80,12 @@ class Terminal:
                 mean = measure.values.get(name)
                 error = f" ± {number(mean.se, digits)}" if mean and name == "trained" else ""
                 cells.append(number(mean.value if mean else None, digits) + error)
-            gain = measure.against_control
-            verdict = gain.verdict if gain else ""
+            gain = measure.against(over)
+            verdict = gain.verdict.replace(over, names[over] if over != "control" else over) if gain else ""
             interval = f"[{signed(gain.low, digits)}, {signed(gain.high, digits)}]" if gain else ""
-            shown = interval if verdict == "above control" else verdict
-            table.add_row(SHORT[measure.key], *cells, Text(shown, style=VERDICT_STYLES.get(verdict, "")))
+            shown = interval if verdict.startswith("above") else verdict
+            style = VERDICT_STYLES.get(verdict.split(" ")[0], "")
+            table.add_row(SHORT[measure.key], *cells, Text(shown, style=style))
         self.console.print(table)
 
     def filled(self, filled: FilledRecord) -> None:
@@ -95,11 +102,13 @@ class Terminal:
             table.add_row(Text(place.truth), *cells)
         self.console.print(table)
 
-    def answer(self, answer: AnswerRecord) -> None:
-        """Show a question and its text with the answer marked."""
+    def answer(self, answer: AnswerRecord, before: AnswerRecord | None = None) -> None:
+        """Show a question and its text with the answer marked, and what was answered before."""
         first, last = excerpt(answer.context, answer.start, answer.end)
         text = highlight_answer(answer.context[first:last], answer.start - first, answer.end - first)
-        expected = Text(f"expected: {' / '.join(answer.gold)}" if answer.gold else "", style="dim")
+        notes = [f"expected: {' / '.join(answer.gold)}"] if answer.gold else []
+        notes += [f"before: {before.answer}"] if before else []
+        expected = Text(" · ".join(notes), style="dim")
         title = Text(answer.question, style="bold")
         self.console.print(Panel(text, title=title, title_align="left", subtitle=expected, border_style="dim"))
 

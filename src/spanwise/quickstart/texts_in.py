@@ -33,9 +33,14 @@ class CorpusReader:
     """Gives the training or the held-out documents, again at every call, in bounded memory."""
 
     def __init__(
-        self, texts: Sequence[str | Path], bundle: BundledCorpus, options: CorpusOptions, budget: float
+        self,
+        texts: Sequence[str | Path],
+        bundle: BundledCorpus,
+        options: CorpusOptions,
+        budget: float,
+        one_in: int = HELD_OUT_ONE_IN,
     ) -> None:
-        self.texts, self.bundle, self.options = list(texts), bundle, options
+        self.texts, self.bundle, self.options, self.one_in = list(texts), bundle, options, one_in
         self.max_characters = max(1_000_000, int(CHARACTERS_A_SECOND * budget))
         self.is_cut = False
         few = itertools.islice(read_documents(self.texts, self.options), FEW_DOCUMENTS) if texts else ()
@@ -54,7 +59,7 @@ class CorpusReader:
             return
         documents = self._cut(read_documents(self.texts, self.options))
         for document in parts_of(documents) if self.by_parts else documents:
-            if is_held_out(document) is held_out:
+            if is_held_out(document, self.one_in) is held_out:
                 yield document
 
     def _cut(self, documents: Iterable[Document]) -> Iterator[Document]:
@@ -67,9 +72,9 @@ class CorpusReader:
             left -= sum(map(len, document.sentences))
 
 
-def is_held_out(document: Document) -> bool:
-    """Return whether a document is held out, one in `HELD_OUT_ONE_IN`; its text decides, copies stay together."""
-    return (digest_of(document) >> 32) % HELD_OUT_ONE_IN == 0
+def is_held_out(document: Document, one_in: int = HELD_OUT_ONE_IN) -> bool:
+    """Return whether a document is held out, one in so many; its text decides, copies stay together."""
+    return (digest_of(document) >> 32) % one_in == 0
 
 
 def learn_vocabulary(reader: CorpusReader, out: Path, *, vocab_size: int, max_length: int) -> Tokenizer:

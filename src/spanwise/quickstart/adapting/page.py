@@ -1,0 +1,140 @@
+"""The record of an adaptation as a page, in the words of its language. Nothing is computed here."""
+
+from collections.abc import Sequence
+
+from spanwise.quickstart.adapting.record import AdaptedRecord, TwoAnswers
+from spanwise.quickstart.page import clock, filled_table, highlight, machine_table, measure_table, time_bars
+from spanwise.quickstart.texts import Words, words_of
+from spanwise.reporting.page import (
+    NOTHING,
+    Block,
+    Commands,
+    Highlight,
+    MaskedText,
+    Page,
+    Prose,
+    Section,
+    Tile,
+    Tiles,
+    number,
+)
+
+CALLED = {"init": "before", "trained": "after"}  # headings of these columns here
+TILES = (("mlm_loss", 2), ("mlm_accuracy", 1), ("exact", 1))
+
+
+def build_adapted_page(record: AdaptedRecord) -> Page:
+    """Lay out what came of adapting the model that ships."""
+    words = words_of(record.language)
+    threads = int(record.machine["threads"])
+    cores = words("core" if threads == 1 else "cores", number=threads)
+    text = words[f"a_text_{record.text.source}_{record.text.bundle}"]
+    sections: list[tuple[str, str, str, Sequence[Block | None]]] = [
+        ("what", "what", "", (tiles(record, words), story(record, words))),
+        ("hidden", "a_nav_hidden", hidden_lead(record, words), hidden_blocks(record, words)),
+        ("questions", "nav_questions", questions_lead(record, words), question_blocks(record, words)),
+        ("time", "nav_time", "", time_blocks(record, words)),
+        ("again", "nav_again", "", (Commands(lines=record.commands),)),
+    ]
+    return Page(
+        title=words("a_title", minutes=clock(record.total_seconds, record.language)),
+        subtitle=words("a_subtitle", start=record.adaptation.start, text=text, cores=cores),
+        sections=[Section(key=key, title=words[name], lead=lead, blocks=shown) for key, name, lead, shown in sections],
+        language=record.language,
+        footer=f"{record.spanwise} · {words[f'a_licences_{record.text.bundle}']}",
+    )
+
+
+def tiles(record: AdaptedRecord, words: Words) -> Tiles:
+    """Show the loss, the hidden words and the questions, after and before."""
+    shown = []
+    measures = {measure.key: measure for measure in [*record.measures, *record.questions.measures]}
+    for key, digits in TILES:
+        measure = measures[key]
+        gain = measure.against("init")
+        before, after = (number(measure.values[name].value, digits) for name in ("init", "trained"))
+        good = gain is not None and gain.verdict.startswith("above")
+        note = words("a_tile_note", before=before, verdict=words[gain.verdict] if gain else NOTHING)
+        shown.append(Tile(label=words[f"a_tile_{key}"], value=after, note=note, tone="good" if good else "muted"))
+    return Tiles(tiles=shown)
+
+
+def story(record: AdaptedRecord, words: Words) -> Prose:
+    """Say what was done, what it cost on general text, and what to expect of a text like this."""
+    done, text = record.adaptation, record.text
+    facts = {
+        "start": done.start,
+        "tokens": f"{done.num_own_tokens:,}",
+        "read": f"{done.num_tokens:,}",
+        "steps": f"{done.num_steps:,}",
+        "kept": f"{done.kept_step:,}",
+        "kept_out": f"{text.num_valid_tokens:,}",
+        "before": number(done.general_before, 3),
+        "after": number(done.general_after, 3),
+    }
+    outcome = "a_what_adapted" if done.is_adapted else "a_what_unchanged"
+    paragraphs = [words("a_what_1", **facts), words(outcome, **facts), words("a_what_columns", **facts)]
+    return Prose(paragraphs=[*text.notes, *paragraphs])
+
+
+def hidden_lead(record: AdaptedRecord, words: Words) -> str:
+    """Say what was measured on."""
+    key = f"a_hidden_lead_{record.text.source}"
+    return words(key, tokens=f"{record.num_hidden:,}", documents=f"{record.text.num_valid_documents:,}")
+
+
+def hidden_blocks(record: AdaptedRecord, words: Words) -> Sequence[Block | None]:
+    """Show the measures, and sentences with their gaps filled before and after."""
+    references = ("init", "unigram", "control")
+    blocks: list[Block | None] = [
+        measure_table(record.measures, words, words["a_hidden_note"], references=references, called=CALLED)
+    ]
+    for index, filled in enumerate(record.filled):
+        blocks.append(MaskedText(title=words("a_filled_title", number=index + 1), runs=filled.runs))
+        blocks.append(filled_table(filled, words, words["a_filled_note"]))
+    return blocks
+
+
+def questions_lead(record: AdaptedRecord, words: Words) -> str:
+    """Say what was asked."""
+    asked = record.questions
+    key = f"a_questions_lead_{record.text.source}"
+    return words(key, questions=asked.num_questions, passages=asked.num_passages)
+
+
+def question_blocks(record: AdaptedRecord, words: Words) -> Sequence[Block | None]:
+    """Show the scores, whether adapting changed them, and some answers."""
+    exact = next(measure for measure in record.questions.measures if measure.key == "exact")
+    gain = exact.against("init")
+    verdict = f"a_answers_{gain.verdict.split()[0]}" if gain else "a_answers_not"
+    note = f"{words('a_questions_note', answering=record.questions.answering)} {words[verdict]}"
+    references = ("init", "lexical", "control")
+    return (
+        measure_table(record.questions.measures, words, note, references=references, called=CALLED),
+        *(both_answers(one, words) for one in record.answers),
+        Prose(paragraphs=[words["a_answers_note"]]) if record.answers else None,
+    )
+
+
+def both_answers(answers: TwoAnswers, words: Words) -> Highlight:
+    """Mark the answer of the adapted model, and say what was answered before."""
+    shown = highlight(answers.after, words)
+    before = words("a_fact_before", answer=answers.before.answer or NOTHING)
+    if answers.before.gold:
+        before = f"{before} ({words['right' if answers.before.exact else 'wrong']})"
+    return Highlight(
+        question=shown.question,
+        before=shown.before,
+        answer=shown.answer,
+        after=shown.after,
+        facts=[*shown.facts, before],
+        tone=shown.tone,
+    )
+
+
+def time_blocks(record: AdaptedRecord, words: Words) -> Sequence[Block | None]:
+    """Show where the time went, and on which machine."""
+    return (
+        time_bars(record.stages, record.total_seconds, record.budget_seconds, words, record.language),
+        machine_table(record.machine, words),
+    )

@@ -1,0 +1,219 @@
+"""Adapting the model that ships to a text: adapt, measure, fill, ask; each before and after, beside its controls.
+
+Every stage is a function of the floors below or of `adapt/`; this file only sets their order, their share of the time,
+and what is written down. Nothing that is measured was learned from, and the adaptation chose no step by it.
+"""
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from spanwise.adapt.options import AdaptationOptions, Length
+from spanwise.adapt.record import AdaptationRecord
+from spanwise.adapt.run import AdaptationResult, adapt
+from spanwise.adapt.texts import FOLDER as TEXTS
+from spanwise.adapt.texts import OWN, SourceText
+from spanwise.data.held_out import parts_of
+from spanwise.data.prepare import prepare
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.huggingface import read_folder
+from spanwise.quickstart import learning
+from spanwise.quickstart.adapting.asking import Asked, ask, own_answer, with_random_weights
+from spanwise.quickstart.adapting.carry import carried_over
+from spanwise.quickstart.adapting.measured import Ruler, filled_before_and_after, make_ruler, three_columns
+from spanwise.quickstart.adapting.record import AdaptationFacts, AdaptedRecord, QuestionFacts, TwoAnswers
+from spanwise.quickstart.adapting.texts import HELD_OUT_ONE_IN, AdaptedText, bundled_text, general_text, own_text
+from spanwise.quickstart.clock import share_of
+from spanwise.quickstart.commands import commands_after_adapting, resume_adaptation
+from spanwise.quickstart.job import Done, Job, machine_facts
+from spanwise.quickstart.record import FilledRecord
+from spanwise.quickstart.texts import Language
+from spanwise.quickstart.texts_in import CorpusReader
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.checkpoint import LoadedTask, load_task_model, save_task_model
+from spanwise.tasks.qa.reader import read_questions
+from spanwise.text.corpus import CorpusOptions, read_documents
+from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
+
+MODELS: dict[Language, tuple[str, str]] = {  # what is adapted, and what of the same start answers questions
+    "en": ("spanwise-mini", "spanwise-mini-qa"),
+    "ko": ("spanwise-nano-ko", "spanwise-nano-ko-qa"),
+}
+ADAPTATION_FOLDER = "adaptation"
+GENERAL_BOUND = 0.05  # of the general loss: a text of another domain is learned at some cost, which the page says
+MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
+SHARES = {"adapt": 0.66, "measure": 0.16, "ask": 0.18}  # of the time that is left once the text is read
+SMALL_STEPS = ("batch.tokens_per_step=2048", "batch.max_tokens=2048")  # so that a slow machine makes steps enough
+CALLED = {"init": "start", "trained": "adapted"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapting(Job):
+    """The shipped model adapted: a method per stage, each returning its part of the record."""
+
+    seed: int = 0
+
+    def run(self, texts: Sequence[str | Path], options: CorpusOptions, question: str | None) -> Done[AdaptedRecord]:
+        """Do all stages in their order; what one saved or overdrew is shared by the later ones."""
+        name, answering = MODELS[self.bundle.language]
+        start = read_folder(name)
+        text, per_character = self.read(texts, options, start)
+        result = self.adapt(name, text, per_character)
+        ruler = make_ruler(start, text, self.folder / ADAPTATION_FOLDER / TEXTS / OWN, self.folder / "valid-store")
+        columns = three_columns(ruler, start, result.final)
+        measured, filled = self.measure(columns, ruler)
+        asked, models = self.ask(start, result, answering, columns, text, question)
+        qa_model = self.folder / "qa-adapted"
+        save_answering(models["trained"], [models["init"].folder, result.final], qa_model)
+        record = AdaptedRecord(
+            text=replace(text.record, num_valid_tokens=ruler.prepared.valid.num_tokens),
+            adaptation=facts_of(result.record),
+            num_hidden=measured.num_hidden,
+            measures=measured.comparison.measures,
+            filled=filled,
+            questions=QuestionFacts(
+                of_text=text.record.source == "bundled",
+                num_questions=asked.num_questions,
+                num_passages=asked.num_passages,
+                measures=asked.measures,
+                answering=answering,
+            ),
+            answers=asked.answers,
+            commands=commands_after_adapting(
+                result.final, qa_model, own_text=bool(texts), start=name, language=self.bundle.language
+            ),
+            spanwise=version("spanwise"),
+            language=self.language,
+            budget_seconds=self.clock.budget,
+            machine=machine_facts(ruler.recipe.training.precision),
+            total_seconds=0.0,
+            stages=[],
+        )
+        return Done(record=record, model=result.final, qa_model=qa_model)
+
+    def read(self, texts: Sequence[str | Path], options: CorpusOptions, start: Checkpoint) -> tuple[AdaptedText, float]:
+        """Keep a part of the text out, say what to expect, and time how long a character takes to prepare."""
+        self.terminal.heading(1, "Read the text, and keep a part of it out")
+        with self.clock.stage("text"):
+            if texts:
+                reader = CorpusReader(texts, self.bundle, options, self.clock.budget, HELD_OUT_ONE_IN)
+                text = own_text(reader, self.text_language, self.bundle, self.folder / "text")
+            else:
+                text = bundled_text(self.bundle)
+            assert start.tokenizer_folder is not None  # weights that ship have one
+            began, tokenizer = time.perf_counter(), Tokenizer.load(start.tokenizer_folder)
+            report = prepare(read_documents(text.kept_out, text.options), tokenizer, self.folder / "valid-store")
+            per_character = (time.perf_counter() - began) / max(1, report.num_characters)
+        record = text.record
+        self.terminal.say(
+            f"{record.num_characters:,} characters of {record.num_documents:,} documents to learn from, "
+            f"{report.num_documents:,} other documents ({report.num_tokens:,} tokens) kept out for measuring."
+        )
+        for note in record.notes:
+            self.terminal.say(note)
+        return text, per_character
+
+    def adapt(self, name: str, text: AdaptedText, per_character: float) -> AdaptationResult:
+        """Go on with the shipped model on the text, and some general text beside it."""
+        general = general_text(self.bundle, self.clock.budget, self.folder / "text" / "general.txt", text.options)
+        characters = text.record.num_characters + general.stat().st_size
+        seconds = round(share_of(self.clock.left - per_character * characters, SHARES, "adapt"))
+        self.terminal.heading(2, f"Adapt {name} to it", seconds)
+        out = self.folder / ADAPTATION_FOLDER
+
+        def log(folder: Path) -> RunLog:
+            return RunLog(folder, stream=self.terminal.console.file)
+
+        options = AdaptationOptions(length=Length(seconds=seconds), general_bound=GENERAL_BOUND, seed=self.seed)
+        with self.clock.stage("adapt"):
+            result = adapt(
+                name,
+                [text.learned],
+                out=out,
+                general=SourceText(
+                    name="bundled Wikipedia", texts=[general], corpus=text.options, origin=self.bundle.text_origin
+                ),
+                options=options,
+                corpus=text.options,
+                overrides=SMALL_STEPS,
+                log=log,
+                resume_command=resume_adaptation(name, text, general, out, options, SMALL_STEPS),
+                origins=[text.origin],
+            )
+        if result.record.outcome == "unchanged":
+            self.terminal.say(result.report[-2])
+        return result
+
+    def measure(self, columns: learning.Columns, ruler: Ruler) -> tuple[learning.Measured, list[FilledRecord]]:
+        """Measure the start, the adapted model and their controls on what was kept out, and fill gaps in it."""
+        seconds = share_of(self.clock.left, SHARES, "measure", done=["adapt"])
+        self.terminal.heading(3, "Hidden words of text that it never saw, before and after", seconds)
+        with self.clock.stage("measure"):
+            measured = learning.measure_columns(columns, ruler.recipe, ruler.prepared, seconds)
+            filled = filled_before_and_after(columns, ruler)
+        self.terminal.measures(measured.comparison.measures, over="init", called=CALLED)
+        if filled:
+            self.terminal.filled(filled[0])
+        return measured, filled
+
+    def ask(
+        self,
+        start: Checkpoint,
+        result: AdaptationResult,
+        answering: str,
+        columns: learning.Columns,
+        text: AdaptedText,
+        question: str | None,
+    ) -> tuple[Asked, dict[str, LoadedTask]]:
+        """Ask what is known to have an answer, before and after, and a person's own question."""
+        seconds = share_of(self.clock.left, SHARES, "ask", done=["adapt", "measure"])
+        about = "passages of the text that it never saw" if text.record.source == "bundled" else "the bundled passages"
+        self.terminal.heading(4, f"Questions about {about}, before and after", seconds)
+        with self.clock.stage("ask"):
+            before = load_task_model(answering, "qa")
+            models = {
+                "init": before,
+                "trained": carried_over(before, start, read_folder(result.final)),
+                "control": with_random_weights(before, columns.control.encoder, start),
+            }
+            asked = ask(models, read_questions(self.bundle.own_questions), self.bundle.language, seconds)
+            own: TwoAnswers | None = None
+            if question is not None:
+                own = own_answer(question, paragraphs(text), models["init"], models["trained"])
+                if own is None:
+                    self.terminal.say(f"No paragraph shares a word with your question: {question}")
+        self.terminal.measures(asked.measures, over="init", called=CALLED)
+        asked = replace(asked, answers=[*([own] if own else []), *asked.answers])
+        if asked.answers:
+            self.terminal.answer(asked.answers[0].after, asked.answers[0].before)
+        return asked, models
+
+
+def paragraphs(text: AdaptedText) -> list[str]:
+    """Return where a person's question is looked up, the text that was kept out first."""
+    parts = (part for file in (text.kept_out, text.learned) for part in parts_of(read_documents(file, text.options)))
+    return [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS)]
+
+
+def save_answering(loaded: LoadedTask, sources: Sequence[Path], folder: Path) -> None:
+    """Write a model that answers, with the list of all that its `sources` learned from."""
+    learned = [entry for source in sources for entry in learned_by(read_folder(source).record, str(source))]
+    save_task_model(folder, loaded.model, loaded.tokenizer, other_heads={}, extra={LEARNED_FROM: as_record(learned)})
+
+
+def facts_of(record: AdaptationRecord) -> AdaptationFacts:
+    """Return what the page says of how an adaptation went."""
+    return AdaptationFacts(
+        start=record.start,
+        is_adapted=record.outcome == "adapted",
+        kept_step=record.kept_step,
+        num_steps=record.num_steps,
+        num_tokens=record.num_tokens,
+        num_own_tokens=record.own_text.num_tokens,
+        general_before=record.before.general.loss,
+        general_after=record.after.general.loss,
+    )
