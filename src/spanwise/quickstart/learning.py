@@ -121,6 +121,7 @@ class Measured:
     lengths: list[int]  # tokens of the first sequences
     spans: list[tuple[int, int, int]]  # their hidden stretches
     packs: list[Masked]  # that were measured
+    correct: dict[str, np.ndarray]  # column -> [N] whether MLM, or counting, guessed each hidden token
 
 
 def measure_columns(columns: Columns, recipe: PretrainingRecipe, prepared: Prepared, seconds: float) -> Measured:
@@ -148,6 +149,10 @@ def measure_columns(columns: Columns, recipe: PretrainingRecipe, prepared: Prepa
         lengths=masks["lengths"],
         spans=masks["spans"],
         packs=packs,
+        correct={
+            **{name: found.correct for name, found in baselines.items()},
+            **{name: found["mlm"].correct for name, found in scores.items() if "mlm" in found},
+        },
     )
 
 

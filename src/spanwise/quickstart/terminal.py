@@ -27,6 +27,7 @@ SHORT = {
     "sbo_accuracy": "SBO right %",
     "mlm_edge_accuracy": "MLM right %, edge",
     "sbo_edge_accuracy": "SBO right %, edge",
+    "mlm_spans": "whole spans right %",
     "exact": "exact match",
     "f1": "F1",
     "filled_mlm": "MLM",

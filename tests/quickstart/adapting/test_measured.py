@@ -1,12 +1,15 @@
 """What is measured: spans of words by three models of one shape, where the start has the heads for it."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from spanwise.data.prepare import prepare
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder
 from spanwise.quickstart import learning
-from spanwise.quickstart.adapting.measured import filled_before_and_after, make_ruler, three_columns
+from spanwise.quickstart.adapting.measured import filled_before_and_after, make_ruler, three_columns, whole_spans
 from spanwise.quickstart.adapting.texts import own_text
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.quickstart.texts_in import CorpusReader
@@ -31,6 +34,15 @@ def test_equal_weights_have_equal_scores_and_all_three_fill_the_same_gaps(toys, 
     for measure in measured.comparison.measures:
         assert measure.values["init"].value == pytest.approx(measure.values["trained"].value)
         assert measure.against("init").value == pytest.approx(0)
+    spans = whole_spans(measured)
+    assert spans.num_items == sum(len(one.spans.start) for one in measured.packs)
+    right = np.ones(measured.num_hidden, dtype=bool)
+    all_right = whole_spans(replace(measured, correct={"trained": right.copy()}))
+    right[0] = False  # one token of one span
+    one_wrong = whole_spans(replace(measured, correct={"trained": right}))
+    assert all_right.values["trained"].value == 100
+    assert one_wrong.values["trained"].value == pytest.approx(100 - 100 / spans.num_items)
+    assert spans.values["init"].value == spans.values["trained"].value
     filled = filled_before_and_after(columns, ruler)
     assert filled and all(place.guesses["before"] == place.guesses["after"] for one in filled for place in one.places)
 

@@ -1,7 +1,10 @@
 """What an adaptation changed on text that it never saw: start, adapted model and random weights side by side."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from spanwise.adapt.objectives import tokenizer_for
 from spanwise.adapt.options import Length
@@ -11,6 +14,8 @@ from spanwise.data.token_store import TokenStore
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder
+from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.comparison import Measure, compare_columns
 from spanwise.pretraining.measure import fill_sequence
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import build_model, continue_model, validation_source
@@ -59,6 +64,29 @@ def three_columns(ruler: Ruler, start: Checkpoint, adapted: Path) -> learning.Co
     after, _ = continue_model(ruler.recipe, read_folder(adapted))
     control = build_model(ruler.recipe, start.config.vocab_size)
     return learning.Columns(control=control, trained=after, init=before, init_heads=tuple(before.heads))
+
+
+def whole_spans(measured: learning.Measured) -> Measure:
+    """Return how many hidden spans each column guessed as a whole, every token of them, in per cent."""
+    last, span_of_token, sequence_of_span = 0, [], []
+    for one, sequences in zip(measured.packs, sequence_numbers(measured.packs), strict=True):
+        span_of_token.append(one.hidden.span + last)
+        sequence_of_span.append(sequences)
+        last += len(sequences)
+    spans_N, clusters_M = np.concatenate(span_of_token), np.concatenate(sequence_of_span)
+    columns = {}
+    for name, correct_N in measured.correct.items():
+        columns[name] = np.full(last, 100.0)
+        columns[name][spans_N[~correct_N]] = 0.0
+    return compare_columns("mlm_spans", columns, clusters_M, np.ones(last, dtype=bool), "higher")
+
+
+def sequence_numbers(packs: Sequence[Masked]) -> Iterator[np.ndarray]:
+    """Give the sequence of every span of each pack, numbered through all packs."""
+    first = 0
+    for one in packs:
+        yield one.spans.sequence + first
+        first += len(one.pack.borders) - 1
 
 
 def filled_before_and_after(columns: learning.Columns, ruler: Ruler) -> list[FilledRecord]:

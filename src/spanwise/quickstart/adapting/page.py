@@ -20,7 +20,7 @@ from spanwise.reporting.page import (
 )
 
 CALLED = {"init": "before", "trained": "after"}  # headings of these columns here
-TILES = (("mlm_loss", 2), ("mlm_accuracy", 1), ("exact", 1))
+TILES = (("mlm_loss", 2), ("mlm_spans", 1), ("exact", 1))
 
 
 def build_adapted_page(record: AdaptedRecord) -> Page:
