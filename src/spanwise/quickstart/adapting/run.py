@@ -111,8 +111,8 @@ class Adapting(Job):
             per_character = (time.perf_counter() - began) / max(1, report.num_characters)
         record = text.record
         self.terminal.say(
-            f"{record.num_characters:,} characters to learn from, in {record.num_documents:,} documents or parts of them; "
-            f"{report.num_documents:,} others ({report.num_tokens:,} tokens) are kept out for measuring."
+            f"{record.num_characters:,} characters to learn from, in {record.num_documents:,} documents or parts of "
+            f"them; {report.num_documents:,} others ({report.num_tokens:,} tokens) are kept out for measuring."
         )
         for note in record.notes:
             self.terminal.say(note)
