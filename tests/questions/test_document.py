@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.questions.document import MAX_PER_PASSAGE, Maker
+from spanwise.questions.document import MAX_OF_OWN, MAX_PER_PASSAGE, Maker
 from spanwise.questions.english import EnglishRules
 from spanwise.questions.korean import KoreanRules
 from spanwise.text.word_runs import WordRuns
@@ -83,9 +83,40 @@ def test_passages_with_a_forbidden_run_are_neither_asked_of_nor_about(world):
         assert not forbidden.shares(question.question)
 
 
+def test_questions_of_the_same_sentence_stand_by_it_in_other_words(world):
+    found = [question for key in range(20) for question in made(world, key, same_sentence=1.0)]
+    assert {question.form for question in found} == {"wh"}
+    for question in found:
+        assert question.sentence in question.passage.text
+        assert question.passage.text[question.start :].startswith(question.answer)
+        assert not world[0].holds(question.question, question.answer)
+        assert question.question.removesuffix("?") not in question.sentence
+    passages = [question.passage.number for question in made(world, same_sentence=1.0)]
+    assert max(map(passages.count, passages)) <= MAX_OF_OWN
+    mixed = [question for key in range(20) for question in made(world, key, same_sentence=0.5)]
+    assert 0.2 < sum(question.sentence in question.passage.text for question in mixed) / len(mixed) < 0.95
+
+
+def test_two_questions_of_a_sentence_for_an_answer_have_other_words(world):
+    found = made(world, same_sentence=1.0)
+    words = [(question.answer, question.sentence, *sorted(question.question.split()[:-1])) for question in found]
+    assert len(set(words)) == len(words)
+
+
+def test_questions_of_the_same_sentence_may_be_impossible_too(world):
+    lost = [q for key in range(20) for q in made(world, key, impossible=0.9, same_sentence=1.0) if q.start < 0]
+    assert lost
+    assert not any(question.sentence in question.passage.text for question in lost)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"kinds": ["city"]}, "city"), ({"forms": []}, "none"), ({"impossible": 1.0}, "below 1")],
+    [
+        ({"kinds": ["city"]}, "city"),
+        ({"forms": []}, "none"),
+        ({"impossible": 1.0}, "below 1"),
+        ({"same_sentence": 1.5}, "from 0 to 1"),
+    ],
 )
 def test_wrong_options_are_named(options, told):
     with pytest.raises(ConfigError, match=told):

@@ -54,7 +54,9 @@ def test_korean_text_gives_korean_questions(korean, tmp_path):
     report = make_questions([tmp_path / "ko.txt"], tmp_path / "q.json", language="ko")
     data = read_questions(tmp_path / "q.json")
     assert report.num_questions == len(data.questions) > 3
-    words = ("누가", "누구", "언제", "어디", "어느", "몇", "무엇", "___")
+    other = make_questions([tmp_path / "ko.txt"], tmp_path / "other.json", language="ko", same_sentence=0.0)
+    assert other.num_questions < report.num_questions
+    words = ("누가", "누구", "언제", "어디", "어느", "몇", "무엇", "___", "은?", "는?")
     assert all(any(word in question.text for word in words) for question in data.questions)
 
 

@@ -61,6 +61,12 @@ def test_numbers_pair_only_with_the_same_unit():
     assert [(pair.sentence.passage, pair.others[0][0].passage) for pair in pairs] == [(0, 2), (2, 0)]
 
 
+def test_what_stands_once_is_paired_with_nothing_if_asked_for():
+    sentences = EnglishRules().read(["The zoo of Brenn keeps 40 tigers."])
+    assert not pairs_of(sentences)
+    assert [(pair.span.text, pair.others) for pair in pairs_of(sentences, alone=True) if pair.span.unit] == [("40", ())]
+
+
 def test_passages_without_the_answer_come_nearest_first():
     passages = [
         "In the north, Mira Holt painted the harbour of Brenn.",

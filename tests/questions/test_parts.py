@@ -1,5 +1,7 @@
 """What both languages share."""
 
+import random
+
 from spanwise.questions.english import EnglishRules
 from spanwise.questions.korean import KoreanRules
 from spanwise.questions.parts import FORMS, KINDS, Rules
@@ -17,4 +19,6 @@ def test_both_languages_answer_to_the_same_calls(english, korean):
                 for form in FORMS:
                     asked = checked.ask(sentence, span, form)
                     assert asked is None or checked.asked(sentence, asked) <= sentence.content
+                again = checked.rephrased(sentence, span, random.Random(1))
+                assert again is None or not checked.holds(again, span.text)
             assert sentence.content == checked.content(sentence.text)

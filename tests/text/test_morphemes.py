@@ -27,6 +27,15 @@ def test_particles_leave_their_stems_in_characters_of_the_text():
     assert parts(SENTENCES[1], second)[:7] == ["🙂", "학교", "를", "大韓民國", "에서", "iPhone", "으로"]
 
 
+def test_morphemes_have_the_forms_of_a_dictionary_and_join_again():
+    analyser = MorphemeAnalyser()
+    (found,) = analyser.morphemes(["그는 집을 지었다."])
+    verb = next(morpheme for morpheme in found if morpheme.tag == "VV")
+    assert (verb.form, verb.is_irregular) == ("짓", True)
+    assert analyser.joined(("짓", "VV-I"), ("ᆫ", "ETM")) == "지은"
+    assert analyser.joined(("받", "VV"), ("ᆫ", "ETM")) == "받은"
+
+
 def test_text_in_parts_has_the_same_borders_at_its_own_characters():
     (whole,) = MorphemeAnalyser().borders([SENTENCES[1]])
     parted = unicodedata.normalize("NFD", SENTENCES[1])

@@ -34,6 +34,9 @@ class QuestionOptions:
     """wh (Who ...?) or cloze (the sentence with a blank). Default: both."""
     impossible: Annotated[float, Parameter(validator=between(0.0, 0.99))] = 0.0
     """Share of questions to put to a passage of the same document that does not hold their answer (SQuAD 2.0)."""
+    same_sentence: Annotated[float | None, Parameter(validator=between(0.0, 1.0))] = None
+    """Share of questions to put, in other words, to the passage that holds their own sentence. Default: 0 in English,
+    0.8 in Korean."""
     not_from: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None
     """Question files; passages that share eight words in a row with one of their paragraphs are left out."""
 
@@ -99,6 +102,7 @@ def make_questions(
         kinds=asked.kinds or KINDS,
         forms=asked.forms or FORMS,
         impossible=asked.impossible,
+        same_sentence=asked.same_sentence,
         not_from=asked.not_from or (),
         keep=keep,
         options=reading.corpus(),

@@ -27,6 +27,7 @@ from spanwise.tasks.qa.forbidden import paragraph_runs
 from spanwise.text.corpus import CorpusOptions, Document, read_documents
 
 Language = Literal["en", "ko"]
+SAME_SENTENCE: dict[Language, float] = {"en": 0.0, "ko": 0.8}
 RULES: dict[Language, Callable[[], Rules]] = {"en": EnglishRules, "ko": KoreanRules}
 
 
@@ -54,14 +55,17 @@ def make_questions(
     kinds: Sequence[Kind] = KINDS,
     forms: Sequence[Form] = FORMS,
     impossible: float = 0.0,
+    same_sentence: float | None = None,
     not_from: Sequence[str | Path] = (),
     keep: AnswerFilter | None = None,
     options: CorpusOptions | None = None,
 ) -> MakeReport:
     """Write questions made from text files and folders to `out`; equal text, seed and options give equal bytes.
 
-    Memory holds one document, the ids of all questions, and the runs of words of `not_from`. Reading ends with the
-    document that brings `max_questions`. `keep` leaves out questions whose answer its model does not find.
+    `same_sentence` is the share of questions put, in other words, to the passage that holds their own sentence; None: 0
+    in English, 0.8 in Korean. Memory holds one document, the ids of all questions, and the runs of words of `not_from`.
+    Reading ends with the document that brings `max_questions`. `keep` leaves out questions whose answer its model does
+    not find.
     Raises: ConfigError for an option, and for Korean without kiwipiepy; DataError as `read_documents`, for a damaged
     file of `not_from`, and where the text gives no question.
     """
@@ -71,7 +75,12 @@ def make_questions(
         raise ConfigError(f"max_questions={max_questions}: at least 1 was expected.")
     begin = time.perf_counter()
     maker = Maker(
-        rules=RULES[language](), kinds=kinds, forms=forms, impossible=impossible, forbidden=paragraph_runs(not_from)
+        rules=RULES[language](),
+        kinds=kinds,
+        forms=forms,
+        impossible=impossible,
+        same_sentence=SAME_SENTENCE[language] if same_sentence is None else same_sentence,
+        forbidden=paragraph_runs(not_from),
     )
     lines = replace(options or CorpusOptions(language=language), lines="sentences")  # passages are cut from them here
     made: Iterable[Questions] = _made(read_documents(texts, lines), maker, language, seed)

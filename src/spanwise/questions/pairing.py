@@ -48,8 +48,9 @@ class Found:
     start: int
 
 
-def pairs_of(sentences: Sequence[Sentence]) -> list[Pair]:
-    """Return every span that another sentence holds too, in the order of the document."""
+def pairs_of(sentences: Sequence[Sentence], *, alone: bool = False) -> list[Pair]:
+    """Return every span that another sentence holds too, in the order of the document; if `alone`, also those that
+    none does."""
     places: dict[tuple[str, str], list[tuple[Sentence, Span]]] = defaultdict(list)
     for sentence in sentences:
         for span in sentence.spans:
@@ -58,7 +59,7 @@ def pairs_of(sentences: Sequence[Sentence]) -> list[Pair]:
     for sentence in sentences:
         for span in sentence.spans:
             others = tuple(place for place in places[span.text, span.unit] if place[0] is not sentence)
-            if others:
+            if others or alone:
                 found.append(Pair(sentence, span, others))
     return found
 

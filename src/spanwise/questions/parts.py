@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -56,6 +57,10 @@ class Rules(Protocol):
 
     def ask(self, sentence: Sentence, span: Span, form: Form) -> str | None:
         """Return a question of the sentence to which the span is the answer; None where no rule fits."""
+        ...
+
+    def rephrased(self, sentence: Sentence, span: Span, draw: random.Random) -> str | None:
+        """Return a question in another order of words, for the passage that holds the sentence itself."""
         ...
 
     def content(self, text: str) -> frozenset[str]:

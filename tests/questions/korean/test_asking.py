@@ -72,3 +72,8 @@ def test_what_points_elsewhere_stands_twice_or_has_no_subject_is_not_asked(text,
 
 def test_a_noun_before_the_answer_belongs_to_it():
     assert asked("그때 아버지 김수연은 부산에서 살았다.", "김수연", "person") is None
+
+
+def test_what_an_answer_is_said_to_be_keeps_its_sound():
+    assert asked("옛 도시의 가장 큰 강은 낙동강이었다.", "낙동강", "name") == "옛 도시의 가장 큰 강은 무엇이었는가?"
+    assert asked("옛 도시의 가장 큰 자랑은 새 학교였다.", "새 학교", "name") == "옛 도시의 가장 큰 자랑은 무엇이었는가?"

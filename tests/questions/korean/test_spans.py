@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.questions.korean import KoreanRules
-from spanwise.questions.korean.spans import people_in
+from spanwise.questions.korean.spans import is_title, people_in
 from spanwise.text.morphemes import MorphemeAnalyser
 
 
@@ -33,6 +33,15 @@ def test_titles_and_life_spans_tell_persons():
     (found,) = MorphemeAnalyser().morphemes([text := "이순신 장군은 왔다. 그때 윤봉길(1908년~1932년)은 학생이었다."])
     assert {"이순신", "윤봉길"} <= set(people_in(text, found)) or {"윤봉길"} <= set(people_in(text, found))
     assert spans(text)["윤봉길"] == "person"
+
+
+def test_titles_of_works_are_names_without_their_marks():
+    text = "봉준호는 영화 《기생충》과 소설 〈봄〉을 썼다."
+    (sentence,) = KoreanRules().read([text])
+    found = {span.text: span for span in sentence.spans}
+    assert found["기생충"].kind == "name" and "봄" not in found
+    assert is_title(text, found["기생충"])
+    assert not is_title(text, found["봉준호"])
 
 
 def test_compounds_are_recurring_spans():

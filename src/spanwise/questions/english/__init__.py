@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -44,6 +45,10 @@ class EnglishRules:
     def ask(self, sentence: Sentence, span: Span, form: Form) -> str | None:
         """Ask for a span of a sentence of the document that was read last."""
         return ask(sentence.text, span, self._ordinary, cloze=form == "cloze")
+
+    def rephrased(self, sentence: Sentence, span: Span, draw: random.Random) -> str | None:
+        """Ask as `ask` does: the question word in front is another order already."""
+        return self.ask(sentence, span, "wh")
 
     def content(self, text: str) -> frozenset[str]:
         """Return words without the commonest endings."""

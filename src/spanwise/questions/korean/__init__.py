@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Sequence
 
 from spanwise.questions.korean.asking import ask
+from spanwise.questions.korean.rephrasing import Statement, rephrased
 from spanwise.questions.korean.spans import people_in, spans_of
 from spanwise.questions.korean.words import COMMON
 from spanwise.questions.parts import Form, Sentence, Span
@@ -22,6 +24,7 @@ class KoreanRules:
         """Raises: ConfigError where kiwipiepy is not installed."""
         self._analyser = MorphemeAnalyser()
         self._morphemes: dict[str, list[Morpheme]] = {}  # of the document that was read last
+        self._statements: dict[str, Statement] = {}
         self._contents: dict[str, frozenset[str]] = {}
 
     def read(self, passages: Sequence[str]) -> list[Sentence]:
@@ -33,6 +36,7 @@ class KoreanRules:
         ]
         texts = list(dict.fromkeys(text for *_, text in places))
         self._morphemes = dict(zip(texts, self._analyser.morphemes(texts), strict=True))
+        self._statements = {text: Statement(text, m, self._analyser.joined) for text, m in self._morphemes.items()}
         self._contents = {text: _content(text, found) for text, found in self._morphemes.items()}
         for number, passage in enumerate(passages):
             parts = [self._contents[text] for owner, _, _, text in places if owner == number]
@@ -53,6 +57,10 @@ class KoreanRules:
     def ask(self, sentence: Sentence, span: Span, form: Form) -> str | None:
         """Ask for a span of a sentence of the document that was read last."""
         return ask(sentence.text, self._morphemes[sentence.text], span, cloze=form == "cloze")
+
+    def rephrased(self, sentence: Sentence, span: Span, draw: random.Random) -> str | None:
+        """Ask for a span in another order of words; see `rephrasing`."""
+        return rephrased(self._statements[sentence.text], span, draw)
 
     def content(self, text: str) -> frozenset[str]:
         """Return the stems of nouns, verbs and adjectives of a passage or sentence that was read last."""

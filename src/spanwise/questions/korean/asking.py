@@ -11,19 +11,20 @@ import re
 from collections.abc import Sequence
 
 from spanwise.questions.korean import words
+from spanwise.questions.korean.chunks import Chunk
 from spanwise.questions.korean.endings import as_question
 from spanwise.questions.korean.particles import with_particle
-from spanwise.questions.korean.spans import NOUNS, PARTICLES
+from spanwise.questions.korean.spans import NOUNS, PARTICLES, is_title
 from spanwise.questions.parts import BLANK, Span
 from spanwise.text.morphemes import Morpheme
 
 MAX_CHARACTERS, MIN_WORDS, MAX_WORDS = 90, 4, 18
-_BRACKETS = re.compile(r"\s?[(\[（《][^()\[\]（）]*[)\]）]")
+BRACKETS = re.compile(r"\s?[(\[（《][^()\[\]（）]*[)\]）]")
 _POINTING = re.compile(
     r"^(?:그|이|그녀|그들|이들|이것|그것|저|나|우리|이후|그후|이때|그때|당시|여기|거기|예)[은는이가을를의에도로]*[\s,]"
     r"|^(?:그러한|이러한|이런|그런|해당|위|본|이어|그중|이중|이곳|그곳)\S*\s"
 )
-_LINKING = re.compile(
+LINKING = re.compile(
     r"^(?:또한|또|그러나|하지만|따라서|그리고|그래서|즉|한편|특히|다만|그런데|그러므로|결국|먼저|마지막으로|그리하여|이처럼),?\s+"
 )
 _LEADING = re.compile(r"(?:다음|아래)[와과] 같|(?:^|\s)(?:그|그녀|그들|이들|그것|이것)[는은가의를]\s")
@@ -37,8 +38,8 @@ _TOPICS, _SUBJECTS = ("은", "는"), ("은", "는", "이", "가", "에서는")
 
 def ask(text: str, morphemes: Sequence[Morpheme], span: Span, *, cloze: bool) -> str | None:
     """Return a question of a sentence; None where no rule fits."""
-    opened = _LINKING.match(text)
-    if _POINTING.match(text[opened.end() :] if opened else text) or _in_brackets(text, span):
+    opened = LINKING.match(text)
+    if _POINTING.match(text[opened.end() :] if opened else text) or in_brackets(text, span):
         return None
     found = clause_of(text, morphemes, span)
     if found is None:
@@ -49,12 +50,12 @@ def ask(text: str, morphemes: Sequence[Morpheme], span: Span, *, cloze: bool) ->
     if topic is None or (cloze and not ends_sentence):
         return None
     body = text[: morphemes[last].end] if cloze else as_question(text, morphemes, last)
-    word, after = (BLANK, span.end) if cloze else _asking_word(text, morphemes, span)
+    word, after = (BLANK, span.end) if cloze else asking_word(text, morphemes, span)
     if body is None or word is None:
         return None
     question = f"{topic}{body[begin : span.start]}{word}{body[after:]}"
-    question = _LINKING.sub("", " ".join(_BRACKETS.sub("", question).split()))
-    if not _is_readable(question) or span.text in question:
+    question = LINKING.sub("", " ".join(BRACKETS.sub("", question).split()))
+    if not is_readable(question) or span.text in question:
         return None
     return question + ("." if cloze else "?")
 
@@ -75,32 +76,47 @@ def clause_of(text: str, morphemes: Sequence[Morpheme], span: Span) -> tuple[int
     return None
 
 
-def _is_readable(question: str) -> bool:
+def is_readable(question: str, least_words: int = MIN_WORDS) -> bool:
+    """Return whether a question is of a fit length and free of marks."""
     num_words = len(question.split())
-    if not MIN_WORDS <= num_words <= MAX_WORDS or len(question) > MAX_CHARACTERS or _LEADING.search(question):
+    if not least_words <= num_words <= MAX_WORDS or len(question) > MAX_CHARACTERS or _LEADING.search(question):
         return False
     return not _MARKS & set(question)
 
 
 def _topic(text: str, morphemes: Sequence[Morpheme], begin: int, last: int) -> str | None:
     """Return the topic to put before a clause: empty where it has a subject, None where none can be found."""
-    subjects = [
+    subjects = _subjects_of(text, morphemes, last)
+    if any(subject.start >= begin for subject in subjects):
+        return ""
+    found = topic_of(text, morphemes, begin, last)
+    return None if found is None else text[: found.end] + " "
+
+
+def topic_of(text: str, morphemes: Sequence[Morpheme], begin: int, last: int) -> Chunk | None:
+    """Return the topic that opens a sentence, for a clause from `begin` that has no subject of its own."""
+    subjects = _subjects_of(text, morphemes, last)
+    if any(subject.start >= begin for subject in subjects):
+        return None
+    for subject in subjects:
+        if text[subject.start : subject.end] in _TOPICS:
+            topic = text[: subject.end]
+            is_short = len(topic.split()) <= 4 and "," not in topic
+            return Chunk(0, subject.end, "topic", subject.start) if is_short else None
+    return None
+
+
+def _subjects_of(text: str, morphemes: Sequence[Morpheme], last: int) -> list[Morpheme]:
+    return [
         second
         for first, second in itertools.pairwise(morphemes[: last + 1])
         if second.tag in ("JX", "JKS")
         and text[second.start : second.end] in _SUBJECTS
         and (first.tag in NOUNS or first.tag in ("NP", "NNB", "SN", "SSC", "SW", "SSO"))
     ]
-    if any(subject.start >= begin for subject in subjects):
-        return ""
-    for subject in subjects:
-        if text[subject.start : subject.end] in _TOPICS:
-            topic = text[: subject.end]
-            return topic + " " if len(topic.split()) <= 4 and "," not in topic else None
-    return None
 
 
-def _asking_word(text: str, morphemes: Sequence[Morpheme], span: Span) -> tuple[str | None, int]:
+def asking_word(text: str, morphemes: Sequence[Morpheme], span: Span) -> tuple[str | None, int]:
     """Return the question word with the particle that stood behind the answer, and where what it replaces ends."""
     behind = [morpheme for morpheme in morphemes if morpheme.start >= span.end]
     end = span.end
@@ -123,18 +139,26 @@ def _asking_word(text: str, morphemes: Sequence[Morpheme], span: Span) -> tuple[
     before = next((m for m in reversed(morphemes) if m.end <= span.start), None)
     if before is not None and (before.tag in NOUNS or before.tag in ("SN", "NNB", "SP", "SW")):
         return None, end  # the noun before it belongs to it: 아버지 서광효
-    if span.kind == "name" and len(span.text) == 3 and span.text[0] in words.SURNAMES:
-        return None, end  # maybe a person, maybe not
-    inside = {morpheme.tag for morpheme in morphemes if span.start <= morpheme.start < span.end}
-    if span.kind == "name" and inside == {"NNP"} and not span.text.endswith(_THINGS):
-        return None, end  # the same, of a foreign name
+    if maybe_person(text, morphemes, span):
+        return None, end
     if is_said_to_be:
+        if _WORDS[span.kind] == "무엇" and text[end : end + 1] == "였":
+            return "무엇이었", end + 1  # 학교였다: 무엇이었는가
         return _WORDS[span.kind], end
     if not particle or particle in ("과", "와", "이나", "나", "이라는", "라는"):
         return None, end
     if span.kind == "place" and particle not in _AT_PLACES:
         return with_particle("어느 곳", particle), end
     return with_particle(_WORDS[span.kind], particle), end
+
+
+def maybe_person(text: str, morphemes: Sequence[Morpheme], span: Span) -> bool:
+    """Return whether a name may be that of a person, Korean or foreign, or of a thing."""
+    if span.kind != "name" or is_title(text, span):
+        return False
+    inside = {morpheme.tag for morpheme in morphemes if span.start <= morpheme.start < span.end}
+    is_korean = len(span.text) == 3 and span.text[0] in words.SURNAMES
+    return is_korean or (inside == {"NNP"} and not span.text.endswith(_THINGS))
 
 
 def _date(span: Span, particle: str, end: int, text: str) -> tuple[str | None, int]:
@@ -150,6 +174,7 @@ def _date(span: Span, particle: str, end: int, text: str) -> tuple[str | None, i
     return with_particle("어느 해" if span.text.endswith("년") else "어느 날", particle), end
 
 
-def _in_brackets(text: str, span: Span) -> bool:
+def in_brackets(text: str, span: Span) -> bool:
+    """Return whether a span stands in a bracket."""
     before = text[: span.start]
     return sum(map(before.count, "([（《")) > sum(map(before.count, ")]）》"))

@@ -21,7 +21,9 @@ _COUNTED = re.compile(
     r"(개국|개월|개|명|마리|권|편|곳|대|척|가구|년간|시간|일간|분|초|km|㎞|m|미터|킬로미터|kg|톤|원|달러|%|퍼센트"
     r"|세|살|회|차례|가지|종|층)"
 )
+_TITLE = re.compile(f"[《〈「『]([^《》〈〉「」『』()]{{2,{MAX_CHARACTERS}}})[》〉」』]")
 _NAMES = {"NNP", "SL"}
+_TITLED = tuple(f"{title} " for title in words.TITLES)  # 화가 모네
 
 
 def spans_of(text: str, morphemes: Sequence[Morpheme], people: frozenset[str]) -> list[Span]:
@@ -35,6 +37,9 @@ def spans_of(text: str, morphemes: Sequence[Morpheme], people: frozenset[str]) -
         is_ordinal = ends.get(match.start() - 1) == "NNP" or text[: match.start()].endswith(("제", "제 "))
         if ends_here and not is_ordinal and not overlaps(found, match.start(), match.end()):
             found.append(Span(match.start(), match.end(), match[0], "number", match[1]))
+    for match in _TITLE.finditer(text):
+        if not overlaps(found, match.start(1), match.end(1)):
+            found.append(Span(match.start(1), match.end(1), match[1], "name"))
     for run in noun_runs(text, morphemes):
         start, end = run[0].start, run[-1].end
         if not 2 <= end - start <= MAX_CHARACTERS or overlaps(found, start, end):
@@ -43,11 +48,21 @@ def spans_of(text: str, morphemes: Sequence[Morpheme], people: frozenset[str]) -
         if any(m.tag in _NAMES for m in run):
             if not word.isascii():
                 found.append(Span(start, end, word, kind_of(word, people)))
-        elif len(run) > 1 and len(word) >= 4 and all(m.tag == "NNG" for m in run):
-            if text[run[0].start : run[0].end] in words.COMMON or text[run[-1].start : run[-1].end] in words.COMMON:
+        elif len(word) >= 3 and all(m.tag == "NNG" for m in run):
+            if (
+                " " in word[-2:]
+                or text[run[0].start : run[0].end] in words.COMMON
+                or text[run[-1].start : run[-1].end] in words.COMMON
+            ):
                 continue
             found.append(Span(start, end, word, "recurring"))
     return sorted(found, key=lambda span: span.start)
+
+
+def is_title(text: str, span: Span) -> bool:
+    """Return whether a span is, with or without them, between the marks of the title of a work."""
+    match = _TITLE.match(text, span.start - 1) or _TITLE.match(text, span.start)
+    return match is not None and span.end in (match.end(), match.end() - 1)
 
 
 def noun_runs(text: str, morphemes: Sequence[Morpheme]) -> Iterator[list[Morpheme]]:
@@ -91,9 +106,11 @@ def people_in(text: str, morphemes: Sequence[Morpheme]) -> Iterator[str]:
         if not any(m.tag == "NNP" for m in run) or not 2 <= len(word) <= 14 or word in words.PLACES:
             continue
         first, _, last = word.rpartition(" ")
-        behind = text[run[-1].end : run[-1].end + 30]
+        behind = text[run[-1].end : run[-1].end + 60]
         if first and last in words.TITLES:
             yield first
+        if text[: run[0].start].endswith(_TITLED):
+            yield word
         is_titled = behind.startswith(" ") and behind[1:].startswith(words.TITLES)
         lived = re.match(r" ?\([^)]*\d{3,4}년?[^)]*[~–-]", behind)
         acts = re.match(r"[은는이가] ", behind) and any(act in behind for act in words.HUMAN_ACTS)
