@@ -23,7 +23,7 @@ from spanwise.tasks.run import finetune
 def test_fine_tuning_learns_its_questions_and_keeps_its_threshold(finetuned, squad_files):
     assert finetuned.scores["exact"] == finetuned.scores["best_f1"] == 100.0
     record = json.loads((finetuned.final / "spanwise.json").read_text())["task"]
-    assert record["null_threshold"] == finetuned.scores["best_f1_thresh"]
+    assert record["null_threshold"] > finetuned.scores["best_f1_thresh"]  # no question stands on it
     out = finetuned.final.parent
     assert json.loads((out / "dev_scores.json").read_text()) == finetuned.scores
     assert json.loads((out / "recipe.json").read_text())["task"] == "qa"

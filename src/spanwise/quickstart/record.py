@@ -1,7 +1,7 @@
 """The result of a quickstart as values: result.json holds them field by field, and the page is a function of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spanwise.pretraining.comparison import Measure
 from spanwise.quickstart.clock import Stage
@@ -111,19 +111,11 @@ class AnswerRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuickstartRecord:
-    """Everything that result.json holds."""
+class RunRecord:
+    """What either way of the quickstart writes down."""
 
-    corpus: CorpusRecord
-    masks: MasksRecord
-    pretraining: PretrainingRecord
     num_hidden: int
     measures: Sequence[Measure]
-    by_distance: Mapping[str, Sequence[Measure]]  # by head
-    filled: FilledRecord
-    model: ModelRecord
-    qa: QuestionsRecord
-    answers: Sequence[AnswerRecord]
     commands: Sequence[tuple[str, str]]  # command, what it does
     spanwise: str
     language: Language  # of the page
@@ -131,4 +123,18 @@ class QuickstartRecord:
     machine: Mapping[str, str | int]
     total_seconds: float
     stages: Sequence[Stage]
-    format: int = field(default=1)
+    format: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuickstartRecord(RunRecord):
+    """Everything that result.json holds of a model learned from nothing."""
+
+    corpus: CorpusRecord
+    masks: MasksRecord
+    pretraining: PretrainingRecord
+    by_distance: Mapping[str, Sequence[Measure]]  # by head
+    filled: FilledRecord
+    model: ModelRecord
+    qa: QuestionsRecord
+    answers: Sequence[AnswerRecord]

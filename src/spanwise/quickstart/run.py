@@ -29,6 +29,7 @@ from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts import Language
 from spanwise.reporting.page import render
 from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.lock import LOCK_NAME, folder_lock
 from spanwise.runtime.progress import finite
 from spanwise.text.corpus import CorpusOptions
@@ -135,7 +136,7 @@ def timed(job: Job, record: AnyRecord) -> AnyRecord:
 
 def read_record(text: str | bytes) -> AnyRecord:
     """Read the text of a result.json. Raises: ValueError where it is none."""
-    kept = json.loads(text)
+    kept = decode_json(text)
     adapter = ADAPTED_RECORD if isinstance(kept, dict) and kept.get("way") == "adapted" else SCRATCH_RECORD
     return adapter.validate_python(kept)
 

@@ -33,7 +33,7 @@ def test_the_threshold_of_best_f1_is_tuned_on_dev_data_with_unanswerable_questio
         {"length": -5.0, "bridge": -4.0, "arms": 2.0, "tea": 0.5, "price": 1.0},
     )
     task = QuestionAnswering(null_threshold=0.0).tune(squad20, found)
-    assert task.null_threshold == 0.5
+    assert task.null_threshold == 0.75  # halfway between the last answer that is told and the first that is not
     scores = task.score(squad20, found)
     assert (scores["exact"], scores["best_f1_thresh"], scores["NoAns_exact"]) == (80.0, 0.5, 100.0)
     assert QuestionAnswering(null_threshold=0.0).tune(squad11, found).null_threshold is None

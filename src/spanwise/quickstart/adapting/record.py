@@ -4,13 +4,12 @@ Columns of the measures: "unigram" and "bigram" count words, "lexical" answers b
 weights, "init" is the model as it ships, and "trained" is the model adapted.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from spanwise.pretraining.comparison import Measure
-from spanwise.quickstart.clock import Stage
-from spanwise.quickstart.record import AnswerRecord, FilledRecord
+from spanwise.quickstart.record import AnswerRecord, FilledRecord, RunRecord
 from spanwise.quickstart.texts import Language
 
 
@@ -62,22 +61,12 @@ class TwoAnswers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptedRecord:
-    """Everything that result.json holds."""
+class AdaptedRecord(RunRecord):
+    """Everything that result.json holds of an adaptation."""
 
     text: TextRecord
     adaptation: AdaptationFacts
-    num_hidden: int
-    measures: Sequence[Measure]
     filled: Sequence[FilledRecord]  # ways "before", "after" and "control"
     questions: QuestionFacts
     answers: Sequence[TwoAnswers]
-    commands: Sequence[tuple[str, str]]  # command, what it does
-    spanwise: str
-    language: Language  # of the page
-    budget_seconds: float
-    machine: Mapping[str, str | int]
-    total_seconds: float
-    stages: Sequence[Stage]
     way: Literal["adapted"] = "adapted"
-    format: int = field(default=1)

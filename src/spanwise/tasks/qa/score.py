@@ -204,8 +204,9 @@ def threshold_to_keep(
 ) -> float:
     """The threshold of best mean score once it is applied: below it answers are told.
 
-    Differs: the official search says 0 where telling no answer at all is best, which holds for probabilities but not
-    for odds below 0, and it may stop between equal odds, which no threshold parts.
+    Differs: it lies halfway to the next odds, so that no question stands on it, where rounding (another precision or
+    machine) would decide. The official search says 0 where telling no answer at all is best, which holds for
+    probabilities but not for odds below 0, and it may stop between equal odds, which no threshold parts.
     """
     admitted: dict[float, float] = {}
     for id, value in scores.items():
@@ -213,11 +214,12 @@ def threshold_to_keep(
         admitted[null_odds[id]] = admitted.get(null_odds[id], 0.0) + gain
     if not admitted:
         return 0.0
-    current, best, threshold = 0.0, 0.0, math.nextafter(min(admitted), -math.inf)
-    for odds in sorted(admitted):
+    places = sorted(admitted)
+    current, best, threshold = 0.0, 0.0, math.nextafter(places[0], -math.inf)
+    for odds, following in zip(places, [*places[1:], places[-1]], strict=True):
         current += admitted[odds]
         if current > best:
-            best, threshold = current, odds
+            best, threshold = current, (odds + following) / 2
     return threshold
 
 
