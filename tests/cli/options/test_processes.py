@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from spanwise.cli.main import main
-from spanwise.cli.processes import is_leader, is_one_of_several, launch_again
+from spanwise.cli.options.processes import is_leader, is_one_of_several, launch_again
 from spanwise.config import override
 from spanwise.errors import ConfigError
 from spanwise.pretraining.run import check_processes
