@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds, parse_budget
 from spanwise.cli.options.origin import NO_ORIGIN, OriginOptions
+from spanwise.cli.options.processes import is_leader, is_one_of_several, launch_again
 from spanwise.cli.options.ranges import Processes
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
-from spanwise.cli.options.processes import is_leader, is_one_of_several, launch_again
 
 if TYPE_CHECKING:
     from spanwise.training.loop import TrainingResult

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.options.budget import parse_budget
-from spanwise.cli.options.ranges import Few, Processes, Tokens
 from spanwise.cli.options.processes import is_one_of_several, launch_again
+from spanwise.cli.options.ranges import Few, Processes, Tokens
 from spanwise.runtime.program import program
 
 if TYPE_CHECKING:

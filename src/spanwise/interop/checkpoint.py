@@ -13,7 +13,7 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.auto.model import FORM, padded_encoder
 from spanwise.interop.heads import form_of, is_labelled, make_head, size_of
 from spanwise.interop.json_files import JsonObject, Settings
-from spanwise.interop.record import recorded_forms
+from spanwise.interop.record import recorded_forms, tasks_of
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -58,6 +58,11 @@ class Checkpoint:
     record: JsonObject = field(default_factory=dict)  # spanwise.json, empty for folders of others
     role_ids: dict[str, int] = field(default_factory=dict)  # of special tokens that config.json names by a role
     their_settings: Settings | None = None  # config.json where transformers runs the encoder (auto/model.py)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Return the tasks that the folder has beside its encoder (interop/combined/ reads and makes them)."""
+        return tasks_of(self.record)
 
     def is_labelled(self, head: str) -> bool:
         """Return whether fine-tuning on a labelled task made a head."""

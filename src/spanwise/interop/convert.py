@@ -6,7 +6,7 @@ lie where this package finds them, and a cased vocabulary gets a tokenizer that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,30 +41,43 @@ class Converted:
 
 
 def convert(
-    source: str | Path, target: str | Path, tokenizer: str | Path | None = None, *, dtype: StoredType = "fp32"
+    source: str | Path | Checkpoint,
+    target: str | Path,
+    tokenizer: str | Path | None = None,
+    *,
+    dtype: StoredType = "fp32",
+    finish: Callable[[Tokenizer], Tokenizer] = lambda words: words,
 ) -> Converted:
-    """Write the model of `source` (a folder, or a hub id) as `target`, which appears whole or not at all.
+    """Write the model of `source` (a folder, a hub id, or one that was read) as `target`, which appears whole or not at
+    all. Of a folder with several tasks it is the base alone.
 
     tokenizer: folder of the tokenizer, where it is not the source's own. dtype: of the numbers in the files; bf16 is
-    half as large, and rounds each to 8 binary digits.
+    half as large, and rounds each to 8 binary digits. finish: what is done to the tokenizer before it is written.
 
     Raises:
         CheckpointError: a source that is missing, foreign or damaged, or a tokenizer that is not its own.
         ConfigError: `target` exists, or lies in the source.
     """
     target = Path(target)
-    checkpoint = read_folder(source)
+    checkpoint = source if isinstance(source, Checkpoint) else read_folder(source)
     if target.resolve().is_relative_to(checkpoint.folder.resolve()):
         raise ConfigError(f"{target} lies in the folder that is read; choose a place outside of {checkpoint.folder}.")
     with atomic_folder(target) as folder:
         words = Path(tokenizer) if tokenizer is not None else None
-        return _convert(checkpoint, folder, target, words, STORED_TYPES[dtype])
+        return _convert(checkpoint, folder, target, words, STORED_TYPES[dtype], finish=finish)
 
 
-def rewrite(checkpoint: Checkpoint, folder: Path, *, facts: Sequence[str] = (), extra: Settings | None = None) -> None:
-    """Write a model that was read into an empty folder, its weights as they are; `facts` are sentences for its card,
-    `extra` entries of its record. Raises: CheckpointError as `convert`."""
-    _convert(checkpoint, folder, folder, None, torch.float32, facts=facts, extra=extra)
+def rewrite(
+    checkpoint: Checkpoint,
+    folder: Path,
+    *,
+    dtype: torch.dtype = torch.float32,
+    facts: Sequence[str] = (),
+    extra: Settings | None = None,
+) -> None:
+    """Write a model that was read into an empty folder, its weights as they are, in numbers of `dtype`; `facts` are
+    sentences for its card, `extra` entries of its record. Raises: CheckpointError as `convert`."""
+    _convert(checkpoint, folder, folder, None, dtype, facts=facts, extra=extra)
 
 
 def _convert(
@@ -76,8 +89,10 @@ def _convert(
     *,
     facts: Sequence[str] = (),
     extra: Settings | None = None,
+    finish: Callable[[Tokenizer], Tokenizer] = lambda words: words,
 ) -> Converted:
     words = _open_tokenizer(checkpoint, tokenizer)
+    words = words and finish(words)
     family = BY_MODEL_TYPE.get(checkpoint.model_type)
     architecture = family.architectures.get(checkpoint.source_class) if family else None
     has_heads = architecture is not None and checkpoint.heads.keys() >= set(architecture.heads)

@@ -34,7 +34,15 @@ from spanwise.interop.json_files import JsonObject, Settings, read_json_object, 
 from spanwise.interop.key_map import KeyMap, Translated
 from spanwise.interop.model_card import write_model_card
 from spanwise.interop.model_config import encoder_config, find_family, named_class, read_labels
-from spanwise.interop.record import RECORD, notes_of_edits, read_record, recorded_forms, with_recorded, write_record
+from spanwise.interop.record import (
+    RECORD,
+    notes_of_edits,
+    read_record,
+    recorded_forms,
+    tasks_of,
+    with_recorded,
+    write_record,
+)
 from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, StoredTensors, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
@@ -82,7 +90,7 @@ def read_folder(source: str | Path) -> Checkpoint:
         report=LoadReport(
             missing=_lacking(architecture, key_map, heads, has_pooler=config.pooler),
             unexpected=translated.unexpected,
-            notes=(*_notes(family, config, settings, heads), *notes_of_edits(folder)),
+            notes=(*_notes(family, config, settings, heads), *notes_of_edits(folder, tasks_of(record))),
         ),
         model_type=family.model_type,
         labels=read_labels(settings),

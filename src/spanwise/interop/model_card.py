@@ -55,3 +55,15 @@ def write_model_card(
         blocks += [HEADING, "\n".join(learned)]
     content = "\n\n".join([f"---\n{data.to_yaml()}\n---", f"# {choice.name} made with spanwise", *lines, *blocks])
     ModelCard(content + "\n").save(path)
+
+
+def add_tasks(path: Path, tasks: Mapping[str, Sequence[str]]) -> None:
+    """Name the tasks of a combined folder in its card: lines for each, by the task's name."""
+    heading, name = "## Tasks in this folder", next(iter(tasks))
+    first = (
+        f"Each is the encoder above with what fine-tuning changed of it, and a head, in `tasks/`: "
+        f'`spanwise predict {name} --model FOLDER`, or `spanwise.load("path/to/this/folder", task="{name}")`.'
+    )
+    lines = "\n".join(f"- {lines[0]}" + "".join(f"\n{line}" for line in lines[1:]) for lines in tasks.values())
+    text = path.read_text(encoding="utf-8").rstrip("\n")
+    path.write_text(f"{text}\n\n{heading}\n\n{first}\n\n{lines}\n", encoding="utf-8")

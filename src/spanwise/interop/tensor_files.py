@@ -24,6 +24,7 @@ SAFETENSORS, INDEX, PICKLED, HEADS = (
     "pytorch_model.bin",
     "heads.safetensors",
 )
+TASKS, CHANGES = "tasks", "changes.safetensors"  # tasks/NAME/changes.safetensors: what a task changes of the encoder
 FOREIGN = ("*.ckpt.index", "*.h5", "*.msgpack", "*.onnx", "*.gguf", "pytorch_model*.bin*")  # weights of other libraries
 
 
