@@ -7,6 +7,7 @@ from spanwise.cli.console import print_json, print_pairs, say
 from spanwise.runtime.files import JsonObject
 
 if TYPE_CHECKING:
+    from spanwise.interop.checkpoint import Checkpoint
     from spanwise.interop.convert import Converted
 
 
@@ -17,6 +18,7 @@ def convert(
     *,
     tokenizer: Path | None = None,
     dtype: Literal["fp32", "bf16"] = "fp32",
+    task: str | None = None,
     json: bool = False,
 ) -> None:
     """Write a checkpoint as a plain Hugging Face folder: today's names, one safetensors file, all heads, right case.
@@ -32,12 +34,19 @@ def convert(
         Folder of the tokenizer. Default: the source's.
     dtype
         Of the numbers in the files. bf16 files are half as large; each number is rounded to 8 binary digits.
+    task
+        Of a folder with several tasks, the one to write, encoder and head. Default: the base alone.
     json
         Print one JSON object.
     """
-    from spanwise.interop.convert import convert as run_conversion
+    if task is None:
+        from spanwise.interop.convert import convert as run_conversion
 
-    converted = run_conversion(source, target, tokenizer, dtype=dtype)
+        converted = run_conversion(source, target, tokenizer, dtype=dtype)
+    else:
+        from spanwise.tasks.checkpoint import convert_task
+
+        converted = convert_task(source, task, target, tokenizer, dtype=dtype)
     if json:
         print_json(_record(converted))
         return
@@ -60,9 +69,15 @@ def _record(converted: "Converted") -> JsonObject:
         "tokenizer": converted.tokenizer is not None,
         "missing": list(checkpoint.report.missing),
         "unexpected": list(checkpoint.report.unexpected),
-        "notes": [*checkpoint.report.notes, *written.notes],
+        "notes": [*checkpoint.report.notes, *_left_out(checkpoint), *written.notes],
         "generator": None if converted.generator is None else _record(converted.generator),
     }
+
+
+def _left_out(checkpoint: "Checkpoint") -> list[str]:
+    from spanwise.interop.combined.reading import tasks_left_out
+
+    return [f"{tasks_left_out(checkpoint)} --task NAME writes one of them."] if checkpoint.tasks else []
 
 
 def _print(converted: "Converted") -> None:

@@ -31,6 +31,7 @@ def finetune(
     recipe: str | None = None,
     seeds: FewOrNone = None,
     reset_weights: bool = False,
+    from_base: bool = False,
     errors: Literal["strict", "repair"] = "strict",
     origin: OriginOptions = NO_ORIGIN,
     run: RunOptions = USUAL_RUN,
@@ -60,13 +61,16 @@ def finetune(
         Run so many times, with the seeds 0, 1, ..., into OUT/seed-0, ...; prints mean and deviation of each score.
     reset_weights
         Start from random weights of the same shape: the control that says what pre-training is worth.
+    from_base
+        Start from the base of a folder with several tasks, also where it has weights of this one.
     errors
         What to do with malformed rows, and answers that do not stand at their offset: stop, or leave them out (answers:
         move them), counted.
     """
     asked = {
         "model": model, "train": train, "not_from": not_from or (), "dev": dev, "out": out,
-        "tokenizer": tokenizer, "recipe": recipe, "reset_weights": reset_weights, "errors": errors,
+        "tokenizer": tokenizer, "recipe": recipe, "reset_weights": reset_weights,
+        "from_base": from_base, "errors": errors,
         "origins": origin.origins(), **run.training(out),
     }  # fmt: skip
     if seeds is None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "predict": "Write a fine-tuned checkpoint's predictions.",
     "score": "Score a file of predictions with the task's official metrics.",
     "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
+    "combine": "Fine-tuned models of one base in, one folder that serves all their tasks out.",
     "convert": "Other people's checkpoints in, plain Hugging Face folders out.",
     "report": "Put runs into one HTML page: curves, timing, masks and scores.",
     "init": "Write a commented YAML of a recipe's values, to edit and pass as --config.",

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.interop.checkpoint import Checkpoint, LoadReport, build_encoder, warn_of_misfits
+from spanwise.interop.combined.reading import with_task
 from spanwise.interop.huggingface import read_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -25,13 +26,19 @@ if TYPE_CHECKING:
 PACK_TOKENS = 8192  # tokens that `encode` sends through the encoder at once
 
 
-def load(source: str | Path) -> LoadedModel:
+def load(source: str | Path, *, task: str | None = None) -> LoadedModel:
     """Load a model folder or hub id for use; a warning is logged when not all tensors fit as they are.
 
+    task: the encoder as this task of a folder with several (`spanwise combine`) has it; None: the base.
     Raises:
-        CheckpointError: a folder that is missing, foreign or damaged.
+        CheckpointError: a folder that is missing, foreign or damaged, or has no such task.
     """
     checkpoint = read_folder(source)
+    if task is not None:
+        if task not in checkpoint.tasks:
+            has = ", ".join(checkpoint.tasks) or "none"
+            raise CheckpointError(f"{source} has no task {task!r} beside its encoder; its tasks: {has}.")
+        checkpoint = with_task(checkpoint, task)
     warn_of_misfits(checkpoint)
     return LoadedModel(checkpoint).eval()
 

@@ -15,6 +15,7 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import STORE_NAME, TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
+from spanwise.interop.combined.reading import tasks_left_out
 from spanwise.interop.folder_plan import FolderContent, plan_folder
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
@@ -197,6 +198,8 @@ def _read_weights(recipe: PretrainingRecipe, inputs: Inputs, log: RunLog) -> Sta
     checkpoint = read_folder(init)
     checkpoint.check_native("pre-training")
     refuse_edited(checkpoint.folder, is_allowed=inputs.get("allow_edited", False), say=log.say)
+    if checkpoint.tasks:
+        log.say(tasks_left_out(checkpoint))
     generator = read_generator(checkpoint) if isinstance(recipe.corruption, Generator) else None
     return Start(checkpoint=checkpoint, generator=generator)
 

@@ -156,7 +156,9 @@ def finetune_column(
     """Fine-tune one column; returns the folder of the model."""
     config = read_folder(model).config
     recipe = question_recipe(config.hidden_size, config.max_positions, plan.steps, is_given=is_given)
-    return finetune("qa", model=model, train=plan.file, origins=[origin], out=out, recipe=recipe, log=log).final
+    return finetune(
+        "qa", model=model, from_base=True, train=plan.file, origins=[origin], out=out, recipe=recipe, log=log
+    ).final
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,11 @@ from spanwise.config.parts import field_names, make_part
 from spanwise.config.records import class_name
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
+from spanwise.interop.combined.reading import read_for_task
+from spanwise.interop.convert import Converted, StoredType, convert
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
-from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.huggingface import write_folder
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
@@ -53,7 +55,8 @@ def load_task_model(
     precision: Precision = "auto",
     on_overflow: str | None = None,
 ) -> LoadedTask:
-    """Load a model fine-tuned for a task, from our folders or any folder of the task's Hugging Face class.
+    """Load a model fine-tuned for a task, from our folders or any folder of the task's Hugging Face class. Of a folder
+    with several tasks (`spanwise combine`) it is the one asked for.
 
     Options that training chose (lengths, thresholds) come from the folder; a folder of others has the defaults.
     on_overflow: another answer to texts that are too long than the folder's; None: the folder's.
@@ -64,14 +67,10 @@ def load_task_model(
     recipe = task_recipe(task_name)
     where = choose_device(device, precision)
     resolve_precision(precision, where)
-    checkpoint = read_folder(source)
+    checkpoint = read_for_task(source, task_name)
     warn_of_misfits(checkpoint)
     default = recipe.task.started_from(checkpoint)
-    if default.head_name not in checkpoint.heads:
-        raise CheckpointError(
-            f"{source} ({checkpoint.source_class}) has no head for {task_name!r}; answers from a fresh head would be "
-            f"noise. Fine-tune it first: spanwise finetune {task_name} --model {source} --train FILE --out RUN"
-        )
+    _check_head(checkpoint, default, task_name, source)
     task = stored_task(checkpoint, default)
     _warn_of_untaught(checkpoint, task)
     encoder = build_encoder(checkpoint)
@@ -85,6 +84,37 @@ def load_task_model(
         is_recorded=isinstance(checkpoint.record.get("task"), Mapping),
     )
     return _with_overflow(loaded, on_overflow)
+
+
+def convert_task(
+    source: str | Path,
+    task_name: str,
+    target: str | Path,
+    tokenizer: str | Path | None = None,
+    *,
+    dtype: StoredType = "fp32",
+) -> Converted:
+    """Write the model of a task as a plain folder of its own, as `interop.convert.convert` does of a base.
+
+    Raises: CheckpointError where the folder has no model of the task; as `convert`.
+    """
+    default = task_recipe(task_name).task
+    checkpoint = read_for_task(source, task_name)
+    default = default.started_from(checkpoint)
+    _check_head(checkpoint, default, task_name, source)
+    task = stored_task(checkpoint, default)
+    return convert(checkpoint, target, tokenizer, dtype=dtype, finish=task.saved_tokenizer)
+
+
+def _check_head(checkpoint: Checkpoint, task: Task, task_name: str, source: str | Path) -> None:
+    """Refuse a folder without a head for the task. Raises: CheckpointError that lists the tasks that it has."""
+    if task.head_name in checkpoint.heads:
+        return
+    has = f"; the folder's tasks: {', '.join(checkpoint.tasks)}" if checkpoint.tasks else ""
+    raise CheckpointError(
+        f"{source} ({checkpoint.source_class}) has no head for {task_name!r}{has}. Answers from a fresh head would be "
+        f"noise. Fine-tune it first: spanwise finetune {task_name} --model {source} --train FILE --out RUN"
+    )
 
 
 def stored_task(checkpoint: Checkpoint, default: Task) -> Task:

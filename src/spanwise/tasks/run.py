@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.config import override, to_record
+from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.combined.reading import tasks_left_out, with_task
 from spanwise.interop.grow import with_roles_for
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
@@ -66,7 +68,19 @@ class _Asked:
     dev: Path | None
     errors: OnError
     reset_weights: bool
+    from_base: bool
     allow_edited: bool
+
+    def start(self, log: RunLog) -> Checkpoint:
+        """Read the model to go on from: of a folder with several tasks the one of this task, if it is there."""
+        checkpoint = read_folder(self.model)
+        refuse_edited(checkpoint.folder, is_allowed=self.allow_edited, say=log.say)
+        if self.task in checkpoint.tasks and not (self.from_base or self.reset_weights):
+            log.say(f"{checkpoint.folder} has the task {self.task!r}: training goes on from its weights, not the base.")
+            return with_task(checkpoint, self.task)
+        if checkpoint.tasks:
+            log.say(tasks_left_out(checkpoint))
+        return checkpoint
 
     def record(self) -> dict[str, object]:
         """Return what recipe.json and spanwise.json say of it."""
@@ -92,6 +106,7 @@ def finetune(
     recipe: FinetuningRecipe | str | None = None,
     overrides: Sequence[str] = (),
     reset_weights: bool = False,
+    from_base: bool = False,
     resume: bool = False,
     allow_edited: bool = False,
     errors: OnError = "strict",
@@ -111,6 +126,8 @@ def finetune(
     licence and source of the files (one for all, or one for each), for the list of what the weights learned from.
     `reset_weights` starts from random weights of the same shape: the control that says what pre-training is worth. A
     head of the task that the folder already has is trained on where it has the shape asked for; else it starts fresh.
+    Of a folder with several tasks (`spanwise combine`) training goes on from the weights of this task where it has
+    them, unless `from_base`, else from the base; the log says which, and the result is a folder of this task alone.
     A folder whose files differ from its manifest is refused, unless `allow_edited`; then the log says which.
     Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
     """
@@ -124,6 +141,7 @@ def finetune(
         dev=None if dev is None else Path(dev),
         errors=errors,
         reset_weights=reset_weights,
+        from_base=from_base,
         allow_edited=allow_edited,
     )
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
@@ -150,8 +168,7 @@ class _Run:
     ) -> None:
         """Read the files, build the model, and say what a person should know before training."""
         self.asked, self.folder, self.log = asked, folder, log
-        checkpoint = read_folder(asked.model)
-        refuse_edited(checkpoint.folder, is_allowed=asked.allow_edited, say=log.say)
+        checkpoint = asked.start(log)
         words = open_tokenizer(checkpoint, tokenizer)
         train_data, learned = asked.train.read(asked.task, recipe.task, asked.errors, log.say)
         task = recipe.task.taught_by(train_data).started_from(checkpoint)

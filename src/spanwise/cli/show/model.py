@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from spanwise.text.tokenizers import Tokenizer
 
 
+MOST_SCORES = 3  # of a task, on its line
+
+
 def show_model(model: str, /, *, json: bool = False) -> None:
     """Show a checkpoint: class, shape, heads, tokenizer, and what did not fit. Every tensor is read and checked.
 
@@ -41,6 +44,7 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
 
     encoder = sum(tensor.numel() for tensor in checkpoint.tensors.values())
     heads = {name: sum(t.numel() for t in tensors.values()) for name, tensors in checkpoint.heads.items()}
+    tasks = [_task(checkpoint, task) for task in checkpoint.tasks]
     return {
         "path": str(checkpoint.folder),
         "architecture": checkpoint.source_class,
@@ -56,7 +60,30 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
         "notes": list(checkpoint.report.notes),
         "recipe": checkpoint.record.get("recipe", {}).get("name"),
         LEARNED_FROM: checkpoint.record.get(LEARNED_FROM, []),
+        "tasks": tasks,
     }
+
+
+def _task(checkpoint: "Checkpoint", name: str) -> JsonObject:
+    """Return what is shown of a task of a folder with several; all its files are read and checked."""
+    from spanwise.interop.combined.combine import stored_task
+    from spanwise.interop.combined.reading import with_task
+    from spanwise.weights.learned_from import LEARNED_FROM
+
+    record = with_task(checkpoint, name).record
+    heads = sorted(record["heads"])
+    scores = record.get("dev_scores", {})
+    learned = {"heads": heads, "dev_scores": scores, LEARNED_FROM: record.get(LEARNED_FROM, [])}
+    return {**asdict(stored_task(checkpoint.folder, name)), **learned}
+
+
+def _numbers(scores: JsonObject) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in scores.items() if isinstance(value, int | float)]
+
+
+def _say_learned(first: str, lines: list[str]) -> None:
+    for line in [first, *lines] if lines else []:
+        say(line)
 
 
 def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
@@ -87,11 +114,15 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
             ("Tensors", checkpoint.report),
         ]
     )
-    lines = learned_lines(checkpoint.record)
-    if lines:
-        say("Learned from:")
-    for line in lines:
-        say(line)
+    _say_learned("Learned from:", learned_lines(checkpoint.record))
+    for task in found["tasks"]:
+        size = f"{task['num_bytes'] / 1e6:.1f} MB, {'whole' if task['rank'] is None else 'rank ' + str(task['rank'])}"
+        scores = [
+            f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.2f}"
+            for name, value in _numbers(task["dev_scores"])[:MOST_SCORES]
+        ]
+        say(f"Task {task['task']}: {size}; on dev data: {', '.join(scores) or 'not scored'}.")
+        _say_learned("It learned from:", learned_lines(task))
     without = f", which leaves out {', '.join(beside)}" if beside else ""
     family = BY_MODEL_TYPE.get(checkpoint.model_type)
     if family is None:

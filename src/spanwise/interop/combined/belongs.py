@@ -42,10 +42,11 @@ def task_of(checkpoint: Checkpoint) -> str:
 
 
 def check_belongs(base: Checkpoint, tuned: Checkpoint, task: str) -> None:
-    """Refuse a model of another family, shape, vocabulary or tokenizer than the base. Raises: CheckpointError."""
+    """Refuse a model of another shape, vocabulary or tokenizer than the base. Raises: CheckpointError.
+
+    Its family may be another: the class of a head can be of a family that computes the same encoder.
+    """
     begin = f"{tuned.folder} (task {task!r}) does not belong to {base.folder}: "
-    if tuned.model_type != base.model_type:
-        raise CheckpointError(f"{begin}it is of the family {tuned.model_type!r}, the base of {base.model_type!r}.")
     words, base_words = _tokenizer_of(tuned), _tokenizer_of(base)
     added = words.tokens(range(base_words.vocab_size, words.vocab_size)) if words and base_words else []
     if added:

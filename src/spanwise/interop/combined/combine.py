@@ -3,13 +3,13 @@
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from spanwise.errors import ConfigError
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.belongs import MAY_DIFFER, check_belongs, recorded_task, task_of
 from spanwise.interop.combined.changes import Changes, changes_between
@@ -17,7 +17,7 @@ from spanwise.interop.combined.reading import STORED, with_task
 from spanwise.interop.convert import STORED_TYPES, StoredType, rewrite
 from spanwise.interop.folder_plan import as_type
 from spanwise.interop.huggingface import read_folder
-from spanwise.interop.json_files import JsonObject, Settings, read_json_object, write_json
+from spanwise.interop.json_files import JsonObject, read_json_object, write_json
 from spanwise.interop.model_card import add_tasks
 from spanwise.interop.record import FORMAT_VERSION, MANAGED, RECORD, changes_file, write_record
 from spanwise.interop.tensor_files import CHANGES
@@ -96,16 +96,15 @@ def combine(
 
 
 def stored_task(folder: Path, task: str) -> StoredTask:
-    """Return how a task of a combined folder is stored."""
+    """Return how a task of a combined folder is stored. Raises: CheckpointError where its record does not say so."""
     path = folder / changes_file(task)
-    stored = read_json_object(path.parent / RECORD).get(STORED, {})
-    return StoredTask(task=task, num_bytes=path.stat().st_size, **_known(stored))
-
-
-def _known(stored: Settings) -> JsonObject:
-    """Return the entries of a record that `StoredTask` has; None for those that the record lacks."""
-    names = {field.name for field in fields(StoredTask)} - {"task", "num_bytes"}
-    return {name: stored.get(name) for name in names}
+    stored = read_json_object(path.parent / RECORD).get(STORED)
+    try:
+        return StoredTask(task=task, num_bytes=path.stat().st_size, **(stored or {}))
+    except TypeError:
+        raise CheckpointError(
+            f"{path.parent / RECORD}: {STORED!r} does not say how the task is stored. Copy the folder again."
+        ) from None
 
 
 def _tasks(start: Checkpoint, folders: Sequence[str | Path], *, may_replace: bool) -> dict[str, Checkpoint]:
@@ -185,6 +184,7 @@ def _write(
         {
             **{name: value for name, value in tuned.record.items() if name not in MANAGED},
             "format_version": FORMAT_VERSION,
+            "model_type": tuned.model_type,
             "architecture": tuned.source_class,
             "labels": list(tuned.labels),
             "role_ids": tuned.role_ids,

@@ -10,11 +10,13 @@ from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.changes import read_changes
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import OWN_HEADS, RECORD, changes_file, check_sha256, read_entries, with_recorded
+from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.interop.tensor_files import CHANGES
 from spanwise.weights.learned_from import LEARNED_FROM, Learned
 
 STORED = "stored"  # of a task's record: how its changes are stored, for a person
 _NEEDED: dict[str, TypeAdapter] = {
+    "model_type": TypeAdapter(str),  # of a head's class; it may be another than the base's
     "architecture": TypeAdapter(str),
     "labels": TypeAdapter(list[str]),
     "role_ids": TypeAdapter(dict[str, int]),
@@ -41,6 +43,12 @@ def read_for_task(source: str | Path, task: str) -> Checkpoint:
     return with_task(checkpoint, task) if task in checkpoint.tasks else checkpoint
 
 
+def tasks_left_out(checkpoint: Checkpoint) -> str:
+    """Return the sentence for a person whose work takes the encoder of a combined folder alone."""
+    named = ", ".join(checkpoint.tasks)
+    return f"The encoder of {checkpoint.folder} is taken as it is; its tasks ({named}) are left out."
+
+
 def with_task(checkpoint: Checkpoint, task: str) -> Checkpoint:
     """Return what the folder of one of the checkpoint's tasks was: its encoder, its head beside those of pre-training,
     and its record.
@@ -53,6 +61,10 @@ def with_task(checkpoint: Checkpoint, task: str) -> Checkpoint:
     record = read_entries(place / RECORD, _SHAPES)
     if lacking := [entry for entry in _NEEDED if entry not in record]:
         raise CheckpointError(f"{place / RECORD} has no {lacking[0]!r}; it is damaged. Copy the folder again.")
+    if record["model_type"] not in BY_MODEL_TYPE:
+        raise CheckpointError(
+            f"{place / RECORD}: the head is of the family {record['model_type']!r}; {', '.join(BY_MODEL_TYPE)} are known."
+        )
     changes = read_changes(checkpoint.folder / name)
     config = with_recorded(checkpoint.config, record, place)
     tensors = changes.applied(checkpoint.tensors, checkpoint.folder / name)
@@ -64,6 +76,7 @@ def with_task(checkpoint: Checkpoint, task: str) -> Checkpoint:
         config=config,
         tensors=tensors,
         heads={**kept, **{name: {} for name, file in record["heads"].items() if file == CHANGES}, **changes.heads},
+        model_type=record["model_type"],
         source_class=record["architecture"],
         labels=tuple(record["labels"]),
         record=record,

@@ -55,6 +55,7 @@ def finetuned_scores(
     result = finetune(
         task,
         model=context.model,
+        from_base=True,
         train=train,
         out=run,
         recipe=recipe,
