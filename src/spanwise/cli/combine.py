@@ -64,10 +64,12 @@ COLUMNS = ("task", "MB", "rank", "tensors whole", "in factors", "as the base", "
 
 def row(task: "StoredTask") -> tuple[object, ...]:
     """Return a task as a row of the table."""
+    from spanwise.interop.combined.combine import megabytes
+
     kept = task.kept_share
     return (
         task.task,
-        f"{task.num_bytes / 1e6:.1f}",
+        megabytes(task.num_bytes),
         WHOLE if task.rank is None else str(task.rank),
         task.num_whole,
         task.num_factored,

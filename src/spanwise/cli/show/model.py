@@ -87,6 +87,7 @@ def _say_learned(first: str, lines: list[str]) -> None:
 
 
 def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
+    from spanwise.interop.combined.combine import megabytes
     from spanwise.interop.tables import BY_MODEL_TYPE
     from spanwise.interop.tensor_files import HEADS
     from spanwise.weights.learned_from import learned_lines
@@ -116,7 +117,7 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
     )
     _say_learned("Learned from:", learned_lines(checkpoint.record))
     for task in found["tasks"]:
-        size = f"{task['num_bytes'] / 1e6:.1f} MB, {'whole' if task['rank'] is None else 'rank ' + str(task['rank'])}"
+        size = f"{megabytes(task['num_bytes'])} MB, {'whole' if task['rank'] is None else 'rank ' + str(task['rank'])}"
         scores = [
             f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.2f}"
             for name, value in _numbers(task["dev_scores"])[:MOST_SCORES]

@@ -107,6 +107,11 @@ def stored_task(folder: Path, task: str) -> StoredTask:
         ) from None
 
 
+def megabytes(num_bytes: int) -> str:
+    """Return a size in MB as people read it, rounded up."""
+    return f"{math.ceil(num_bytes / 1e5) / 10:.1f}"
+
+
 def _tasks(start: Checkpoint, folders: Sequence[str | Path], *, may_replace: bool) -> dict[str, Checkpoint]:
     """Return the fine-tuned checkpoints by their tasks, each checked against the base. Raises: as `combine`."""
     found: dict[str, Checkpoint] = {}
@@ -224,5 +229,4 @@ def _new_heads(start: Checkpoint, tuned: Checkpoint, dtype: torch.dtype) -> dict
 def _card_lines(folder: Path, stored: StoredTask) -> list[str]:
     record = read_json_object((folder / changes_file(stored.task)).parent / RECORD)
     how = "changed tensors whole" if stored.rank is None else f"matrices of rank {stored.rank}"
-    size = f"{math.ceil(stored.num_bytes / 1e5) / 10:.1f} MB"
-    return [f"`{stored.task}`: {size}, {how}. It learned from:", *(f"  {line}" for line in learned_lines(record))]
+    return [f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}. It learned from:", *(f"  {line}" for line in learned_lines(record))]

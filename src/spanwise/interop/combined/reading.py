@@ -63,7 +63,8 @@ def with_task(checkpoint: Checkpoint, task: str) -> Checkpoint:
         raise CheckpointError(f"{place / RECORD} has no {lacking[0]!r}; it is damaged. Copy the folder again.")
     if record["model_type"] not in BY_MODEL_TYPE:
         raise CheckpointError(
-            f"{place / RECORD}: the head is of the family {record['model_type']!r}; {', '.join(BY_MODEL_TYPE)} are known."
+            f"{place / RECORD}: the head is of the family {record['model_type']!r}, and families are "
+            f"{', '.join(BY_MODEL_TYPE)}."
         )
     changes = read_changes(checkpoint.folder / name)
     config = with_recorded(checkpoint.config, record, place)
