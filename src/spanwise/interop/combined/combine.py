@@ -229,4 +229,5 @@ def _new_heads(start: Checkpoint, tuned: Checkpoint, dtype: torch.dtype) -> dict
 def _card_lines(folder: Path, stored: StoredTask) -> list[str]:
     record = read_json_object((folder / changes_file(stored.task)).parent / RECORD)
     how = "changed tensors whole" if stored.rank is None else f"matrices of rank {stored.rank}"
-    return [f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}. It learned from:", *(f"  {line}" for line in learned_lines(record))]
+    first = f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}. It learned from:"
+    return [first, *(f"  {line}" for line in learned_lines(record))]
