@@ -100,7 +100,9 @@ def test_masks_are_the_starts_own_as_far_as_the_heads_can_learn_from_them(object
 
 
 def test_two_vocabularies_are_compared_on_whole_words_whatever_the_start_learned(nano):
-    assert isinstance(masking_for("spans", nano.record, whole_words=False), MaskingMixture)
+    mixed = recorded(MaskingMixture(schemes={"spans": GeometricSpans(), "words": WholeWords()}))
+    assert isinstance(masking_for("spans", mixed, whole_words=False), MaskingMixture)
+    assert masking_for("spans", mixed, whole_words=True) == GeometricSpans()
     assert masking_for("spans", nano.record, whole_words=True) == GeometricSpans()
     assert masking_for("mlm", recorded(SubwordTokens()), whole_words=True) == WholeWords()
 
@@ -128,10 +130,15 @@ def test_what_the_recipes_learn_is_gone_on_with(recipe, nano):
 def test_the_vocabulary_gets_a_piece_for_questions_where_they_are_asked(nano):
     assert tokenizer_for("spans", nano).sha256 == Tokenizer.load(nano.folder).sha256
     asked = tokenizer_for("selection", nano)
-    assert (
-        asked.roles["question"] == nano.config.vocab_size
-        and asked.encode("[QUESTION]").ids.max() < asked.vocab_size - 1
-    )
+    assert asked.roles["question"] == nano.config.vocab_size - 1 and asked.vocab_size == nano.config.vocab_size
+    assert asked.encode("[QUESTION]").ids.max() < asked.vocab_size - 1
+
+
+def test_a_vocabulary_without_that_piece_gets_it_behind_its_last(nano, tmp_path):
+    (tmp_path / "text.txt").write_text("the wheel of the mill\n" * 200)
+    words = learn_tokenizer(tmp_path / "text.txt", vocab_size=300)
+    words.save(tmp_path)
+    assert tokenizer_for("selection", replace(nano, tokenizer_folder=tmp_path)).roles["question"] == words.vocab_size
 
 
 def test_a_tokenizer_without_room_for_that_piece_is_refused_by_name(nano, tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from spanwise.adapt.pieces import check_takes_pieces, choose_pieces
 from spanwise.errors import CheckpointError
 from spanwise.text.corpus import Document
-from spanwise.text.extend import with_special_pieces
+from spanwise.text.extend import extend_tokenizer, with_special_pieces
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.tokenizers import Tokenizer
 
@@ -44,7 +44,16 @@ def test_other_kinds_of_vocabulary_are_refused_by_name(kind, tiny_text, nano):
     check_takes_pieces(nano, "START")
 
 
-def test_added_tokens_behind_the_pieces_are_refused(nano):
+def test_special_tokens_behind_the_pieces_keep_their_ids(nano):
     grown, _ = with_special_pieces(nano, ["[MARK]"])
+    check_takes_pieces(grown, "START")
+    extended = extend_tokenizer(grown, ["spectrophotometry"]).tokenizer
+    assert extended.token_to_id("[MARK]") == grown.vocab_size - 1
+    assert extended.encode("Spectrophotometry spectrophotometry").ids.tolist()[-1] == grown.vocab_size
+    assert nano.roles == extended.roles and nano.roles["question"] == nano.vocab_size - 1
+
+
+def test_other_added_tokens_behind_the_pieces_are_refused(nano):
+    grown = extend_tokenizer(nano, ["New York"]).tokenizer
     with pytest.raises(CheckpointError, match="added tokens behind its pieces"):
         check_takes_pieces(grown, "START")

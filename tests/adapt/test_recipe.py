@@ -7,7 +7,7 @@ import pytest
 from spanwise.adapt.options import Length
 from spanwise.adapt.recipe import adaptation_recipe, fresh_heads, heads_recipe, learning_rate_for
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.masking import MaskingMixture, QuestionTokens, TwoMaskings
+from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, TwoMaskings
 from spanwise.pretraining.system import check
 
 
@@ -41,12 +41,14 @@ def test_the_recipe_keeps_the_shape_and_the_sizes_of_heads(nano):
 def test_a_pointer_that_the_start_lacks_is_taught_on_the_same_questions(nano, objective):
     recipe = recipe_of(nano, objective)
     check(recipe)
-    assert fresh_heads(recipe, nano) == ("span_selection",)
+    assert fresh_heads(recipe, nano) == ()
+    lacking = replace(nano, heads={name: head for name, head in nano.heads.items() if name != "span_selection"})
+    assert fresh_heads(recipe, lacking) == ("span_selection",)
     heads = heads_recipe(recipe, ("span_selection",), Length(steps=25))
     check(heads)
     assert heads.masking == recipe.masking and isinstance(heads.replacement, QuestionTokens)
     both = isinstance(recipe.masking, TwoMaskings)
-    assert both == (objective == "both") and (not both or isinstance(recipe.masking.then, MaskingMixture))
+    assert both == (objective == "both") and (not both or isinstance(recipe.masking.then, GeometricSpans))
 
 
 def test_fresh_heads_are_taught_alone_with_the_encoder_still(nano):

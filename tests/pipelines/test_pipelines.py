@@ -13,7 +13,7 @@ def test_an_unknown_pipeline_is_answered_with_the_nearest_name():
 
 def test_a_pipeline_needs_a_model():
     with pytest.raises(ConfigError, match="needs a model"):
-        pipeline("coreference")
+        pipeline("text-classification")
 
 
 def test_an_unknown_option_of_any_pipeline_is_answered_with_the_nearest_name(masked_lm_folder):

@@ -102,10 +102,10 @@ def test_the_shipped_weights_are_asked_the_same_questions_and_answer(finished):
 
     for measure in record.qa.measures:
         assert measure.values["shipped"].se is not None
-    assert record.qa.answered_by == "shipped" and record.qa.shipped == "spanwise-mini-qa"
+    assert record.qa.answered_by == "shipped" and record.qa.shipped == "spanwise-mini"
     assert not any("shipped" in measure.values for measure in record.measures)  # it has a vocabulary of its own
     page = finished[0].report.read_text(encoding="utf-8")
-    assert "those of spanwise-mini-qa, weights that ship with the package" in page
+    assert "those of spanwise-mini, weights that ship with the package" in page
     assert "shipped" in finished[1]
 
 

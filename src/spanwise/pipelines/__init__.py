@@ -25,7 +25,8 @@ _PIPELINES = {  # module and class of each, imported when it is asked for
     "span-embedding": ("span_embedding", "SpanEmbeddingPipeline"),
     "text-generation": ("text_generation", "TextGenerationPipeline"),
 }
-_DEFAULTS = {"question-answering": "spanwise-mini-qa"}  # shipped with the package; nothing is ever downloaded unasked
+_DEFAULT = "spanwise-mini"  # ships with the package, in English; nothing is ever downloaded unasked
+_BY_DEFAULT = ("question-answering", "token-classification", "coreference", "fill-mask", "span-embedding")
 
 
 def pipeline(
@@ -33,7 +34,8 @@ def pipeline(
 ) -> Pipeline[Any, Any, Any]:
     """Return a callable for `task` ("question-answering", "fill-mask", ...) with the model of a folder or hub id.
 
-    Without a model, question answering takes the small English one that ships with the package ("spanwise-mini-qa").
+    Without a model, questions, names, coreference, hidden words and span vectors take the small English one that ships
+    with the package ("spanwise-mini").
 
     `tokenizer` may be another folder (also one that holds a `vocab.txt` alone); None takes the model's own. The
     options are those of the pipeline's class.
@@ -44,7 +46,7 @@ def pipeline(
     if task not in _PIPELINES:
         known = ", ".join(_PIPELINES)
         raise ConfigError(f"there is no pipeline {task!r}; there is {known}.{did_you_mean(task, list(_PIPELINES))}")
-    model = shipped_folder(_DEFAULTS.get(task)) if model is None else model
+    model = shipped_folder(_DEFAULT) if model is None and task in _BY_DEFAULT else model
     if model is None:
         raise ConfigError(f"pipeline {task!r} needs a model: pass model=FOLDER (nothing is downloaded by default).")
     module, name = _PIPELINES[task]

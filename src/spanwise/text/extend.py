@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tokenizers
@@ -87,7 +88,7 @@ def extend_tokenizer(tokenizer: Tokenizer, tokens: Sequence[str]) -> Extension:
 
 
 def takes_pieces(tokenizer: Tokenizer) -> bool:
-    """Return whether new words become pieces like any other: in WordPiece without added tokens behind its pieces."""
+    """Return whether new words become pieces like any other: in WordPiece with nothing but special tokens behind it."""
     return _takes_pieces(tokenizer.copy_backend(), tokenizer.vocab_size)
 
 
@@ -104,10 +105,15 @@ def _is_one_token(tokenizer: Tokenizer, word: str) -> bool:
 
 
 def _takes_pieces(backend: tokenizers.Tokenizer, size: int) -> bool:
-    """Return whether words can go into the model's own vocabulary: WordPiece without added tokens behind its pieces."""
-    return json.loads(backend.to_str())["model"]["type"] == "WordPiece" and (
-        backend.get_vocab_size(with_added_tokens=False) == size
+    """Return whether words can go into the model's own vocabulary: WordPiece whose added tokens are special."""
+    record = json.loads(backend.to_str())
+    return record["model"]["type"] == "WordPiece" and size == len(
+        {**record["model"]["vocab"], **_special_ids(record["added_tokens"])}
     )
+
+
+def _special_ids(added_tokens: list[dict[str, Any]]) -> dict[str, int]:
+    return {token["content"]: token["id"] for token in added_tokens if token["special"]}
 
 
 def _as_piece(backend: tokenizers.Tokenizer, token: str, in_model: bool) -> tuple[str, str, bool]:
@@ -137,7 +143,8 @@ def _with_pieces(backend: tokenizers.Tokenizer, pieces: dict[str, int]) -> token
     if not pieces:
         return backend
     record = json.loads(backend.to_str())
-    record["model"]["vocab"].update(pieces)
+    # special tokens that follow the pieces become pieces, as BERT's own are: the ids of a model have no gap
+    record["model"]["vocab"].update({**_special_ids(record["added_tokens"]), **pieces})
     return tokenizers.Tokenizer.from_str(json.dumps(record))
 
 

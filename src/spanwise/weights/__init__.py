@@ -4,10 +4,8 @@ from importlib.resources import files
 from pathlib import Path
 
 SHIPPED = {
-    "spanwise-mini": "mini",  # English, pre-trained: encoder, MLM and SBO heads
-    "spanwise-mini-qa": "mini-qa",  # the same, fine-tuned for questions
-    "spanwise-nano-ko": "nano-ko",  # Korean
-    "spanwise-nano-ko-qa": "nano-ko-qa",
+    "spanwise-mini": "mini",  # English: encoder, pre-training heads, and the tasks qa, tagging (names) and coref
+    "spanwise-nano-ko": "nano-ko",  # Korean: the same with the task qa
 }
 
 

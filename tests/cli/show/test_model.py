@@ -21,11 +21,11 @@ def test_a_program_gets_the_same_as_json(qa_run, capsys):
 
 
 def test_what_the_weights_learned_from_is_shown_with_its_licence(capsys):
-    assert main(["show", "model", "spanwise-mini-qa"]) == 0
+    assert main(["show", "model", "spanwise-mini"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "Learned from: - English Wikipedia" in printed and "6,835 questions). Licence: CC BY 4.0" in printed
-    assert main(["show", "model", "spanwise-mini-qa", "--json"]) == 0
-    assert [entry["what"] for entry in json.loads(capsys.readouterr().out)["learned_from"]] == ["text", "qa"]
+    assert "Learned from: - English Wikipedia" in printed and "6,812 questions). Licence: CC BY 4.0" in printed
+    assert main(["show", "model", "spanwise-mini", "--json"]) == 0
+    assert [entry["what"] for entry in json.loads(capsys.readouterr().out)["learned_from"]] == ["text"]
 
 
 def test_a_run_folder_is_answered_with_its_model(run, capsys):

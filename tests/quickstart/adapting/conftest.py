@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from spanwise.interop.combined.combine import combine
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.pretraining.system import build_model
@@ -36,18 +37,19 @@ def towns(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory, towns):
-    """Folders `start` and `answering`, of one encoder."""
+    """Folder `start`, an encoder with the task qa, and `answering`, that task in a folder of its own."""
     folder = tmp_path_factory.mktemp("toys")
     recipe = quickstart_recipe(None)
     shape = {"num_layers": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "max_positions": 128}
     recipe = dataclasses.replace(recipe, encoder=dataclasses.replace(recipe.encoder, **shape))
     tokenizer = learn_tokenizer([towns], vocab_size=400, max_length=128, out=folder / "tokenizer")
     model = build_model(recipe, tokenizer.vocab_size)
-    write_folder(folder / "start", FolderContent(model.encoder, dict(model.heads.items()), tokenizer))
-    checkpoint = read_folder(folder / "start")
+    write_folder(folder / "base", FolderContent(model.encoder, dict(model.heads.items()), tokenizer))
+    checkpoint = read_folder(folder / "base")
     task = QuestionAnswering(max_length=96, doc_stride=32, max_question_tokens=24)
     answering = TaskModel(task, model.encoder, new_head(checkpoint, task, model.encoder, seed=1))
-    save_task_model(folder / "answering", answering, tokenizer, other_heads={})
+    save_task_model(folder / "answering", answering, tokenizer, other_heads={}, extra={"finetuned": {"task": "qa"}})
+    combine(folder / "base", [folder / "answering"], folder / "start")
     return SimpleNamespace(
         start=folder / "start",
         answering=folder / "answering",

@@ -19,6 +19,7 @@ from spanwise.adapt.texts import OWN, SourceText
 from spanwise.data.held_out import parts_of
 from spanwise.data.prepare import prepare
 from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.combined.reading import read_for_task
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.comparison import Measure
 from spanwise.quickstart import learning
@@ -40,10 +41,7 @@ from spanwise.text.corpus import CorpusOptions, read_documents
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
 
-MODELS: dict[Language, tuple[str, str]] = {  # what is adapted, and what of the same start answers questions
-    "en": ("spanwise-mini", "spanwise-mini-qa"),
-    "ko": ("spanwise-nano-ko", "spanwise-nano-ko-qa"),
-}
+MODELS: dict[Language, str] = {"en": "spanwise-mini", "ko": "spanwise-nano-ko"}  # adapted; their task qa answers
 ADAPTATION_FOLDER = "adaptation"
 GENERAL_BOUND = 0.05  # of the general loss: a text of another domain is learned at some cost, which the page says
 MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
@@ -60,16 +58,16 @@ class Adapting(Job):
 
     def run(self, texts: Sequence[str | Path], options: CorpusOptions, question: str | None) -> Done[AdaptedRecord]:
         """Do all stages in their order; what one saved or overdrew is shared by the later ones."""
-        name, answering = MODELS[self.bundle.language]
+        name = MODELS[self.bundle.language]
         start = read_folder(name)
         text, per_character = self.read(texts, options, start)
         result = self.adapt(name, text, per_character)
         ruler = make_ruler(start, text, self.folder / ADAPTATION_FOLDER / TEXTS / OWN, self.folder / "valid-store")
         columns = three_columns(ruler, start, result.final)
         measured, measures, filled = self.measure(columns, ruler)
-        asked, models = self.ask(start, result, answering, columns, text, question)
+        asked, models = self.ask(start, result, columns, text, question)
         qa_model = self.folder / "qa-adapted"
-        save_answering(models["trained"], [models["init"].folder, result.final], qa_model)
+        save_answering(models["trained"], [read_for_task(name, "qa"), read_folder(result.final)], qa_model)
         record = AdaptedRecord(
             text=replace(text.record, num_valid_tokens=ruler.prepared.valid.num_tokens),
             adaptation=facts_of(result.record),
@@ -81,7 +79,7 @@ class Adapting(Job):
                 num_questions=asked.num_questions,
                 num_passages=asked.num_passages,
                 measures=asked.measures,
-                answering=answering,
+                answering=name,
             ),
             answers=asked.answers,
             commands=commands_after_adapting(
@@ -168,7 +166,6 @@ class Adapting(Job):
         self,
         start: Checkpoint,
         result: AdaptationResult,
-        answering: str,
         columns: learning.Columns,
         text: AdaptedText,
         question: str | None,
@@ -178,7 +175,7 @@ class Adapting(Job):
         about = "passages of the text that it never saw" if text.record.source == "bundled" else "the bundled passages"
         self.terminal.heading(4, f"Questions about {about}, before and after", seconds)
         with self.clock.stage("ask"):
-            before = load_task_model(answering, "qa")
+            before = load_task_model(start.folder, "qa")
             models = {
                 "init": before,
                 "trained": carried_over(before, start, read_folder(result.final)),
@@ -203,9 +200,9 @@ def paragraphs(text: AdaptedText) -> list[str]:
     return [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS)]
 
 
-def save_answering(loaded: LoadedTask, sources: Sequence[Path], folder: Path) -> None:
+def save_answering(loaded: LoadedTask, sources: Sequence[Checkpoint], folder: Path) -> None:
     """Write a model that answers, with the list of all that its `sources` learned from."""
-    learned = [entry for source in sources for entry in learned_by(read_folder(source).record, str(source))]
+    learned = [entry for source in sources for entry in learned_by(source.record, str(source.folder))]
     save_task_model(folder, loaded.model, loaded.tokenizer, other_heads={}, extra={LEARNED_FROM: as_record(learned)})
 
 

@@ -2,7 +2,7 @@
 
 OUT gets answered.json (bundled questions of new Wikipedia articles four times, some 22,000 of QAMR), mixed.json (the
 same with more of QAMR, and with questions that their passage does not answer) and dev.json (the bundled held-out
-questions, each also put to a passage that does not answer it, for the threshold of "no answer").
+questions, a third of them also put to a passage that does not answer it, for the threshold of "no answer").
 
 No paragraph shares eight words in a row with one of SQuAD 1.1 dev. A passage of QAMR is a run of whole sentences of at
 most 110 words; a question without answer comes from another passage of its page, the one with which it shares the most
@@ -29,6 +29,7 @@ from spanwise.text.word_runs import WordRuns
 
 Article = dict[str, Any]  # of a SQuAD file
 MOST_WORDS = 110  # of a passage of QAMR
+NONE_OF_DEV = 1 / 3  # so that a quarter has no answer: a person asks a text what it is about, rarely what it lacks
 _SENTENCE_END = re.compile(r"[.!?][\"')]?\s+(?=[A-Z\"'(])")
 
 
@@ -45,7 +46,9 @@ def main() -> None:
     draw = random.Random(5)
     unanswered = [*without_answer(wiki, draw, 0.55), *without_answer(simple, draw, 0.1)]
     save(out / "mixed.json", [*four, *(copied(article, "", draw, 0.8) for article in simple), *unanswered])
-    save(out / "dev.json", [*(copied(article, "") for article in held_out), *without_answer(held_out, draw, 1.0)])
+    save(
+        out / "dev.json", [*(copied(article, "") for article in held_out), *without_answer(held_out, draw, NONE_OF_DEV)]
+    )
 
 
 def articles(path: Path) -> list[Article]:

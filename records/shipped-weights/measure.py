@@ -1,0 +1,129 @@
+"""Score the shipped weights: measure.py MODEL DATA OUT.json [ko]
+
+Questions: the bundled held-out ones, SQuAD 1.1 dev (all, and without the articles that stand in the pre-training text),
+SQuAD 2.0 dev with the threshold of the weights, reviews (SQuADShifts amazon) and the fresh questions by kind of text;
+in Korean KorQuAD dev and the fresh questions, F1 over characters. Names: UNER EWT. Coreference: OntoGUM, LitBank, GAP.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+
+from names import uner, wnut
+
+from spanwise.interop.json_files import write_json
+from spanwise.tasks.checkpoint import LoadedTask, load_task_model
+from spanwise.tasks.qa.data import SquadData
+from spanwise.tasks.qa.reader import read_questions
+from spanwise.tasks.qa.score import raw_scores
+from spanwise.text.word_runs import WordRuns
+
+RECORDS = Path(__file__).parents[1]
+COPIED_SHARE = 0.2  # of an article's paragraphs with eight words in a row of the text: the article stands in it
+TEXTS = ("wiki-small", *(f"wiki-base-0{k}" for k in range(4)), *(f"wiki-extra-0{k}" for k in range(6)))
+
+
+def main() -> None:
+    model, data, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    found = korean(model, data) if sys.argv[4:] == ["ko"] else english(model, data)
+    write_json(out, found)
+    print(json.dumps(found, indent=1, ensure_ascii=False))
+
+
+def english(model: str, data: Path) -> dict[str, object]:
+    reader = load_task_model(model, "qa")
+    squad = read_questions(data / "qa/squad/dev-v1.1.json.xz")
+    scores = answered(reader, squad)
+    known = articles_in_text(squad, data)
+    unknown = {question.id for question in squad.questions if squad.titles[question.paragraph] not in known}
+    fresh = read_questions(RECORDS / "fresh-questions" / "english.json")
+    amazon = read_questions(data / "qa/squadshifts/amazon_reviews_v1.0.json.xz")
+    bundled = read_questions(Path(str(files("spanwise.quickstart"))) / "corpus" / "qa-dev.json.xz")
+    return {
+        "bundled": mean(answered(reader, bundled)),
+        "SQuAD 1.1 dev": mean(scores),
+        "SQuAD 1.1 dev, articles not in the text": mean(scores, unknown),
+        "articles in the text": sorted(known),
+        "SQuAD 2.0 dev": evaluated("qa", model, data / "qa/squad/dev-v2.0.json.xz"),
+        "reviews": mean(answered(reader, amazon)),
+        "fresh": by_kind(answered(reader, fresh)),
+        **names_of(model, data),
+        "OntoGUM dev": evaluated("coref", model, data / "coref/ontogum/dev.conll.xz"),
+        "LitBank dev": evaluated("coref", model, data / "coref/litbank/dev.conll.xz"),
+        "GAP development": evaluated("coref", model, data / "coref/gap/gap-development.tsv.xz"),
+    }
+
+
+def korean(model: str, data: Path) -> dict[str, object]:
+    korquad = data / "qa/korquad/KorQuAD_v1.0_dev.json.xz"
+    return {
+        "KorQuAD dev": evaluated("qa", model, korquad),
+        "fresh": evaluated("qa", model, RECORDS / "fresh-questions" / "korean.json"),
+    }
+
+
+def answered(reader: LoadedTask, data: SquadData) -> dict[str, tuple[float, float]]:
+    """Return exact match and F1 (0 or 1, 0 to 1) per question id; the best span is given whatever its odds."""
+    config = reader.model.encoder.config
+    features = reader.task.featurize(data, reader.tokenizer, config, training=False)
+    scores = raw_scores(data, reader.task.decode(data, features, reader.model.outputs(features)).best())
+    return {key: (scores.exact[key], scores.f1[key]) for key in scores.f1}
+
+
+def mean(scores: dict[str, tuple[float, float]], of: set[str] | None = None) -> dict[str, float]:
+    """Return the means in percent, of all questions or of those named."""
+    kept = [pair for key, pair in scores.items() if of is None or key in of]
+    exact, f1 = (100 * sum(values) / len(kept) for values in zip(*kept, strict=True))
+    return {"exact": exact, "f1": f1, "questions": len(kept)}
+
+
+def by_kind(scores: dict[str, tuple[float, float]]) -> dict[str, dict[str, float]]:
+    """Return the means of the fresh questions, all and by the second part of their ids."""
+    kinds = defaultdict(set)
+    for key in scores:
+        kinds[key.split("-")[1]].add(key)
+    return {"all": mean(scores), **{kind: mean(scores, of) for kind, of in sorted(kinds.items())}}
+
+
+def names_of(model: str, data: Path) -> dict[str, object]:
+    """Score names in web text, and in comments, whose kinds WNUT-17 names otherwise."""
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, object] = {}
+        for name, lines in (("UNER EWT dev", uner(data)), ("WNUT-17 dev", wnut(data, "emerging.dev.conll"))):
+            file = Path(folder) / "dev.conll"
+            file.write_text("".join(lines), encoding="utf-8")
+            found[name] = evaluated("tagging", model, file)
+        return found
+
+
+def articles_in_text(squad: SquadData, data: Path) -> set[str]:
+    """Return the titles of which many paragraphs share eight words in a row with the pre-training text."""
+    runs = WordRuns(squad.contexts)
+    shared: set[str] = set()
+    for name in TEXTS:
+        with lzma.open(data / f"text/en/{name}.txt.xz", "rt", encoding="utf-8") as lines:
+            shared.update(chain.from_iterable(runs.shared(line) for line in lines if runs.shares(line)))
+    copied = defaultdict(list)
+    for context, name in zip(squad.contexts, squad.titles, strict=True):
+        copied[name].append(any(run in shared for run in WordRuns([context]).shared(context)))
+    return {name for name, found in copied.items() if sum(found) >= COPIED_SHARE * len(found)}
+
+
+def evaluated(task: str, model: str, file: Path) -> dict[str, object]:
+    """Return what `spanwise evaluate` prints."""
+    command = ["spanwise", "evaluate", task, "--model", model, "--data", str(file), "--json"]
+    made = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, object] = json.loads(made.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    main()

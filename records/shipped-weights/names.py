@@ -1,0 +1,56 @@
+"""Write one file of names to teach with, and the one to score on: names.py DATA OUT
+
+OUT gets names-train.conll (WikiANN, and WNUT-17 twice, with the kinds PER, LOC and ORG; its products and works are no
+names here) and names-dev.conll (UNER EWT). Both have a word and a tag on each line.
+"""
+
+from __future__ import annotations
+
+import lzma
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from spanwise.runtime.files import write_text_atomic
+
+KINDS = {"person": "PER", "location": "LOC", "corporation": "ORG", "group": "ORG"}  # of WNUT-17
+
+
+def main() -> None:
+    data, out = Path(sys.argv[1]), Path(sys.argv[2])
+    twice = 2 * list(wnut(data, "wnut17train.conll.xz"))
+    write_text_atomic(out / "names-train.conll", "".join([*wikiann(data), *twice]))
+    write_text_atomic(out / "names-dev.conll", "".join(uner(data)))
+
+
+def wikiann(data: Path) -> Iterator[str]:
+    return read(data / "tagging/wikiann_en/train.txt.xz", lambda cells: (cells[0].split(":", 1)[1], cells[1]))
+
+
+def wnut(data: Path, name: str) -> Iterator[str]:
+    return read(data / "tagging/wnut17" / name, lambda cells: (cells[0], renamed(cells[1].strip())))
+
+
+def uner(data: Path) -> Iterator[str]:
+    return read(data / "tagging/uner_en_ewt/dev.iob2.xz", lambda cells: (cells[1], cells[2]))
+
+
+def read(path: Path, word_and_tag: Callable[[list[str]], tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a file in two columns; an empty line stays, a comment goes."""
+    with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
+        for line in lines:
+            cells = line.rstrip("\n").split("\t")
+            if not line.strip():
+                yield "\n"
+            elif len(cells) > 1:
+                yield "\t".join(word_and_tag(cells)) + "\n"
+
+
+def renamed(tag: str) -> str:
+    """Return a tag of WNUT-17 with the kinds of the others."""
+    border, _, kind = tag.partition("-")
+    return f"{border}-{KINDS[kind]}" if kind in KINDS else "O"
+
+
+if __name__ == "__main__":
+    main()
