@@ -23,7 +23,7 @@ def main() -> None:
         kinds["wiki" if first.endswith(COPIES) else "qamr"].append(article)
     for kind, found in kinds.items():
         text = json.dumps({"version": "1.1", "data": found}, ensure_ascii=False)
-        write_text_atomic(out / "kinds" / f"{kind}.json", text)
+        write_text_atomic(out / "kinds" / f"learned-{kind}.json", text)
 
 
 def table(folder: Path) -> str:

@@ -17,8 +17,8 @@ arm() { # NAME START TRAIN
   [ -f "$run-reviews.json" ] || spanwise evaluate qa --model "$run/final" \
     --data "$data/qa/squadshifts/amazon_reviews_v1.0.json.xz" --out "$run-reviews.json"
 }
-arm wiki "$out/selection/final" "$out/kinds/wiki.json"
-arm qamr "$out/selection/final" "$out/kinds/qamr.json"
+arm wiki "$out/selection/final" "$out/kinds/learned-wiki.json"
+arm qamr "$out/selection/final" "$out/kinds/learned-qamr.json"
 arm made "$out/selection/final" "$out/made.json"
 arm wiki-and-qamr "$out/selection/final" "$out/answered.json"
 arm wiki-and-qamr-without-selection "${START:?the run folder of records/spanwise-night}/final" "$out/answered.json"
