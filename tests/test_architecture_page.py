@@ -46,11 +46,12 @@ def missing_names(text: str) -> list[str]:
 
 
 def unnamed_folders(text: str) -> list[str]:
-    """Return the folders of the package that no line of the tree names."""
+    """Return the folders of the package that no line of the tree names; what lies in a set of weights belongs to it."""
     named = {place for home, name in names_of_tree(text) for place in (home / name, PACKAGE / name)}
     named |= {parent for place in named for parent in place.parents}
     folders = {path.parent for path in PACKAGE.rglob("*.*") if "__pycache__" not in path.parts} - {PACKAGE}
-    return sorted(str(folder.relative_to(PACKAGE)) for folder in folders - named)
+    of_weights = {folder for folder in folders if PACKAGE / "weights" in list(folder.parents)[1:]}
+    return sorted(str(folder.relative_to(PACKAGE)) for folder in folders - named - of_weights)
 
 
 def test_the_page_is_short_enough_to_read():
