@@ -101,7 +101,9 @@ def test_a_reader_that_goes_away_ends_the_command_quietly():
 
 
 def test_ctrl_c_ends_the_command_without_a_traceback():
-    script = "import sys, time; from spanwise.cli import main as cli;"
+    # A shell starts what stands before "&" with this signal ignored, and children inherit that.
+    script = "import signal, sys, time; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    script += "from spanwise.cli import main as cli;"
     # Short sleeps: a signal that comes just before a sleep begins is acted on only after it.
     script += "cli._run = lambda a: (print('ready', flush=True), [time.sleep(0.1) for _ in range(300)]);"
     script += "sys.exit(cli.main([]))"
