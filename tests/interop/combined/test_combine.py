@@ -5,6 +5,7 @@ import os
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from tests.interop.auto.models import auto_model
 from tests.tasks.tuned import tuned_folder
 
@@ -47,6 +48,8 @@ def test_the_error_falls_with_the_rank_which_each_task_may_have_for_itself(pretr
         assert made.tasks[0].rank == rank and made.tasks[1].rank is None and made.tasks[0].num_factored > 0
         assert made.tasks[0].kept_share < 1 and made.tasks[1].kept_share is None
     assert errors == sorted(errors, reverse=True) and sizes == sorted(sizes) and errors[-1] < 0.5 * errors[0]
+    base = read_folder(pretrained_folder).tensors
+    assert errors[0] < sum(float((base[name] - expected[name]).square().sum()) for name in expected)
 
 
 def test_in_bf16_the_base_is_rounded_first_and_a_whole_task_is_its_weights_rounded(pretrained_folder, tuned, tmp_path):
@@ -55,6 +58,8 @@ def test_in_bf16_the_base_is_rounded_first_and_a_whole_task_is_its_weights_round
     found, alone = read_for_task(made.folder, "qa"), read_folder(tmp_path / "alone")
     assert all(torch.equal(found.tensors[name], alone.tensors[name]) for name in alone.tensors)
     assert all(torch.equal(found.heads["qa"][name], alone.heads["qa"][name]) for name in alone.heads["qa"])
+    stored = load_file(made.folder / "tasks/qa/changes.safetensors")
+    assert stored and not any("embeddings" in name for name in stored)  # rounded alike, so the same: not a change
     again = combine(made.folder, [tuned["tagging"]], tmp_path / "again")
     assert again.dtype == "bf16" and made.tasks[0] == again.tasks[0]  # the type of the base; its task is taken over
     before, after = files_of(made.folder), files_of(again.folder)
