@@ -19,6 +19,7 @@ from spanwise.reporting.calibrate import calibrate
 from spanwise.runtime.distributed import world_of_environment
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import StudyFolder, recorded_study
+from spanwise.studies.phases import Leg
 from spanwise.studies.study import Study, seeded
 
 ROUNDS, ROUND_SECONDS = 3, 4.0
@@ -26,10 +27,10 @@ ROUNDS, ROUND_SECONDS = 3, 4.0
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """The budget that is equal for all arms, and the tokens that follow from it for each."""
+    """The budget that is equal for all arms, and the tokens that follow from it for each of their legs."""
 
     kind: Literal["tokens", "compute", "seconds"]
-    tokens: Mapping[str, int]  # that each arm reads
+    tokens: Mapping[str, int]  # that each leg reads: by ARM, and ARM.first where an arm has a first phase
     value: float | None = None  # operations or seconds of every arm
     rates: Mapping[str, float] = field(default_factory=dict)  # tokens per second that were measured, for "seconds"
 
@@ -50,9 +51,9 @@ def settle_budget(
     device: str | None = None,
     log: RunLog | None = None,
 ) -> Budget:
-    """Return the tokens of every arm; rates of a budget of seconds are measured, or read where they are kept.
+    """Return the tokens of every leg; rates of a budget of seconds are measured, or read where they are kept.
 
-    `flops` are the operations that each arm needs per token, `threads` those of every run, where they are not its
+    `flops` are the operations that each leg needs per token, `threads` those of every run, where they are not its
     recipe's. Nothing is written.
     Raises: ConfigError for a folder with something else, and where several processes would measure.
     """
@@ -60,23 +61,27 @@ def settle_budget(
         rates = _kept_rates(study, folder)
         if rates is None:
             rates = _measured_rates(study, store, threads, device, log or RunLog(None, stream=None))
-        tokens = {arm: max(1, round(study.seconds * rate)) for arm, rate in rates.items()}
+        tokens = {name: max(1, round(leg.share * study.seconds * rates[name])) for name, leg in study.legs.items()}
         return Budget(kind="seconds", value=study.seconds, tokens=tokens, rates=rates)
     if study.compute is not None:
-        tokens = {arm: max(1, round(study.compute / per_token)) for arm, per_token in flops.items()}
+        tokens = {name: max(1, round(leg.share * study.compute / flops[name])) for name, leg in study.legs.items()}
         return Budget(kind="compute", value=study.compute, tokens=tokens)
-    tokens = {arm: tokens_of(study, arm) or int(recipe.training.length[1]) for arm, recipe in study.arms.items()}
+    tokens = {
+        name: tokens_of(study, leg) or max(1, round(leg.share * study.arms[leg.arm].training.length[1]))
+        for name, leg in study.legs.items()
+    }
     return Budget(kind="tokens", tokens=tokens)
 
 
-def tokens_of(study: Study, arm: str) -> int | None:
-    """Return the tokens that the study gives an arm, or None where the recipe says them."""
-    return study.tokens[arm] if isinstance(study.tokens, Mapping) else study.tokens
+def tokens_of(study: Study, leg: Leg) -> int | None:
+    """Return the tokens that the study gives a leg, or None where the arm's recipe says them."""
+    given = study.tokens[leg.arm] if isinstance(study.tokens, Mapping) else study.tokens
+    return None if given is None else max(1, round(leg.share * given))
 
 
-def flops_per_token(study: Study, arm: str, store: TokenStore) -> float:
-    """Return the training operations that an arm needs per token of this text."""
-    recipe, tokens = study.arms[arm], tokens_of(study, arm)
+def flops_per_token(study: Study, leg: Leg, store: TokenStore) -> float:
+    """Return the training operations that a leg needs per token of this text."""
+    recipe, tokens = leg.recipe, tokens_of(study, leg)
     if tokens is not None:
         recipe = seeded(recipe, tokens=tokens, seed=0)
     model = outline_model(recipe, store.vocabulary.size)
@@ -92,19 +97,19 @@ def _kept_rates(study: Study, folder: StudyFolder) -> dict[str, float] | None:
     if there is None:
         return None
     kept: dict[str, float] = there.get("rates", {})
-    return {arm: kept.get(arm, 0.0) for arm in study.arms}
+    return {name: kept.get(name, 0.0) for name in study.legs}
 
 
 def _measured_rates(
     study: Study, store: TokenStore, threads: int | None, device: str | None, log: RunLog
 ) -> dict[str, float]:
-    """Train each arm alone, by turns, and return the rate of its fastest round in real tokens per second."""
+    """Train each leg alone, by turns, and return the rate of its fastest round in real tokens per second."""
     if world_of_environment().size > 1:
         raise ConfigError(
             f"study '{study.name}' gives every arm {study.seconds:g} seconds, whose tokens are measured by one process "
             "alone; leave --processes out, or give --tokens."
         )
-    recipes = dict(study.arms)
+    recipes = {name: leg.recipe for name, leg in study.legs.items()}
     if threads is not None:
         recipes = {arm: replace(one, training=replace(one.training, threads=threads)) for arm, one in recipes.items()}
     rates = dict.fromkeys(recipes, 0.0)

@@ -2,6 +2,7 @@
 
 study.json                       what must stay equal: arms, tokens, text, control
 ARM-SEED/                        a pre-training run; diverged.json in it where its numbers went bad
+ARM-SEED.first/                  the run of the arm's first phase, where it has one
 control-ARM-SEED/                the weights that training of the arm began with
 measures/PROBE/MODEL.json        the figures of one model; MODEL/ holds runs of the probe's own, cuts/ its cut files
 measures/PROBE/baselines.json    figures that need no model
@@ -23,6 +24,7 @@ from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.lock import LOCK_NAME
 from spanwise.runtime.progress import finite
+from spanwise.studies.phases import FIRST
 from spanwise.training.run_folder import RunFolder
 
 STUDY_NAME, RESULT_NAME, TABLE_NAME, REPORT_NAME = "study.json", "result.json", "table.md", "report.html"
@@ -42,6 +44,10 @@ class StudyFolder:
     def run(self, arm: str, seed: int) -> RunFolder:
         """Return the folder of an arm trained from a seed."""
         return RunFolder(self.path / f"{arm}-{seed}")
+
+    def first(self, arm: str, seed: int) -> RunFolder:
+        """Return the folder of the first phase of an arm."""
+        return RunFolder(self.path / f"{arm}-{seed}{FIRST}")
 
     def control(self, arm: str, seed: int) -> Path:
         """Return the folder of the weights that training of an arm began with."""

@@ -14,10 +14,12 @@ from spanwise.pretraining.system import check_inputs
 from spanwise.runtime.device import choose_device
 from spanwise.runtime.files import sha256_of
 from spanwise.runtime.progress import RunLog
+from spanwise.runtime.seed import derive_key
 from spanwise.studies.budget import Budget, flops_per_token, settle_budget
 from spanwise.studies.folder import StudyFolder
+from spanwise.studies.phases import first_of
 from spanwise.studies.probes import Material, Probe, find_files
-from spanwise.studies.study import Study, arm_record, check_study, seeded
+from spanwise.studies.study import Study, arm_record, check_study, first_record, seeded
 
 SAME_COMMAND = "(the same command as before)"
 
@@ -44,7 +46,7 @@ class StudyPlan:
     folder: StudyFolder
     seeds: tuple[int, ...]
     budget: Budget
-    flops: Mapping[str, float]  # that each arm needs per token
+    flops: Mapping[str, float]  # that each leg needs per token
     data: Path
     valid: Path | None
     files: Mapping[str, Mapping[str, Path]]  # of each probe
@@ -73,13 +75,26 @@ class StudyPlan:
         return {name: next(arm for arm in starts if starts[arm] == start) for name, start in starts.items()}
 
     def recipe(self, unit: Unit) -> PretrainingRecipe:
-        """Return the recipe that a model is trained by, or would be: a control has the heads of all its arms."""
-        recipe = seeded(self.study.arms[unit.of], tokens=self.budget.tokens[unit.of], seed=unit.seed)
+        """Return the recipe that a model is trained by, or would be: a control has the heads of all its arms.
+
+        After a first phase the order of the text is another one, or the arm would read the same text twice where the
+        others go on to more.
+        """
+        is_second = unit.of in self.study.first and not unit.is_control
+        seed = derive_key(unit.seed, "second phase") if is_second else unit.seed
+        recipe = seeded(self.study.arms[unit.of], tokens=self.budget.tokens[unit.of], seed=seed)
         if not unit.is_control:
             return recipe
         sharing = [arm for arm, of in self.control_arms.items() if of == unit.of]
         objectives = {name: part for arm in reversed(sharing) for name, part in self.study.arms[arm].objectives.items()}
         return replace(recipe, objectives=objectives, corruption=Symbols())
+
+    def first_recipe(self, unit: Unit) -> PretrainingRecipe | None:
+        """Return the recipe of the first phase of a run, or None where its arm has none."""
+        phase = self.study.first.get(unit.of)
+        if phase is None:
+            return None
+        return seeded(phase.recipe, tokens=self.budget.tokens[first_of(unit.of)], seed=unit.seed)
 
     def model(self, unit: Unit) -> Path:
         """Return the folder of a model's weights."""
@@ -142,7 +157,7 @@ def plan_study(
     held_out = None if valid is None else TokenStore.open(valid, store.tokenizer())
     _check_store(study, store)
     folder = StudyFolder(Path(out))
-    flops = {arm: flops_per_token(study, arm, store) for arm in study.arms}
+    flops = {name: flops_per_token(study, leg, store) for name, leg in study.legs.items()}
     budget = settle_budget(study, store, folder, flops, threads=1 if jobs > 1 else None, device=device, log=log)
     identity = {
         "format": "spanwise study, version 1",
@@ -151,6 +166,7 @@ def plan_study(
         "store": store.sha256,
         "valid": None if held_out is None else held_out.sha256,
         "arms": {arm: arm_record(recipe) for arm, recipe in study.arms.items()},
+        **({"first": {arm: first_record(phase) for arm, phase in study.first.items()}} if study.first else {}),
     }
     return StudyPlan(
         study=study,
@@ -170,8 +186,8 @@ def plan_study(
 
 def _check_store(study: Study, store: TokenStore) -> None:
     """Raises: DataError naming an arm that the store cannot feed."""
-    for arm, recipe in study.arms.items():
+    for name, leg in study.legs.items():
         try:
-            check_inputs(recipe, store)
+            check_inputs(leg.recipe, store)
         except DataError as error:
-            raise DataError(f"study '{study.name}', arm '{arm}': {error}") from error
+            raise DataError(f"study '{study.name}', arm '{name}': {error}") from error

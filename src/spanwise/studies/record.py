@@ -10,7 +10,7 @@ from spanwise.studies.statistics import SeedDifference, SeedMean
 
 @dataclass(frozen=True, kw_only=True)
 class RunCosts:
-    """How one run stands and what it has cost; numbers are None until it has logged a step."""
+    """How one run stands and what it has cost, a first phase included; numbers are None until it has logged a step."""
 
     state: str  # "new", "begun", "finished" or "diverged"
     why: str = ""  # it diverged
@@ -33,6 +33,7 @@ class ArmRecord:
     tokens: int
     flops_per_token: float
     runs: Mapping[str, RunCosts]
+    first: Mapping[str, object] | None = None  # share, tokens and recipe of its first phase
 
 
 @dataclass(frozen=True, kw_only=True)

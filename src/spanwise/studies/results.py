@@ -16,6 +16,7 @@ from spanwise.reporting.runs import read_run
 from spanwise.runtime.machine import num_usable_cores
 from spanwise.runtime.progress import METRICS_NAME
 from spanwise.studies.folder import BASELINES, Measure, read_measure
+from spanwise.studies.phases import first_of
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Probe
 from spanwise.studies.record import (
@@ -30,7 +31,7 @@ from spanwise.studies.record import (
     TextRecord,
 )
 from spanwise.studies.statistics import SeedValues, seed_difference, seed_mean
-from spanwise.studies.study import CONTROL, arm_difference
+from spanwise.studies.study import CONTROL, difference_from_first
 
 NOT_YET = "not measured yet"
 NO_HEAD = "the model has no head for it"
@@ -89,13 +90,15 @@ def collect(plan: StudyPlan, command: str = "") -> StudyRecord:
 
 
 def _arm(plan: StudyPlan, arm: str, vocab_size: int, kept: Kept) -> ArmRecord:
-    recipe = plan.study.arms[arm]
-    first = next(iter(plan.study.arms.values()))
+    recipe, first = plan.study.arms[arm], plan.study.first.get(arm)
     return ArmRecord(
         recipe=to_record(recipe),
-        differs=arm_difference(first, recipe),
+        differs=difference_from_first(plan.study, arm),
         parameters=count_parameters(outline_model(recipe, vocab_size), vocab_size),
         tokens=plan.budget.tokens[arm],
+        first=None
+        if first is None
+        else {"share": first.share, "tokens": plan.budget.tokens[first_of(arm)], "recipe": to_record(first.recipe)},
         flops_per_token=plan.flops[arm],
         runs={str(seed): _costs(plan, Unit(of=arm, seed=seed), kept) for seed in plan.seeds},
     )
@@ -106,20 +109,24 @@ def _costs(plan: StudyPlan, unit: Unit, kept: Kept) -> RunCosts:
     state = "diverged" if why is not None else run.state
     measures = [models[unit.name] for models in kept.values()]
     probe_seconds = sum(measure.seconds for measure in measures if measure is not None)
-    if not (run.path / METRICS_NAME).is_file():
+    legs = {unit.of: run}
+    if unit.of in plan.study.first:
+        legs = {first_of(unit.of): plan.folder.first(unit.of, unit.seed), **legs}
+    logs = {name: read_run(leg.path) for name, leg in legs.items() if (leg.path / METRICS_NAME).is_file()}
+    if not logs:
         return RunCosts(state=state, why=why or "", probe_seconds=probe_seconds)
-    log = read_run(run.path)
-    last = log.steps[-1] if log.steps else {}
-    tokens = last.get("tokens", 0)
+    last = {name: log.steps[-1] if log.steps else {} for name, log in logs.items()}
+    seconds = [leg["seconds"] for leg in last.values() if leg.get("seconds") is not None]
+    *_, newest = logs
     return RunCosts(
         state=state,
         why=why or "",
-        steps=last.get("step", 0),
-        tokens=tokens,
-        seconds=last.get("seconds"),
-        loss=last.get("loss"),
-        flops=tokens * plan.flops[unit.of],
-        tokens_per_second=log.tokens_per_second,
+        steps=sum(leg.get("step", 0) for leg in last.values()),
+        tokens=sum(leg.get("tokens", 0) for leg in last.values()),
+        seconds=sum(seconds) if seconds else None,
+        loss=last[newest].get("loss"),
+        flops=sum(leg.get("tokens", 0) * plan.flops[name] for name, leg in last.items()),
+        tokens_per_second=logs[newest].tokens_per_second,
         probe_seconds=probe_seconds,
     )
 

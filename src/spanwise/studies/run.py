@@ -116,8 +116,8 @@ def train_together(plan: StudyPlan, stream: IO[str] | None) -> bool:
     """
     with join_processes() as group, contextlib.ExitStack() as stack:
         assert group is not None  # called by one of several
-        for recipe in plan.study.arms.values():
-            check_processes(recipe, group)
+        for leg in plan.study.legs.values():
+            check_processes(leg.recipe, group)
         if group.world.is_leader:
             stack.enter_context(folder_lock(plan.folder.path))
             settle_all(plan)

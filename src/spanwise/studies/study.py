@@ -7,7 +7,7 @@ file is opened, so that the difference of two arms is the difference of their re
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,6 +16,7 @@ from spanwise.config import difference, override, part, to_record
 from spanwise.errors import ConfigError
 from spanwise.pretraining.recipe import PretrainingRecipe, identity_record
 from spanwise.pretraining.system import check
+from spanwise.studies.phases import FirstPhase, Leg, first_of, legs_of
 from spanwise.studies.probes import Probe, find_probe
 from spanwise.training.plan import HARMLESS_OPTIONS, LENGTHS
 
@@ -38,7 +39,8 @@ class Study:
     with none of them the `training.max_tokens` that all recipes share.
     `control="random weights"` measures the weights that training began with beside every arm, without what `initial`
     counts in the text: those are random too. The first arm is the one that a reader should take for the ordinary:
-    later arms are compared with all before them.
+    later arms are compared with all before them. `first` names arms that begin with a phase of another recipe: both
+    phases together have the budget of one arm.
     """
 
     name: str
@@ -50,11 +52,17 @@ class Study:
     probes: tuple[str | Probe, ...] = ("masked-tokens",)
     control: Literal["random weights", "none"] = "random weights"
     notes: tuple[str, ...] = ()  # what a reader of the table should know, a sentence each
+    first: Mapping[str, FirstPhase] = field(default_factory=dict)  # by arm
 
     @property
     def found_probes(self) -> tuple[Probe, ...]:
         """The probes; those that are named are looked up. Raises: ConfigError with the nearest name."""
         return tuple(find_probe(probe) if isinstance(probe, str) else probe for probe in self.probes)
+
+    @property
+    def legs(self) -> dict[str, Leg]:
+        """All training runs of a seed by name: the arms, and the first phases of those that have one."""
+        return legs_of(self.arms, self.first)
 
 
 def check_study(study: Study) -> None:
@@ -65,15 +73,16 @@ def check_study(study: Study) -> None:
     if len(study.arms) < 2:
         had = f"only '{next(iter(study.arms))}'" if study.arms else "none"
         raise ConfigError(f"study '{study.name}' needs two arms to compare, and has {had}.")
-    for name, recipe in study.arms.items():
-        _check_arm(study, name, recipe)
+    _check_first(study)
+    for name, leg in study.legs.items():
+        _check_arm(study, name, leg.recipe)
     _check_budget(study)
-    seeds = {name: recipe.training.seed for name, recipe in study.arms.items()}
+    seeds = {name: leg.recipe.training.seed for name, leg in study.legs.items()}
     _refuse_unlike(study, "training.seed", seeds, "a seed is shared by all arms: differences are paired by it")
-    words = {name: to_record(recipe.tokenizer) for name, recipe in study.arms.items()}
+    words = {name: to_record(leg.recipe.tokenizer) for name, leg in study.legs.items()}
     _refuse_unlike(study, "tokenizer", words, "all arms read one text in one vocabulary")
-    for (a, first), (b, second) in itertools.combinations(study.arms.items(), 2):
-        if arm_record(first) == arm_record(second):
+    for a, b in itertools.combinations(study.arms, 2):
+        if _phases(study, a) == _phases(study, b):
             raise ConfigError(f"study '{study.name}': arms '{a}' and '{b}' are the same recipe; change one.")
     for probe in study.probes:
         if isinstance(probe, type):
@@ -99,6 +108,19 @@ def _check_arm(study: Study, name: str, recipe: PretrainingRecipe) -> None:
         raise ConfigError(f"study '{study.name}', arm '{name}': {error}") from error
 
 
+def _check_first(study: Study) -> None:
+    """Raises: ConfigError for a first phase without its arm, or of another encoder: its weights are gone on with."""
+    for arm, phase in study.first.items():
+        if arm not in study.arms:
+            raise ConfigError(f"study '{study.name}': '{arm}' has a first phase and is no arm of {', '.join(study.arms)}.")
+        if first_of(arm) in study.arms:
+            raise ConfigError(
+                f"study '{study.name}': '{first_of(arm)}' is the name of the first phase of '{arm}'; rename the arm."
+            )
+        shapes = {name: to_record(one.encoder) for name, one in ((arm, study.arms[arm]), (first_of(arm), phase.recipe))}
+        _refuse_unlike(study, "encoder", shapes, "an arm goes on with the weights of its first phase")
+
+
 def _check_budget(study: Study) -> None:
     budgets = {"tokens": study.tokens, "compute": study.compute, "seconds": study.seconds}
     given = {name: value for name, value in budgets.items() if value is not None}
@@ -109,7 +131,7 @@ def _check_budget(study: Study) -> None:
         )
     if len(given) > 1:
         raise ConfigError(f"study '{study.name}' has {len(given)} budgets, {' and '.join(given)}; keep one.")
-    growing = [name for name, recipe in study.arms.items() if recipe.length_warmup.steps]
+    growing = [name for name, leg in study.legs.items() if leg.recipe.length_warmup.steps]
     if growing and study.tokens is None and given:
         raise ConfigError(
             f"study '{study.name}': arm '{growing[0]}' has a length warm-up, whose cost per token depends on how long "
@@ -163,7 +185,10 @@ def changed_study(
         if path in {f"training.{name}" for name in LENGTHS}:
             raise ConfigError(f"--set {change}: the study decides the length of its arms; give --tokens or --budget.")
     arms = {name: override(recipe, list(overrides)) for name, recipe in study.arms.items()}
-    changed = replace(study, arms=arms)
+    first = {
+        arm: replace(phase, recipe=override(phase.recipe, list(overrides))) for arm, phase in study.first.items()
+    }
+    changed = replace(study, arms=arms, first=first)
     if tokens is not None and seconds is not None:
         raise ConfigError("--tokens and --budget are two budgets; give one.")
     if tokens is not None or seconds is not None:
@@ -182,6 +207,30 @@ def arm_record(recipe: PretrainingRecipe) -> dict[str, Any]:
     for name in (*HARMLESS_OPTIONS, *LENGTHS, "seed"):
         record["training"].pop(name, None)
     return record
+
+
+def first_record(phase: FirstPhase) -> dict[str, Any]:
+    """Return what makes a first phase itself: its recipe as that of an arm, and its share."""
+    return {"share": phase.share, "recipe": arm_record(phase.recipe)}
+
+
+def _phases(study: Study, arm: str) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    phase = study.first.get(arm)
+    return arm_record(study.arms[arm]), None if phase is None else first_record(phase)
+
+
+def difference_from_first(study: Study, arm: str) -> list[tuple[str, Any, Any]]:
+    """Return what an arm differs in from the first arm, as `arm_difference`; a first phase is named by its recipe."""
+    reference, *_ = study.arms
+    found = arm_difference(study.arms[reference], study.arms[arm])
+    before, phase = study.first.get(reference), study.first.get(arm)
+    if phase != before:
+        found.append(("first phase", _in_words(before), _in_words(phase)))
+    return found
+
+
+def _in_words(phase: FirstPhase | None) -> str:
+    return "none" if phase is None else f"{phase.recipe.name} for {phase.share:.0%} of the budget"
 
 
 def arm_difference(first: PretrainingRecipe, other: PretrainingRecipe) -> list[tuple[str, Any, Any]]:

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import asdict
 from importlib.metadata import version
+from pathlib import Path
 from typing import IO
 
 from spanwise.data.token_store import TokenStore
@@ -21,6 +22,7 @@ from spanwise.runtime.distributed import World
 from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import BASELINES, DIVERGED_NAME, Measure, read_measure, write_record
+from spanwise.studies.phases import first_of
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Context, Figures, Probe
 from spanwise.weights.learned_from import LEARNED_FROM
@@ -61,21 +63,31 @@ def has_diverged(plan: StudyPlan, unit: Unit) -> bool:
 
 
 def train(plan: StudyPlan, unit: Unit, stream: IO[str] | None, world: World = ALONE) -> None:
-    """Train an arm from a seed, to its end or until its numbers go bad; the first of several processes keeps both."""
-    run = plan.folder.run(unit.of, unit.seed)
-    log = RunLog(run.path if world.is_leader else None, stream=stream)
-    log.say(f"{unit.name}: {plan.budget.tokens[unit.of]:,} tokens")
+    """Train an arm from a seed, to its end or until its numbers go bad; the first of several processes keeps both.
+
+    Of two phases the second goes on with the weights that the first has left.
+    """
+    run, first = plan.folder.run(unit.of, unit.seed), plan.first_recipe(unit)
+    legs = [(plan.recipe(unit), run, unit.of)]
+    if first is not None:
+        legs.insert(0, (first, plan.folder.first(unit.of, unit.seed), first_of(unit.of)))
+    init: Path | None = None
     try:
-        pretrain(
-            plan.recipe(unit),
-            out=run.path,
-            data=plan.data,
-            valid=plan.valid,
-            resume=True,
-            log=log,
-            device=plan.device,
-            resume_command=plan.resume_command,
-        )
+        for recipe, leg, name in legs:
+            log = RunLog(leg.path if world.is_leader else None, stream=stream)
+            log.say(f"{leg.path.name}: {plan.budget.tokens[name]:,} tokens")
+            pretrain(
+                recipe,
+                out=leg.path,
+                data=plan.data,
+                valid=plan.valid,
+                init=init,
+                resume=True,
+                log=log,
+                device=plan.device,
+                resume_command=plan.resume_command,
+            )
+            init = leg.final
     except NumericsError as error:
         if world.is_leader:
             write_record(run.path / DIVERGED_NAME, {"error": str(error)})

@@ -22,7 +22,7 @@ def show_study(study: str | None = None, /, *, json: bool = False) -> None:
     """
     from spanwise.studies.catalogue import descriptions, find_study
     from spanwise.studies.probes import PROBES
-    from spanwise.studies.study import arm_difference, check_study
+    from spanwise.studies.study import check_study, difference_from_first
 
     if study is None:
         if json:
@@ -37,10 +37,9 @@ def show_study(study: str | None = None, /, *, json: bool = False) -> None:
         return
     found = find_study(study)
     check_study(found)
-    first = next(iter(found.arms.values()))
     arms = {
-        name: "; ".join(f"{path}: {a} → {b}" for path, a, b in arm_difference(first, recipe)) or "(the first)"
-        for name, recipe in found.arms.items()
+        name: "; ".join(f"{path}: {a} → {b}" for path, a, b in difference_from_first(found, name)) or "(the first)"
+        for name in found.arms
     }
     needs = {
         probe.name: [*(["--valid"] if probe.needs_valid else []), *(file.patterns[0] for file in probe.files.values())]
