@@ -6,6 +6,7 @@ from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, Probe, ProbeFile, find_files
 from spanwise.studies.probes.coreference import CoreferenceProbe
+from spanwise.studies.probes.few_shot_questions import FewShotQuestions
 from spanwise.studies.probes.masked_tokens import MaskedTokens
 from spanwise.studies.probes.minimal_pairs import MinimalPairs
 from spanwise.studies.probes.questions import Questions
@@ -13,7 +14,17 @@ from spanwise.studies.probes.span_pairs import SpanPairs
 from spanwise.studies.probes.tagged import Chunks, Entities
 
 PROBES: dict[str, Callable[[], Probe]] = {
-    part.name: part for part in (MaskedTokens, MinimalPairs, SpanPairs, CoreferenceProbe, Questions, Chunks, Entities)
+    part.name: part
+    for part in (
+        MaskedTokens,
+        MinimalPairs,
+        SpanPairs,
+        CoreferenceProbe,
+        Questions,
+        FewShotQuestions,
+        Chunks,
+        Entities,
+    )
 }
 
 

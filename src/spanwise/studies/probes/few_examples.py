@@ -1,7 +1,7 @@
 """The shape of probes of few examples: fine-tune on cuts of one file, and score another.
 
-A cut holds the first n examples in an order that a key decides, so small cuts lie inside larger ones, and every arm and
-every seed of a study is given the same.
+A cut holds the first n examples in an order that a key decides, so small cuts lie inside larger ones, and every arm of
+a study is given the same; so is every seed, where a probe does not say otherwise.
 """
 
 from abc import ABC, abstractmethod
@@ -49,8 +49,7 @@ class FewExamples(ABC):
 
     def measure(self, context: Context) -> Figures:
         """Return the scores on the development file after fine-tuning on each size of the training file."""
-        files, cuts = context.material.files, context.material.cuts
-        dev = self.cut(files["dev"], self.dev_size, cuts)
+        dev = self.scored_file(context.material)
         found: Figures = {}
         for size in self.sizes:
             epochs, batch = f"training.num_epochs={self.epochs_of(size)}", f"batch_size={self.batch_size}"
@@ -58,7 +57,7 @@ class FewExamples(ABC):
                 context,
                 f"{self.name}-{size or 'all'}",
                 self.task,
-                train=self.cut(files["train"], size, cuts),
+                train=self.training_file(context.material, size, context.seed),
                 dev=dev,
                 learning_rate=self.learning_rate,
                 overrides=[*self.layout(context.material.max_length), epochs, batch],
@@ -76,8 +75,25 @@ class FewExamples(ABC):
         for key, path in material.files.items():
             self.read(path, is_trained_on=key == "train")
         for size in self.sizes:
-            self.cut(material.files["train"], size, material.cuts)
+            self.training_file(material, size, 0)
+        self.scored_file(material)
         return {}
+
+    def examples_of(self, material: Material) -> dict[str, int]:
+        """Return how many examples each figure of the main score was learned from, by its key."""
+        score, *_ = self.scores
+        return {
+            f"{score}_at_{size or 'all'}": size or self.count(self.training_file(material, None, 0))
+            for size in self.sizes
+        }
+
+    def training_file(self, material: Material, size: int | None, seed: int) -> Path:
+        """Return the file that a model of a seed learns so many examples from (None: all)."""
+        return self.cut(material.files["train"], size, material.cuts)
+
+    def scored_file(self, material: Material) -> Path:
+        """Return the file that all models are scored on."""
+        return self.cut(material.files["dev"], self.dev_size, material.cuts)
 
     @property
     def dev_size(self) -> int | None:
@@ -91,6 +107,10 @@ class FewExamples(ABC):
     @abstractmethod
     def read(self, path: Path, *, is_trained_on: bool) -> object:
         """Read a whole file as the task does. Raises: DataError for a damaged one."""
+
+    @abstractmethod
+    def count(self, path: Path) -> int:
+        """Return how many examples a file holds."""
 
     @abstractmethod
     def cut(self, path: Path, size: int | None, folder: Path) -> Path:

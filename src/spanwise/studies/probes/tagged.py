@@ -33,6 +33,9 @@ class TaggedProbe(FewExamples):
     def read(self, path: Path, *, is_trained_on: bool) -> object:
         return read_tagged(path, purpose="train" if is_trained_on else "score")
 
+    def count(self, path: Path) -> int:
+        return len(read_tagged(path, purpose="score").sentences)
+
     def cut(self, path: Path, size: int | None, folder: Path) -> Path:
         return cut_sentences(path, size, folder)
 
