@@ -21,6 +21,17 @@ class Line:
     y: Sequence[float]
     tone: str = "ours"  # ours, boundary, control, init, unigram, bigram
     dashed: bool = False
+    low: Sequence[float | None] = ()  # ends of the interval of each y, where there are any
+    high: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whisker:
+    """The interval of a point, in the box of 1000 x 1000: its place from the left, and both ends from the top."""
+
+    x: float
+    top: float
+    bottom: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +52,7 @@ class DrawnLine:
     points: str  # SVG points in a box of 1000 x 1000
     last: str  # the last value, written out
     samples: str  # a few points in words, as "x: y; x: y"
+    whiskers: tuple[Whisker, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +110,60 @@ def draw_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str,
         y_label=y_label,
         lines=tuple(drawn),
         x_ticks=tuple(Tick(percent=100 * place_x(x), label=short_number(x)) for x in x_ticks),
+        y_ticks=tuple(Tick(percent=100 * place_y(y), label=short_number(y)) for y in y_ticks),
+        note=note,
+    )
+
+
+ROOM = 0.04  # of the width, on both sides of the points that a logarithmic chart has
+BESIDE = 0.008  # of the width, between points of one x on neighbouring lines
+
+
+def draw_growth(title: str, lines: Sequence[Line], *, x_label: str, y_label: str, note: str = "") -> Chart | None:
+    """Draw a few points per line over a logarithmic x, with their intervals; None where no line has two.
+
+    Every x is a tick. Lines stand a little beside one another, so that intervals at one x can be told apart. All x are
+    above 0, and all lines have the same.
+    """
+    kept = [line for line in lines if len(line.x) > 1]
+    if not kept:
+        return None
+    ends = [y for line in kept for values in (line.y, line.low, line.high) for y in values if y is not None]
+    y_ticks, y_low, y_high = nice_ticks(min(ends), max(ends), widen=True)
+    places = sorted({x for line in kept for x in line.x})
+    first, last = math.log(places[0]), math.log(places[-1])
+
+    def place_x(x: float) -> float:
+        return ROOM + (1 - 2 * ROOM) * (math.log(x) - first) / ((last - first) or 1.0)
+
+    def place_y(y: float) -> float:
+        return 1 - (y - y_low) / (y_high - y_low)
+
+    drawn = []
+    for number, line in enumerate(kept):
+        x_places = [1000 * (place_x(x) + BESIDE * (number - (len(kept) - 1) / 2)) for x in line.x]
+        intervals = [(x, low, high) for x, low, high in zip(x_places, line.low, line.high, strict=False)]
+        drawn.append(
+            DrawnLine(
+                label=line.label,
+                tone=line.tone,
+                dashed=line.dashed,
+                points=" ".join(f"{x:.1f},{1000 * place_y(y):.1f}" for x, y in zip(x_places, line.y, strict=True)),
+                last=f"{line.y[-1]:.2f}",
+                samples=sampled(list(zip(line.x, line.y, strict=True))),
+                whiskers=tuple(
+                    Whisker(x=x, top=1000 * place_y(high), bottom=1000 * place_y(low))
+                    for x, low, high in intervals
+                    if low is not None and high is not None
+                ),
+            )
+        )
+    return Chart(
+        title=title,
+        x_label=x_label,
+        y_label=y_label,
+        lines=tuple(drawn),
+        x_ticks=tuple(Tick(percent=100 * place_x(x), label=f"{x:,.0f}") for x in places),
         y_ticks=tuple(Tick(percent=100 * place_y(y), label=short_number(y)) for y in y_ticks),
         note=note,
     )

@@ -6,7 +6,7 @@ ARM-SEED.first/                  the run of the arm's first phase, where it has 
 control-ARM-SEED/                the weights that training of the arm began with
 measures/PROBE/MODEL.json        the figures of one model; MODEL/ holds runs of the probe's own, cuts/ its cut files
 measures/PROBE/baselines.json    figures that need no model
-result.json table.md report.html what came of it
+result.json table.md report.html what came of it; PROBE.svg, the chart of a probe of three sizes or more
 
 Seeds and probes may be added to a finished study: what is there already is not done again, nor left out.
 """

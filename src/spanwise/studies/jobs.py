@@ -74,7 +74,11 @@ def work_beside(plan: StudyPlan, jobs: int, log: RunLog, after: Callable[[Unit],
 
 def own_modules(plan: StudyPlan) -> dict[str, str]:
     """Return the files of a user's modules, by name: another process could not import the parts in them otherwise."""
-    records = [plan.identity["arms"], plan.identity.get("first"), *(to_record(probe) for probe in plan.study.found_probes)]
+    records = [
+        plan.identity["arms"],
+        plan.identity.get("first"),
+        *(to_record(probe) for probe in plan.study.found_probes),
+    ]
     names = {name.partition(":")[0] for record in records for name in _named(record) if ":" in name}
     modules = {name: sys.modules.get(name) for name in names if name != "__main__"}
     return {name: str(module.__file__) for name, module in modules.items() if module is not None and module.__file__}

@@ -110,6 +110,7 @@ class StudyRecord:
     probes: Mapping[str, Mapping[str, object]]
     probe_files: Mapping[str, Mapping[str, Mapping[str, str]]]  # by probe and file: its name and sha256
     measured_where: Sequence[Mapping[str, str]]  # devices and versions, each once
+    examples: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # learned from, by probe and key of figure
     starts_from_text: Sequence[str] = field(default=())  # arms whose first weights hold counts of the text
 
     @property

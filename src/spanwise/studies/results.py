@@ -19,6 +19,7 @@ from spanwise.studies.folder import BASELINES, Measure, read_measure
 from spanwise.studies.phases import first_of
 from spanwise.studies.plan import StudyPlan, Unit
 from spanwise.studies.probes import Probe
+from spanwise.studies.probes.few_examples import FewExamples
 from spanwise.studies.record import (
     ArmRecord,
     Column,
@@ -81,6 +82,9 @@ def collect(plan: StudyPlan, command: str = "") -> StudyRecord:
         probe_files={
             probe: {key: {"name": path.name, "sha256": plan.hashes[probe][key]} for key, path in files.items()}
             for probe, files in plan.files.items()
+        },
+        examples={
+            probe.name: probe.examples_of(plan.material(probe)) for probe in probes if isinstance(probe, FewExamples)
         },
         measured_where=[where for number, where in enumerate(places) if where not in places[:number]],
         starts_from_text=[

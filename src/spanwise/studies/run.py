@@ -9,6 +9,7 @@ from spanwise.errors import ConfigError
 from spanwise.pretraining.run import check_processes
 from spanwise.reporting.markdown import markdown
 from spanwise.reporting.page import render
+from spanwise.reporting.picture import chart_svg
 from spanwise.runtime.distributed import join_processes, world_of_environment
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import folder_lock
@@ -24,7 +25,7 @@ from spanwise.studies.folder import (
     write_record,
 )
 from spanwise.studies.jobs import work_beside
-from spanwise.studies.page import study_page
+from spanwise.studies.page import growth_charts, study_page
 from spanwise.studies.plan import SAME_COMMAND, StudyPlan, plan_study
 from spanwise.studies.record import StudyRecord
 from spanwise.studies.results import collect
@@ -131,6 +132,8 @@ def write_tables(plan: StudyPlan, command: str) -> StudyRecord:
     """Write result.json, table.md and report.html from what there is by now, and return the record."""
     record = collect(plan, command)
     page = study_page(record)
+    for probe, chart in growth_charts(record).items():
+        write_text_atomic(plan.folder.path / f"{probe}.svg", chart_svg(chart))
     write_record(plan.folder.path / RESULT_NAME, asdict(record), is_read_again=False)
     write_text_atomic(plan.folder.path / TABLE_NAME, markdown(page))
     write_text_atomic(plan.folder.path / REPORT_NAME, render(page))

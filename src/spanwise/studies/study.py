@@ -112,7 +112,9 @@ def _check_first(study: Study) -> None:
     """Raises: ConfigError for a first phase without its arm, or of another encoder: its weights are gone on with."""
     for arm, phase in study.first.items():
         if arm not in study.arms:
-            raise ConfigError(f"study '{study.name}': '{arm}' has a first phase and is no arm of {', '.join(study.arms)}.")
+            raise ConfigError(
+                f"study '{study.name}': '{arm}' has a first phase and is no arm of {', '.join(study.arms)}."
+            )
         if first_of(arm) in study.arms:
             raise ConfigError(
                 f"study '{study.name}': '{first_of(arm)}' is the name of the first phase of '{arm}'; rename the arm."
@@ -185,9 +187,7 @@ def changed_study(
         if path in {f"training.{name}" for name in LENGTHS}:
             raise ConfigError(f"--set {change}: the study decides the length of its arms; give --tokens or --budget.")
     arms = {name: override(recipe, list(overrides)) for name, recipe in study.arms.items()}
-    first = {
-        arm: replace(phase, recipe=override(phase.recipe, list(overrides))) for arm, phase in study.first.items()
-    }
+    first = {arm: replace(phase, recipe=override(phase.recipe, list(overrides))) for arm, phase in study.first.items()}
     changed = replace(study, arms=arms, first=first)
     if tokens is not None and seconds is not None:
         raise ConfigError("--tokens and --budget are two budgets; give one.")
