@@ -1,4 +1,4 @@
-"""A chart as an SVG file of its own, for pages that show pictures: letters inside, no script, light or dark as the reader's."""
+"""A chart as an SVG file of its own, for pages that show pictures: no script, light or dark as the reader has it."""
 
 from spanwise.reporting.curves import Chart
 from spanwise.reporting.page import environment

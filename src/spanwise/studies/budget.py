@@ -7,22 +7,24 @@ a machine that is disturbed later changes how many tokens an arm reads.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.pretraining.describe import flops_on_text
+from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model, training_source
 from spanwise.reporting.calibrate import calibrate
 from spanwise.runtime.distributed import world_of_environment
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import StudyFolder, recorded_study
 from spanwise.studies.phases import Leg
-from spanwise.studies.study import Study, seeded
+from spanwise.studies.study import Study, arm_record, seeded
 
 ROUNDS, ROUND_SECONDS = 3, 4.0
+SIZES_OF_UPDATES = ("learning_rate", "warmup_steps", "schedule")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +105,10 @@ def _kept_rates(study: Study, folder: StudyFolder) -> dict[str, float] | None:
 def _measured_rates(
     study: Study, store: TokenStore, threads: int | None, device: str | None, log: RunLog
 ) -> dict[str, float]:
-    """Train each leg alone, by turns, and return the rate of its fastest round in real tokens per second."""
+    """Train each leg alone, by turns, and return the rate of its fastest round in real tokens per second.
+
+    Legs of one cost are tried once for all of them: chance must not give one of them more text than another.
+    """
     if world_of_environment().size > 1:
         raise ConfigError(
             f"study '{study.name}' gives every arm {study.seconds:g} seconds, whose tokens are measured by one process "
@@ -112,13 +117,23 @@ def _measured_rates(
     recipes = {name: leg.recipe for name, leg in study.legs.items()}
     if threads is not None:
         recipes = {arm: replace(one, training=replace(one.training, threads=threads)) for arm, one in recipes.items()}
-    rates = dict.fromkeys(recipes, 0.0)
+    costs = {name: _cost(recipe) for name, recipe in recipes.items()}
+    tried = {name: next(other for other in costs if costs[other] == cost) for name, cost in costs.items()}
+    rates = dict.fromkeys(tried.values(), 0.0)
     threads_before = torch.get_num_threads()
     for _ in range(ROUNDS):
-        for arm, recipe in recipes.items():
-            measured = calibrate(recipe, store, seconds=ROUND_SECONDS, device=device)
-            rates[arm] = max(rates[arm], measured.tokens_per_second)
+        for name in rates:
+            measured = calibrate(recipes[name], store, seconds=ROUND_SECONDS, device=device)
+            rates[name] = max(rates[name], measured.tokens_per_second)
             torch.set_num_threads(threads_before)
-    for arm, rate in rates.items():
-        log.say(f"{arm}: {rate:,.0f} tokens per second, alone")
-    return rates
+    for name, rate in rates.items():
+        log.say(f"{name}: {rate:,.0f} tokens per second, alone")
+    return {name: rates[like] for name, like in tried.items()}
+
+
+def _cost(recipe: PretrainingRecipe) -> dict[str, Any]:
+    """Return what the speed of a recipe hangs on: all of it but the size of its updates."""
+    record = arm_record(recipe)
+    for name in SIZES_OF_UPDATES:
+        record["training"].pop(name, None)
+    return record

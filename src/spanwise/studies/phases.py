@@ -1,4 +1,4 @@
-"""Arms of two phases: an arm may be trained by another recipe first, for a share of its budget, and then go on by its own.
+"""Arms of two phases: another recipe first, for a share of the budget, and then the arm's own from its weights.
 
 A *leg* is one training run of an arm: its own recipe, and before it the recipe of its first phase where there is one.
 What a study settles per run (rates, tokens, operations) is kept by the names of legs: ARM, and ARM.first.

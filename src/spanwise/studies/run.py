@@ -24,8 +24,9 @@ from spanwise.studies.folder import (
     settle_measure,
     write_record,
 )
+from spanwise.studies.growth import growth_charts
 from spanwise.studies.jobs import work_beside
-from spanwise.studies.page import growth_charts, study_page
+from spanwise.studies.page import study_page
 from spanwise.studies.plan import SAME_COMMAND, StudyPlan, plan_study
 from spanwise.studies.record import StudyRecord
 from spanwise.studies.results import collect
