@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from spanwise.reporting.curves import MAX_POINTS, Line, draw_chart, nice_ticks, short_number
+from spanwise.reporting.curves import MAX_POINTS, Line, draw_chart, draw_growth, nice_ticks, short_number
 
 
 def coordinates(line):
@@ -61,3 +61,31 @@ def test_ticks_are_few_and_hold_the_range(low, high):
 
 def test_numbers_are_written_short():
     assert [short_number(value) for value in (0, 0.05, 12, 1500, 2_000_000)] == ["0", "0.05", "12", "1.5 k", "2 M"]
+
+
+def growth_lines():
+    return [
+        Line(label="a", x=[16, 128, 1024], y=[10.0, 20.0, 30.0], low=[8.0, None, 29.0], high=[12.0, None, 31.0]),
+        Line(label="b", x=[16, 128, 1024], y=[5.0, 15.0, 40.0], tone="boundary"),
+    ]
+
+
+def test_equal_factors_are_equal_distances_and_every_size_is_a_tick():
+    chart = draw_growth("t", growth_lines(), x_label="x", y_label="y")
+    (x0, _), (x1, _), (x2, _) = coordinates(chart.lines[0])
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2) and 0 < x0 < x2 < 1000
+    assert [tick.label for tick in chart.x_ticks] == ["16", "128", "1,024"]
+    assert x0 / 10 == pytest.approx(chart.x_ticks[0].percent, abs=1)
+
+
+def test_intervals_stand_at_their_points_and_lines_beside_one_another():
+    first, second = draw_growth("t", growth_lines(), x_label="x", y_label="y").lines
+    points = coordinates(first)
+    assert len(first.whiskers) == 2 and not second.whiskers
+    for whisker, (x, y) in zip(first.whiskers, (points[0], points[2]), strict=True):
+        assert whisker.x == pytest.approx(x, abs=0.1) and whisker.top < y < whisker.bottom
+    assert coordinates(second)[0][0] > points[0][0]
+
+
+def test_one_size_is_no_growth():
+    assert draw_growth("t", [Line(label="a", x=[16], y=[1.0])], x_label="x", y_label="y") is None

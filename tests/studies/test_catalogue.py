@@ -62,3 +62,9 @@ def test_a_wrong_name_is_answered_with_the_nearest_and_a_users_file_is_run(tmp_p
         find_study(str(tmp_path / "mine.py"))
     with pytest.raises(ConfigError, match=r"study file .*nowhere\.py does not exist"):
         find_study(f"{tmp_path / 'nowhere.py'}:mine")
+
+
+def test_a_study_with_selection_says_how_a_store_gets_the_piece_it_lacks(tiny_store, tmp_path):
+    study = changed_study(find_study("few-shot-questions"), tokens=1_000, probes=["masked-tokens"])
+    with pytest.raises(DataError, match=r"arm 'selection'.*--roles question"):
+        plan_study(study, data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "out")
