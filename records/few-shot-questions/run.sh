@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The study from raw text: run.sh DATA OUT [small]. Called again it goes on where it stopped.
-# The whole: some 26 hours of two cores, as README.md reckons. small: 2 layers x 128, three seeds, an hour of one core.
+# The whole: some 22 hours of two cores, as README.md reckons. small: 2 layers x 128, three seeds, an hour of one idle core.
 set -euo pipefail
 data=$1 out=$2 size=${3:-whole} here=$(dirname "$0")
 files() { for name in "$@"; do echo "$data/text/en/$name.txt.xz"; done; }
