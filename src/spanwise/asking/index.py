@@ -14,6 +14,7 @@ of Anserini, found a few more of the bundled questions' passages than 1.2 and 0.
 
 import json
 import logging
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -161,6 +162,17 @@ class TextIndex:
             return []
         numbers, scores = self._weights.retrieve([terms], k=min(top, len(self)), show_progress=False)
         return [Hit(int(n), float(score)) for n, score in zip(numbers[0], scores[0], strict=True) if score > 0]
+
+    def information(self, question: str) -> float:
+        """Return the BM25 score that no passage can pass: the sum of the rarities of the question's terms, those that
+        stand nowhere counted as the rarest."""
+        ends = self._weights.scores["indptr"]
+        known = self._weights.vocab_dict
+        total = 0.0
+        for term in set(self._terms.of(question)):
+            frequency = int(ends[known[term] + 1] - ends[known[term]]) if term in known else 0
+            total += math.log(1 + (len(self) - frequency + 0.5) / (frequency + 0.5))
+        return max(total, 1e-9)
 
     def passage(self, number: int) -> Passage:
         """Return a passage by its number."""
