@@ -12,7 +12,7 @@ import torch
 import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.pipelines.given import InputError
-from spanwise.pipelines.question_answering import as_data, given_inputs, numbered_documents, pair_of
+from spanwise.pipelines.question_answering import given_inputs, numbered_documents, pair_of
 
 
 def pairs(given):

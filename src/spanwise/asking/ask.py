@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, overload
 
 from spanwise.asking.documents.read import ReadingOptions
-from spanwise.asking.index import Hit
 from spanwise.asking.keeping import OpenIndex
 from spanwise.asking.merging import Candidates, MergedAnswer, NearPassage, gather, merge, weights_for
 from spanwise.asking.passages import Passage, sentence_around
 from spanwise.asking.reader import Reader
+from spanwise.asking.term_weights import Hit
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.device import Precision
 from spanwise.text.composition import is_korean
@@ -80,9 +80,7 @@ class TextFolder:
         say: Callable[[str], None] = lambda words: None,
     ) -> None:
         self._device, self._precision = device, precision
-        self._given = (
-            None if model is None else Reader(model, tokenizer=tokenizer, device=device, precision=precision)
-        )
+        self._given = None if model is None else Reader(model, tokenizer=tokenizer, device=device, precision=precision)
         self._shipped: dict[str, Reader] = {}
         if model is None and tokenizer is not None:
             raise ConfigError("a tokenizer belongs to a model; name the model too.")
@@ -95,7 +93,7 @@ class TextFolder:
         options = options or AskOptions()
         if not question.strip():
             raise DataError("the question is empty; ask something.")
-        hits = self.index.search(question, options.passages)
+        hits = self.index.weights.search(question, options.passages)
         passages = [self.index.passage(hit.number) for hit in hits]
         language = "ko" if is_korean(passage.text for passage in passages) else "en"
         weights = weights_for(language)
@@ -111,12 +109,13 @@ class TextFolder:
     def candidates(self, question: str, hits: Sequence[Hit], passages: Sequence[Passage], language: str) -> Candidates:
         """Return what the reader finds in passages, with what the index says of each."""
         texts = [passage.text for passage in passages]
-        total = self.index.information(question)
+        total = self.index.weights.information(question)
         best = hits[0].score if hits else 1.0
         near = [NearPassage(hit.score / best, min(1.0, hit.score / total)) for hit in hits]
-        return gather(texts, near, self._reader(language).read(question, texts) if texts else [])
+        return gather(texts, near, self.reader(language).read(question, texts) if texts else [])
 
-    def _reader(self, language: str) -> Reader:
+    def reader(self, language: str) -> Reader:
+        """Return the model that was named, or the one that ships for a language."""
         if self._given is not None:
             return self._given
         if language not in self._shipped:

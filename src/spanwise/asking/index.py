@@ -8,31 +8,24 @@
 | terms/ | what the library bm25s saves |
 
 Letters: P passages, L lines.
-Source: Robertson and Zaragoza 2009 (BM25), in the form of Lucene; Lu 2024 (BM25S). k1 = 0.9 and b = 0.4, the values
-of Anserini, found a few more of the bundled questions' passages than 1.2 and 0.75 did.
 """
 
 import json
-import logging
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import bm25s
 import numpy as np
 
 from spanwise.asking.documents.read import DocumentFile, ReadingOptions
 from spanwise.asking.passages import Passage
-from spanwise.asking.words import Terms
+from spanwise.asking.term_weights import TermWeights, Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.files import read_manifest, verify_folder
 from spanwise.runtime.json_text import decode_json
 
 VERSION = 1  # of passages, terms and files; an index of another one is made anew
-K1, B = 0.9, 0.4
 RECORD = "index.json"
-logging.getLogger("bm25s").setLevel(logging.WARNING)  # the library logs its every step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,14 +62,6 @@ class IndexRecord:
             raise DataError(f"{path} can't be read ({cause}).") from cause
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that shares terms with a question, and its BM25 score."""
-
-    number: int
-    score: float
-
-
 class IndexWriter:
     """Fills an empty folder with an index, file after file."""
 
@@ -86,8 +71,7 @@ class IndexWriter:
         self._text_ends: list[int] = []
         self._marks: list[tuple[int, int, int]] = []
         self._mark_ends: list[int] = []
-        self._terms = Terms()
-        self._vocabulary: dict[str, int] = {}
+        self._vocabulary = Vocabulary()
         self._passages: list[list[int]] = []
         self._files: list[IndexedFile] = []
 
@@ -99,8 +83,7 @@ class IndexWriter:
             self._text_ends.append(written + (self._text_ends[-1] if self._text_ends else 0))
             self._marks += passage.marks
             self._mark_ends.append(len(self._marks))
-            known = self._vocabulary
-            self._passages.append([known.setdefault(term, len(known)) for term in self._terms.of(passage.text)])
+            self._passages.append(self._vocabulary.encode(passage.text))
         self._files.append(IndexedFile(file=file, num_passages=len(self._passages) - before, problem=problem))
 
     @property
@@ -117,9 +100,7 @@ class IndexWriter:
         np.save(self._folder / "texts.npy", np.array(self._text_ends, dtype=np.int64))
         np.save(self._folder / "marks.npy", np.array(self._marks, dtype=np.int32).reshape(-1, 3))
         np.save(self._folder / "places.npy", np.array(self._mark_ends, dtype=np.int64))
-        weights = bm25s.BM25(k1=K1, b=B, method="lucene")
-        weights.index((self._passages, self._vocabulary), show_progress=False)
-        weights.save(self._folder / "terms", show_progress=False)
+        TermWeights.count(self._passages, self._vocabulary).save(self._folder / "terms")
         record = IndexRecord(files=self.files, reading=reading, packages=tuple(packages))
         record.write(self._folder / RECORD)
 
@@ -143,36 +124,16 @@ class TextIndex:
             self._text_ends = np.load(folder / "texts.npy", mmap_mode="r")
             self._marks = np.load(folder / "marks.npy", mmap_mode="r")
             self._mark_ends = np.load(folder / "places.npy", mmap_mode="r")
-            self._weights = bm25s.BM25.load(folder / "terms", mmap=True)
+            self.weights = TermWeights.load(folder / "terms")
         except (OSError, ValueError, KeyError, EOFError) as cause:
             raise DataError(f"{folder} can't be read as an index ({cause}).") from cause
         self._file_ends = np.cumsum([one.num_passages for one in self.record.files])
-        self._terms = Terms()
         if not len(self._text_ends) == len(self._mark_ends) == self._file_ends[-1]:
             raise DataError(f"{folder}: its parts do not belong together.")
 
     def __len__(self) -> int:
         """The number of passages."""
         return len(self._text_ends)
-
-    def search(self, question: str, top: int) -> list[Hit]:
-        """Return at most `top` passages that share a term with the question, the nearest first."""
-        terms = list(dict.fromkeys(self._terms.of(question)))
-        if not terms:
-            return []
-        numbers, scores = self._weights.retrieve([terms], k=min(top, len(self)), show_progress=False)
-        return [Hit(int(n), float(score)) for n, score in zip(numbers[0], scores[0], strict=True) if score > 0]
-
-    def information(self, question: str) -> float:
-        """Return the BM25 score that no passage can pass: the sum of the rarities of the question's terms, those that
-        stand nowhere counted as the rarest."""
-        ends = self._weights.scores["indptr"]
-        known = self._weights.vocab_dict
-        total = 0.0
-        for term in set(self._terms.of(question)):
-            frequency = int(ends[known[term] + 1] - ends[known[term]]) if term in known else 0
-            total += math.log(1 + (len(self) - frequency + 0.5) / (frequency + 0.5))
-        return max(total, 1e-9)
 
     def passage(self, number: int) -> Passage:
         """Return a passage by its number."""

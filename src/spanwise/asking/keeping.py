@@ -129,7 +129,9 @@ class _Making:
     def _fill(self, folder: Path) -> None:
         fresh = [file for file in self.files if file not in self.kept]
         size = sum(file.size for file in fresh) / 1e6
-        self.say(f"Indexing {self.folder}: {len(fresh):,} of {len(self.files):,} files are new or changed ({size:,.1f} MB).")
+        self.say(
+            f"Indexing {self.folder}: {len(fresh):,} of {len(self.files):,} files are new or changed ({size:,.1f} MB)."
+        )
         with closing(IndexWriter(folder)) as writer:
             for file in self.files:
                 if file in self.kept and self.before is not None:

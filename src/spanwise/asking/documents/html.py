@@ -10,8 +10,38 @@ from pathlib import Path
 from spanwise.asking.documents.line import TextLine
 from spanwise.text.readers import OnInvalid, read_lines
 
-INLINE = set("a abbr b bdi bdo big cite code data del dfn em font i img ins kbd label mark q rp rt ruby s samp".split())
-INLINE |= set("small span strike strong sub sup time tt u var wbr".split())  # all other tags begin a new block
+INLINE = set(
+    [
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+    ]
+)
+INLINE |= set(
+    ["small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"]
+)  # all other tags begin a new block
 CELLS = {"td", "th"}  # parted by a blank
 HIDDEN = {"script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "select", "textarea"}
 

@@ -16,7 +16,9 @@ def pdf_lines(path: Path) -> Iterator[TextLine]:
     try:
         import pypdf
     except ImportError as cause:
-        raise ConfigError(f"{path}: PDF files need pypdf. Install it with: pip install 'spanwise[documents]'") from cause
+        raise ConfigError(
+            f"{path}: PDF files need pypdf. Install it with: pip install 'spanwise[documents]'"
+        ) from cause
     logging.getLogger("pypdf").setLevel(logging.ERROR)  # it warns of every flaw that it repairs
     try:
         with pypdf.PdfReader(path) as reader:
@@ -28,7 +30,9 @@ def pdf_lines(path: Path) -> Iterator[TextLine]:
     except (DataError, MemoryError):
         raise
     except Exception as cause:  # a damaged file makes pypdf raise anything: KeyError, RecursionError, its own errors
-        raise DataError(f"{path} can't be read as PDF ({type(cause).__name__}: {cause}). Save or copy it again.") from cause
+        raise DataError(
+            f"{path} can't be read as PDF ({type(cause).__name__}: {cause}). Save or copy it again."
+        ) from cause
 
 
 def _sound(text: str) -> str:

@@ -25,7 +25,9 @@ OPTIONAL_PACKAGES = ("pypdf", "pyarrow")
 class ReadingOptions:
     """How documents are read. Raises: ConfigError for an unknown value."""
 
-    errors: OnInvalid = "strict"  # "replace": U+FFFD for bytes that are not UTF-8, and files that can't be read left out
+    errors: OnInvalid = (
+        "strict"  # "replace": U+FFFD for bytes that are not UTF-8, and files that can't be read left out
+    )
     text_field: str = "text"  # of JSON lines and parquet
 
     def __post_init__(self) -> None:
