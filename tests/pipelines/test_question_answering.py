@@ -61,11 +61,6 @@ def test_documents_are_read_as_they_are_asked_for_and_named_where_they_are_bad()
             next(numbered_documents(wrong))
 
 
-def test_a_context_that_comes_again_stands_once_in_the_data():
-    data = as_data([("a", "Han"), ("b", "Seoul"), ("c", "Han")])
-    assert data.contexts == ("Han", "Seoul") and [question.paragraph for question in data.questions] == [0, 1, 0]
-
-
 QUESTIONS = ["How long is the Han?", "When did the first bridge open?", "Where do the arms meet?", "Why (한강)?"]
 
 

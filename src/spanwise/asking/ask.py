@@ -159,7 +159,7 @@ def ask(
     """Answer a question, or several, from a folder of text. To ask again later, keep a `TextFolder`.
 
     `top` is how many answers are given at most, `threshold` how sure they must be (0: whatever there is); without a
-    model the shipped one of the text's language answers. The index is kept in the folder and renewed where files changed.
+    model the shipped one of the text's language answers. The index is kept in the folder and renewed as files change.
     Raises: DataError where the folder has no text, a file can't be read or a question is empty; CheckpointError for
     the model; ConfigError for an option.
     """

@@ -1,9 +1,10 @@
 """Passages: the pieces of a document that are found and read as one, and where each of their lines stands.
 
-A paragraph is a passage. Short lines (headings, lists, wrapped lines) are joined until they say enough to be found, long
-paragraphs are cut where a sentence ends.
+A paragraph is a passage. Short lines (headings, lists, wrapped lines) are joined until they say enough to be found,
+long paragraphs are cut where a sentence ends.
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ def unwrapped(text: str) -> str:
     """Return a text of the same length in which a line end inside a wrapped paragraph is a blank."""
     lines = text.split("\n")
     pieces = [lines[0]]
-    for before, after in zip(lines, lines[1:], strict=False):
+    for before, after in itertools.pairwise(lines):
         goes_on = SHORT_LINE <= len(before) < LONG_LINE and not before.endswith(_ENDS) and after.strip()
         pieces += [" " if goes_on else "\n", after]
     return "".join(pieces)

@@ -21,7 +21,7 @@ Element = ElementTree.Element
 
 @contextmanager
 def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open an archive; whatever is wrong with what is read of it inside the block is a DataError that names the file."""
+    """Open an archive; whatever is wrong with what is read inside the block is a DataError that names the file."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
