@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from spanwise.asking.documents.line import TextLine
+from spanwise.asking.documents import TextLine
 from spanwise.text.sentences import sentence_ranges
 
 ENOUGH = 300  # characters, from which a passage ends with its paragraph

@@ -7,7 +7,7 @@ Differs: headers, footers, notes and comments are left out, and so is text that 
 from collections.abc import Iterator
 from pathlib import Path
 
-from spanwise.asking.documents.line import TextLine
+from spanwise.asking.documents import TextLine
 from spanwise.asking.documents.zipped_xml import Element, attribute, local_name, open_archive, read_part
 from spanwise.errors import DataError
 

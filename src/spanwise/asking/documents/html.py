@@ -7,7 +7,7 @@ import html.parser
 from collections.abc import Iterator
 from pathlib import Path
 
-from spanwise.asking.documents.line import TextLine
+from spanwise.asking.documents import TextLine
 from spanwise.text.readers import OnInvalid, read_lines
 
 INLINE = set(

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from spanwise.asking.documents.line import TextLine
+from spanwise.asking.documents import TextLine
 from spanwise.errors import ConfigError, DataError
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from spanwise.asking.documents.line import TextLine
+from spanwise.asking.documents import TextLine
 from spanwise.text.corpus import JSON_ENDINGS, ending_of
 from spanwise.text.readers import OnInvalid, read_json_rows, read_lines, read_parquet_rows
 
