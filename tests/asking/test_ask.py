@@ -9,7 +9,9 @@ from spanwise.errors import CheckpointError, ConfigError, DataError
 BRIDGE = "The bridge over the river was built in 1890 by the city of Boston."
 UNIVERSITY = "The university was founded in 1850 by Anna Miller, who gave her house to it."
 ENGLISH = f"History\n\n{BRIDGE} It is made of stone and has three arches.\n\n{UNIVERSITY} It has 4,000 students.\n"
-KOREAN = "가람다리는 1890년에 서울시가 강 위에 지었다. 다리는 돌로 되어 있다.\n\n한빛대학교는 1850년에 김민수가 세웠다.\n"
+KOREAN = (
+    "가람다리는 1890년에 서울시가 강 위에 지었다. 다리는 돌로 되어 있다.\n\n한빛대학교는 1850년에 김민수가 세웠다.\n"
+)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,9 @@ def write_pdf(path, *pages):
         places.append(len(text))
         text += f"{number} 0 obj\n{content}\nendobj\n"
     start = len(text)
-    text += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n" + "".join(f"{place:010} 00000 n \n" for place in places)
+    text += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n" + "".join(
+        f"{place:010} 00000 n \n" for place in places
+    )
     text += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
     path.write_text(text)
 

@@ -4,7 +4,14 @@ from spanwise.asking.ask import Asked, FoundAnswer
 from spanwise.cli.asking.show import NOTHING, place_of, show_asked
 
 ANSWER = FoundAnswer(
-    answer="1850", score=0.5, file="a.pdf", line=3, page=7, sentence="Founded\nin 1850 \x1b[31mby Anna.", start=11, end=15
+    answer="1850",
+    score=0.5,
+    file="a.pdf",
+    line=3,
+    page=7,
+    sentence="Founded\nin 1850 \x1b[31mby Anna.",
+    start=11,
+    end=15,
 )
 
 
