@@ -99,7 +99,8 @@ def write_megabytes(data_folder: Path, folder: Path, megabytes: float) -> float:
     left, number = megabytes * 1e6, 0
     while left > 0:
         for path in sorted((data_folder / "text" / "en").glob("wiki-base-*.txt.xz")):
-            text = lzma.open(path, "rt", encoding="utf-8").read()
+            with lzma.open(path, "rt", encoding="utf-8") as file:
+                text = file.read()
             for start in range(0, len(text), FILE_CHARACTERS):
                 content = text[start : start + FILE_CHARACTERS].encode()
                 if left > 0:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from spanwise.asking.documents.read import ReadingOptions
 from spanwise.asking.keeping import OpenIndex
@@ -135,14 +135,6 @@ class TextFolder:
             start=found.start - first,
             end=found.end - first,
         )
-
-
-@overload
-def ask(folder: str | Path, question: str, **options: Any) -> Asked: ...
-
-
-@overload
-def ask(folder: str | Path, question: Sequence[str], **options: Any) -> list[Asked]: ...
 
 
 def ask(

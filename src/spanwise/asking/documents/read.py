@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from spanwise.asking.documents import TextLine
 from spanwise.asking.documents.docx import docx_lines
 from spanwise.asking.documents.html import html_lines
 from spanwise.asking.documents.hwpx import hwpx_lines
-from spanwise.asking.documents import TextLine
 from spanwise.asking.documents.pdf import pdf_lines
 from spanwise.asking.documents.plain import plain_lines
 from spanwise.errors import ConfigError, DataError
