@@ -25,7 +25,7 @@ def open_archive(path: Path, kind: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as cause:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as cause:  # also: packed in a way that none knows
         raise DataError(f"{path} is no whole {kind} file ({cause}). Save or copy it again.") from cause
     except ElementTree.ParseError as cause:
         raise DataError(f"{path}: the text inside is damaged ({cause}). Save or copy it again.") from cause
