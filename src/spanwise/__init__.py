@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spanwise import recipes
+    from spanwise.asking.ask import ask
     from spanwise.interop.load import load
     from spanwise.pipelines import pipeline
     from spanwise.pretraining.run import pretrain
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["__version__", "finetune", "load", "pipeline", "pretrain", "recipes"]
+__all__ = ["__version__", "ask", "finetune", "load", "pipeline", "pretrain", "recipes"]
 
 _HOMES = {
+    "ask": "spanwise.asking.ask",
     "finetune": "spanwise.tasks.run",
     "load": "spanwise.interop.load",
     "pipeline": "spanwise.pipelines",

@@ -12,7 +12,7 @@ import torch
 import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.pipelines.given import InputError
-from spanwise.pipelines.question_answering import as_data, given_inputs, numbered_documents, pair_of
+from spanwise.pipelines.question_answering import given_inputs, numbered_documents, pair_of
 
 
 def pairs(given):
@@ -59,11 +59,6 @@ def test_documents_are_read_as_they_are_asked_for_and_named_where_they_are_bad()
     for wrong in ("one text", 3):
         with pytest.raises(InputError, match="a list or generator of texts"):
             next(numbered_documents(wrong))
-
-
-def test_a_context_that_comes_again_stands_once_in_the_data():
-    data = as_data([("a", "Han"), ("b", "Seoul"), ("c", "Han")])
-    assert data.contexts == ("Han", "Seoul") and [question.paragraph for question in data.questions] == [0, 1, 0]
 
 
 QUESTIONS = ["How long is the Han?", "When did the first bridge open?", "Where do the arms meet?", "Why (한강)?"]

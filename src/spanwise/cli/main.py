@@ -19,8 +19,9 @@ from spanwise.errors import SpanwiseError
 
 HELP = """Pre-train, fine-tune and use span-aware encoder models (SpanBERT and its family) on your own text.
 
-Begin with `spanwise quickstart`; each command has its own `--help`."""
+Begin with `spanwise ask FOLDER QUESTION` or `spanwise quickstart`; each command has its own `--help`."""
 COMMANDS = {
+    "ask": "Ask questions of a folder of text: answers with their sentence, file and line.",
     "quickstart": "Adapt the shipped model to a text, measured before and after, with answers and a report.",
     "learn-tokenizer": "Learn a vocabulary from text.",
     "prepare": "Turn text into a token store.",
@@ -39,6 +40,7 @@ COMMANDS = {
     "bench": "How fast this machine is with us and with the peers that are installed.",
     "doctor": "What this machine has, what will be used, what is missing.",
 }
+PLACES = {"ask": "asking.ask"}  # modules of commands that are not named as these are
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",
@@ -74,7 +76,8 @@ def build_app() -> App:
     )
     for place, (name, words) in enumerate(COMMANDS.items()):
         function = name.replace("-", "_")
-        app.command(f"spanwise.cli.{function}:{function}", name=name, help=words, sort_key=place)
+        module = PLACES.get(name, function)
+        app.command(f"spanwise.cli.{module}:{function}", name=name, help=words, sort_key=place)
     show = App(name="show", help="Look at a recipe, store, study, run, masks or model.", sort_key=len(COMMANDS) - 2)
     for place, (name, words) in enumerate(SHOW.items()):
         show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)
@@ -88,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()  # a closed pipe is noticed here, not while Python shuts down
         return status
-    except KeyboardInterrupt:
-        return _fail(INTERRUPTED, 130)
+    except KeyboardInterrupt as stop:
+        return _fail(str(stop) or INTERRUPTED, 130)  # a command may have words of its own
     except BrokenPipeError:
         _drop_standard_output()
         return 141

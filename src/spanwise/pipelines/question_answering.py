@@ -27,7 +27,7 @@ import numpy as np
 
 from spanwise.pipelines.base import STREAM_BATCH, CallOptions, TaskPipeline
 from spanwise.pipelines.given import InputError, OptionError, checked_text
-from spanwise.tasks.qa.data import Question, SquadData
+from spanwise.tasks.qa.data import as_data
 from spanwise.tasks.qa.features import QuestionWindows, make_windows
 from spanwise.tasks.qa.loss import WindowScores
 from spanwise.tasks.qa.ranking import Ranking, SpanAnswer, question_spans, scored_answers
@@ -77,23 +77,6 @@ def numbered_documents(documents: object) -> Iterator[tuple[int, str]]:
         raise InputError(f"documents is a {type(documents).__name__}; a list or generator of texts was expected.")
     for number, document in enumerate(documents):
         yield number, checked_text(f"document {number}", document)
-
-
-def as_data(pairs: Sequence[tuple[str, str]]) -> SquadData:
-    """Return the pairs as a data set in which every context stands once."""
-    places: dict[str, int] = {}
-    questions = tuple(
-        Question(str(number), question, places.setdefault(context, len(places)))
-        for number, (question, context) in enumerate(pairs)
-    )
-    return SquadData(
-        source="the call",
-        version="",
-        contexts=tuple(places),
-        titles=("",) * len(places),
-        questions=questions,
-        has_unanswerable=False,
-    )
 
 
 Rules = Literal["classic", "task"]

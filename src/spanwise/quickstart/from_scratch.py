@@ -36,6 +36,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights import SHIPPED_FOR
 from spanwise.weights.learned_from import Origin
 
 PRETRAINING_FOLDER = "pretraining"
@@ -232,7 +233,7 @@ class FromScratch(Job):
             num_dev_articles=len(set(dev.titles)),
             measures=scored.measures,
             answered_by=scored.column,
-            shipped=questions.SHIPPED.get(self.bundle.language),
+            shipped=SHIPPED_FOR.get(self.bundle.language),
         )
         return record, answers
 

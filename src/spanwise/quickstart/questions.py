@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from spanwise.asking.term_weights import nearest_passages
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.huggingface import read_folder
-from spanwise.pipelines.question_answering import as_data
 from spanwise.pretraining.comparison import Measure, compare_columns
 from spanwise.quickstart.record import AnswerRecord
-from spanwise.quickstart.retrieve import nearest_paragraphs
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Features
@@ -22,14 +21,14 @@ from spanwise.tasks.batches import EpochBatches
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model, open_tokenizer
 from spanwise.tasks.heads import new_head
 from spanwise.tasks.model import TaskModel
-from spanwise.tasks.qa.data import Question, SquadData
+from spanwise.tasks.qa.data import Question, SquadData, as_data
 from spanwise.tasks.qa.ranking import Predictions, SpanAnswer
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.run import finetune
 from spanwise.training.plan import TrainingOptions
-from spanwise.weights import shipped_folder
+from spanwise.weights import SHIPPED_FOR, shipped_folder
 from spanwise.weights.learned_from import Origin
 
 BATCH_SIZE = 16
@@ -38,7 +37,6 @@ TIMED_QUESTIONS = 48
 MOST_EPOCHS = 4
 HANDFUL = 24  # unseen questions among which the most confident answers are shown
 SHOWN_ANSWERS = 3
-SHIPPED = {"en": "spanwise-mini", "ko": "spanwise-nano-ko"}  # that answer, by the language of the questions
 SHIPPED_COLUMN = "shipped"
 COLUMN_ORDER = ("control", "init", "trained", SHIPPED_COLUMN)
 SMALL = 128  # hidden sizes up to this train no faster on two threads, and much slower where other work shares the cores
@@ -212,7 +210,7 @@ def seconds_per_question(model: LoadedTask, data: SquadData) -> float:
 
 def with_shipped(finals: Mapping[str, Path], language: str) -> dict[str, Path]:
     """Return the models that answer: those that were fine-tuned, and the shipped weights of this language."""
-    shipped = shipped_folder(SHIPPED.get(language))
+    shipped = shipped_folder(SHIPPED_FOR.get(language))
     return dict(finals) if shipped is None else {**finals, SHIPPED_COLUMN: shipped}
 
 
@@ -253,7 +251,7 @@ def answer_record(question: str, context: str, best: SpanAnswer) -> AnswerRecord
 def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask) -> AnswerRecord | None:
     """Answer a person's question from the paragraphs that share most words with it; None where none does."""
     kept = [paragraph for paragraph in paragraphs if paragraph.strip()]
-    nearest = nearest_paragraphs(question, kept)
+    nearest = nearest_passages(question, kept)
     if not nearest:
         return None
     contexts = [kept[index] for index in nearest]

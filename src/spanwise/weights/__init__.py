@@ -7,6 +7,7 @@ SHIPPED = {
     "spanwise-mini": "mini",  # English: encoder, pre-training heads, and the tasks qa, tagging (names) and coref
     "spanwise-nano-ko": "nano-ko",  # Korean: the same with the task qa
 }
+SHIPPED_FOR = {"en": "spanwise-mini", "ko": "spanwise-nano-ko"}  # that answer questions, by language
 
 
 def shipped_folder(name: object) -> Path | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, id_field, text_field
+from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, as_data, id_field, text_field
 
 
 def test_an_answer_ends_where_its_text_does_and_a_question_finds_its_passage():
@@ -49,3 +49,8 @@ def test_ids_go_by_any_of_their_names():
 def test_texts_that_say_nothing_are_refused():
     with pytest.raises(DataError, match="here: 'question' is empty"):
         text_field({"question": " \r\n"}, "question", "here")
+
+
+def test_a_context_that_comes_again_stands_once_in_the_data():
+    data = as_data([("a", "Han"), ("b", "Seoul"), ("c", "Han")])
+    assert data.contexts == ("Han", "Seoul") and [question.paragraph for question in data.questions] == [0, 1, 0]

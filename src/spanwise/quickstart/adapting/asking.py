@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from spanwise.asking.term_weights import nearest_passages
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.comparison import Measure, compare_columns
 from spanwise.quickstart.adapting.lexical import lexical_answer
 from spanwise.quickstart.adapting.record import TwoAnswers
 from spanwise.quickstart.questions import answer, answer_question, answer_record, seconds_per_question, subset
-from spanwise.quickstart.retrieve import nearest_paragraphs
 from spanwise.quickstart.texts import Language
 from spanwise.tasks.checkpoint import LoadedTask
 from spanwise.tasks.heads import new_head
@@ -97,6 +97,6 @@ def two_answers(
 def own_answer(question: str, paragraphs: Iterable[str], before: LoadedTask, after: LoadedTask) -> TwoAnswers | None:
     """Answer a person's question from the paragraphs that share most words with it; None where none does."""
     kept: Sequence[str] = [paragraph for paragraph in paragraphs if paragraph.strip()]
-    near = [kept[index] for index in nearest_paragraphs(question, kept)]
+    near = [kept[index] for index in nearest_passages(question, kept)]
     first, second = (answer_question(question, near, model) for model in (before, after))
     return None if first is None or second is None else TwoAnswers(before=first, after=second)

@@ -94,6 +94,23 @@ def join_questions(parts: Sequence[SquadData]) -> SquadData:
     )
 
 
+def as_data(pairs: Sequence[tuple[str, str]]) -> SquadData:
+    """Return the pairs as a data set in which every context stands once."""
+    places: dict[str, int] = {}
+    questions = tuple(
+        Question(str(number), question, places.setdefault(context, len(places)))
+        for number, (question, context) in enumerate(pairs)
+    )
+    return SquadData(
+        source="the call",
+        version="",
+        contexts=tuple(places),
+        titles=("",) * len(places),
+        questions=questions,
+        has_unanswerable=False,
+    )
+
+
 T = TypeVar("T")
 
 

@@ -1,0 +1,111 @@
+"""HTML pages: the text that a browser shows, block by block, with the line of the file where each block begins.
+
+The parser is Python's own, which takes broken pages as browsers do and fetches nothing.
+"""
+
+import html.parser
+from collections.abc import Iterator
+from pathlib import Path
+
+from spanwise.asking.documents import TextLine
+from spanwise.text.readers import OnInvalid, read_lines
+
+INLINE = set(
+    [
+        "a",
+        "abbr",
+        "b",
+        "bdi",
+        "bdo",
+        "big",
+        "cite",
+        "code",
+        "data",
+        "del",
+        "dfn",
+        "em",
+        "font",
+        "i",
+        "img",
+        "ins",
+        "kbd",
+        "label",
+        "mark",
+        "q",
+        "rp",
+        "rt",
+        "ruby",
+        "s",
+        "samp",
+    ]
+)
+INLINE |= set(
+    ["small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"]
+)  # all other tags begin a new block
+CELLS = {"td", "th"}  # parted by a blank
+HIDDEN = {"script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "select", "textarea"}
+
+
+def html_lines(path: Path, errors: OnInvalid) -> Iterator[TextLine]:
+    """Yield the blocks of text of a page. Raises: DataError where the file can't be read, or is not UTF-8."""
+    parser = _Blocks()
+    for line in read_lines(path, errors):
+        parser.feed(line.text + ("\n" if line.ends else ""))
+        yield from parser.taken()
+    parser.close()
+    parser.end_block()
+    yield from parser.taken()
+
+
+class _Blocks(html.parser.HTMLParser):
+    """Collects text until a tag that begins or ends a block."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._blocks: list[TextLine] = []
+        self._text: list[str] = []
+        self._first_line = 0
+        self._hidden: list[str] = []
+
+    def taken(self) -> list[TextLine]:
+        """Return the blocks that are complete, once."""
+        blocks, self._blocks = self._blocks, []
+        return blocks
+
+    def end_block(self) -> None:
+        text = " ".join("".join(self._text).split())
+        if text:
+            self._blocks.append(TextLine(text, self._first_line))
+        self._text = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._hidden:
+            if tag == self._hidden[-1]:
+                self._hidden.append(tag)
+            elif tag == "body":  # a head that was never closed
+                self._hidden.clear()
+        elif tag in HIDDEN:
+            self.end_block()
+            self._hidden.append(tag)
+        self._part(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._part(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._hidden and tag == self._hidden[-1]:
+            self._hidden.pop()
+        self._part(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden:
+            return
+        if not "".join(self._text).strip() and data.strip():
+            self._first_line = self.getpos()[0] + data[: len(data) - len(data.lstrip())].count("\n")
+        self._text.append(data)
+
+    def _part(self, tag: str) -> None:
+        if tag in CELLS:
+            self._text.append(" ")
+        elif tag not in INLINE:
+            self.end_block()

@@ -1,0 +1,1 @@
+"""`spanwise ask`: the command, and how its answers are shown."""

@@ -1,0 +1,41 @@
+"""Paragraphs of a DOCX file with the pages that Word laid out."""
+
+import zipfile
+
+import pytest
+
+from spanwise.asking.documents.docx import docx_lines
+from spanwise.errors import DataError
+
+NAMESPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def lines_of(tmp_path, body):
+    path = tmp_path / "a.docx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("word/document.xml", f"<w:document {NAMESPACE}><w:body>{body}</w:body></w:document>")
+    return [(line.text, line.number, line.page) for line in docx_lines(path)]
+
+
+def paragraph(inside):
+    return f"<w:p><w:r>{inside}</w:r></w:p>"
+
+
+def test_paragraphs_and_cells_come_in_order_and_deleted_text_does_not(tmp_path):
+    cell = f"<w:tbl><w:tr><w:tc>{paragraph('<w:t>cell</w:t>')}</w:tc></w:tr></w:tbl>"
+    first = paragraph("<w:t>The </w:t><w:tab/><w:t>bridge</w:t><w:delText>gone</w:delText>")
+    assert lines_of(tmp_path, first + cell) == [("The  bridge", 1, 0), ("cell", 2, 0)]
+
+
+def test_pages_are_counted_where_the_file_says_that_they_break(tmp_path):
+    body = paragraph("<w:t>a</w:t>") + paragraph('<w:br w:type="page"/><w:t>b</w:t>')
+    body += paragraph("<w:t>c</w:t><w:lastRenderedPageBreak/><w:t>d</w:t>") + paragraph("<w:t>e</w:t>")
+    pages = [(text.strip(), page) for text, _, page in lines_of(tmp_path, body)]
+    assert pages == [("a", 1), ("b", 2), ("cd", 2), ("e", 3)]
+
+
+def test_another_archive_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.docx", "w") as archive:
+        archive.writestr("other.xml", "<a/>")
+    with pytest.raises(DataError, match="no DOCX file"):
+        list(docx_lines(tmp_path / "a.docx"))

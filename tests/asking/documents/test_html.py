@@ -1,0 +1,25 @@
+"""A page gives the text that a browser shows."""
+
+from spanwise.asking.documents.html import html_lines
+
+PAGE = """<html><head><title>T</title><style>p {}</style></head>
+<body><h1>The  <em>old</em>
+town</h1>
+<p>Built in 1890 &amp; raised.<br>Again.</p>
+<script>var hidden = "<p>no</p>";</script><table><tr><td>a</td><td>b</td></tr></table>
+tail"""
+
+
+def lines_of(tmp_path, text):
+    (tmp_path / "page.html").write_text(text)
+    return [(line.text, line.number) for line in html_lines(tmp_path / "page.html", "strict")]
+
+
+def test_blocks_come_with_the_line_where_they_begin(tmp_path):
+    expected = [("The old town", 2), ("Built in 1890 & raised.", 4), ("Again.", 4), ("a b", 5), ("tail", 6)]
+    assert lines_of(tmp_path, PAGE) == expected
+
+
+def test_broken_pages_lose_no_text(tmp_path):
+    assert lines_of(tmp_path, "<head><title>x<body><p>one<p>two</b></div>") == [("one", 1), ("two", 1)]
+    assert lines_of(tmp_path, "a < b and <unknown>c</unknown>")[0][0].startswith("a < b")

@@ -1,0 +1,114 @@
+"""The index of a folder is kept, renewed where files changed, and lies where it can."""
+
+import os
+
+import pytest
+
+from spanwise.asking import keeping
+from spanwise.asking.documents.read import ReadingOptions
+from spanwise.asking.keeping import BESIDE, OpenIndex, index_places
+from spanwise.errors import DataError, SpanwiseError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (folder / "a.txt").write_text("The harbour was built in 1890.")
+    (folder / "b.txt").write_text("The town has a choir.")
+    return folder
+
+
+@pytest.fixture
+def read_files(monkeypatch):
+    """The names of the files that are read, as they are."""
+    names = []
+    read = keeping.read_document
+    monkeypatch.setattr(keeping, "read_document", lambda path, options: names.append(path.name) or read(path, options))
+    return names
+
+
+def texts_of(opened):
+    return [opened.index.passage(number).text for number in range(len(opened.index))]
+
+
+def test_an_index_is_kept_and_only_changed_files_are_read_again(folder, read_files):
+    said = []
+    OpenIndex(folder, ReadingOptions(), said.append)
+    assert read_files == ["a.txt", "b.txt"] and "2 of 2 files" in said[0]
+    OpenIndex(folder, ReadingOptions(), said.append)
+    assert len(said) == 1 and len(read_files) == 2
+
+    (folder / "b.txt").write_text("The town has a university.")
+    (folder / "c.txt").write_text("It lies by the sea.")
+    opened = OpenIndex(folder, ReadingOptions())
+    assert read_files[2:] == ["b.txt", "c.txt"]
+    assert texts_of(opened) == ["The harbour was built in 1890.", "The town has a university.", "It lies by the sea."]
+    (folder / "a.txt").unlink()
+    assert len(OpenIndex(folder, ReadingOptions()).index) == 2
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == [BESIDE]
+
+
+def test_a_change_that_keeps_the_size_is_seen_by_its_time(folder):
+    OpenIndex(folder, ReadingOptions())
+    (folder / "a.txt").write_text("The harbour was built in 1891.")
+    os.utime(folder / "a.txt", ns=(1, 1))
+    assert texts_of(OpenIndex(folder, ReadingOptions()))[0].endswith("1891.")
+
+
+def test_a_damaged_index_is_made_anew(folder, read_files):
+    OpenIndex(folder, ReadingOptions())
+    (folder / BESIDE / "texts.npy").write_bytes(b"")
+    assert len(OpenIndex(folder, ReadingOptions()).index) == 2 and len(read_files) == 4
+
+
+def test_where_the_folder_may_not_be_written_the_caches_keep_it_and_else_nothing_does(folder, monkeypatch, read_files):
+    write = keeping.atomic_folder
+    closed = [folder / BESIDE]
+
+    def refusing(place, **options):
+        if place in closed:
+            raise SpanwiseError("the folder may not be written")
+        return write(place, **options)
+
+    monkeypatch.setattr(keeping, "atomic_folder", refusing)
+    assert OpenIndex(folder, ReadingOptions()).notes == []
+    assert index_places(folder)[1].is_dir() and not (folder / BESIDE).exists()
+    OpenIndex(folder, ReadingOptions())
+    assert len(read_files) == 2
+
+    closed.append(index_places(folder)[1])
+    (folder / "a.txt").write_text("Another text.")
+    opened = OpenIndex(folder, ReadingOptions())
+    assert "not kept" in opened.notes[0] and len(opened.index) == 2
+
+
+def test_unreadable_files_stop_or_are_left_out_and_told_until_they_change(folder, read_files):
+    (folder / "c.txt").write_bytes(b"\xff\xfe")
+    (folder / "d.pdf").write_bytes(b"no pdf")
+    with pytest.raises(DataError, match=r"c\.txt is UTF-16"):
+        OpenIndex(folder, ReadingOptions())
+    assert not (folder / BESIDE).exists()
+    opened = OpenIndex(folder, ReadingOptions(errors="replace"))
+    assert len(opened.index) == 2 and ["c.txt" in opened.notes[0], "d.pdf" in opened.notes[1]] == [True, True]
+    count = len(read_files)
+    assert len(OpenIndex(folder, ReadingOptions(errors="replace")).notes) == 2 and len(read_files) == count
+
+
+def test_files_that_waited_for_a_package_are_tried_when_it_is_there(folder, read_files, monkeypatch):
+    (folder / "d.pdf").write_bytes(b"no pdf")
+    monkeypatch.setattr(keeping, "installed_packages", lambda: [])
+    OpenIndex(folder, ReadingOptions(errors="replace"))
+    monkeypatch.setattr(keeping, "installed_packages", lambda: ["pypdf"])
+    OpenIndex(folder, ReadingOptions(errors="replace"))
+    assert read_files.count("d.pdf") == 2 and read_files.count("a.txt") == 1
+
+
+def test_empty_files_are_told_and_a_folder_of_them_is_refused(folder):
+    (folder / "c.txt").write_text("")
+    assert OpenIndex(folder, ReadingOptions()).notes == ["without text (a scan has none): c.txt"]
+    for name in "ab":
+        (folder / f"{name}.txt").write_text("...")
+    with pytest.raises(DataError, match="no text in"):
+        OpenIndex(folder, ReadingOptions())
