@@ -30,6 +30,7 @@ COMMANDS = {
     "finetune": "Fine-tune a checkpoint on a task.",
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",
+    "extract": "Models over a whole corpus: answers, names, clusters and relations in one file.",
     "score": "Score a file of predictions with the task's official metrics.",
     "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
     "combine": "Fine-tuned models of one base in, one folder that serves all their tasks out.",
@@ -39,6 +40,7 @@ COMMANDS = {
     "bench": "How fast this machine is with us and with the peers that are installed.",
     "doctor": "What this machine has, what will be used, what is missing.",
 }
+FOLDERS = {"extract": "corpus"}  # below cli/, of commands that do not lie in it itself
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",
@@ -74,7 +76,8 @@ def build_app() -> App:
     )
     for place, (name, words) in enumerate(COMMANDS.items()):
         function = name.replace("-", "_")
-        app.command(f"spanwise.cli.{function}:{function}", name=name, help=words, sort_key=place)
+        module = ".".join([*filter(None, [FOLDERS.get(name)]), function])
+        app.command(f"spanwise.cli.{module}:{function}", name=name, help=words, sort_key=place)
     show = App(name="show", help="Look at a recipe, store, study, run, masks or model.", sort_key=len(COMMANDS) - 2)
     for place, (name, words) in enumerate(SHOW.items()):
         show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)

@@ -19,7 +19,7 @@ from spanwise.text.sentences import cut_long, split_sentences
 MAX_DOCUMENT_CHARACTERS = 1 << 20  # a longer document is handed on in parts
 
 _TEXT_ENDINGS = (".txt", ".text")
-_JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
+JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 _FOLDER_ENDINGS = (*_TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet")
 
 
@@ -131,7 +131,7 @@ def _files_of_folder(folder: Path) -> list[Path]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
-    found = [path for path in visible if _ending(path) in _FOLDER_ENDINGS]
+    found = [path for path in visible if ending_of(path) in _FOLDER_ENDINGS]
     if not found:
         others = ", ".join(path.name for path in visible[:3]) or "no files"
         raise DataError(
@@ -141,7 +141,7 @@ def _files_of_folder(folder: Path) -> list[Path]:
     return found
 
 
-def _ending(path: Path) -> str:
+def ending_of(path: Path) -> str:
     """The ending below the compression: `.txt` of `a.txt.xz`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
@@ -150,10 +150,10 @@ def _ending(path: Path) -> str:
 
 
 def _read_file(file: Path, options: CorpusOptions) -> Iterator[Document]:
-    ending = _ending(file)
+    ending = ending_of(file)
     if ending == ".parquet":
         rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
-    elif ending in _JSON_ENDINGS:
+    elif ending in JSON_ENDINGS:
         rows = read_json_rows(file, options.text_field, options.errors)
     else:
         yield from _documents_of_lines(str(file), read_lines(file, options.errors), options)
