@@ -34,7 +34,7 @@ def test_a_file_may_be_one_document(tmp_path):
 def test_a_document_that_is_no_utf8_is_listed_and_the_next_ones_are_read(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"Good.\n\nBad \xff.\n\nGood again.\n")
     first, bad, last = read(tmp_path / "a.txt")
-    assert (first.text, last.text, last.id, last.offset) == ("Good.", "Good again.", "a.txt#3", 14)
+    assert (first.text, last.text, last.id, last.offset) == ("Good.", "Good again.", "a.txt#3", 15)
     assert "0xff" in bad.error and not bad.text
     assert read(tmp_path / "a.txt", ReadingOptions(errors="replace"))[1].text == "Bad \ufffd."
 

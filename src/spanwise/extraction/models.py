@@ -282,7 +282,8 @@ def read_each(reader: Reader, batch: Batch) -> tuple[Found, dict[int, str]]:
         rows, errors = read_each(reader, alone)
         found += rows
         batch.names[place] = alone.names[0]
-        wrong |= {place: error for error in errors.values()}
+        if errors:
+            wrong[place] = errors[0]
     return found, wrong
 
 
