@@ -1,12 +1,12 @@
 """One process of several does its share, as a program of its own."""
 
 from spanwise.extraction.run import extract
+from spanwise.extraction.shards import MOST_DOCUMENTS
 
 
 def test_several_processes_write_the_bytes_of_one_and_list_what_is_broken(tmp_path):
     (tmp_path / "in").mkdir()
-    for name in ("a", "b"):  # longer than half a shard: two shards
-        (tmp_path / "in" / f"{name}.txt").write_text("Rain fell. " * 5000 + "\n\nBob Dylan sang in Paris.\n")
+    (tmp_path / "in" / "a.txt").write_text("Bob Dylan sang in Paris.\n\n" * (MOST_DOCUMENTS + 9))  # two shards
     (tmp_path / "in" / "c.txt").write_bytes(b"Bad \xff.\n")
     outs = []
     for processes in (1, 2):

@@ -84,7 +84,8 @@ class WorkFolder:
             if value != before.get(name):
                 told = _told(before.get(name), value)
                 raise ConfigError(
-                    f"{self.path} holds an extraction that was begun with other {name} ({told}). Give the same as then to go on, or remove that folder to begin again."
+                    f"{self.path} holds an extraction that was begun with other {name} ({told}). Give "
+                    "the same as then to go on, or remove that folder to begin again."
                 )
         write_text_atomic(self.path / PLAN, json.dumps(plan, indent=1) + "\n")  # files may lie elsewhere by now
         return True
