@@ -207,7 +207,7 @@ class _Run:
         self.model, self.kept_heads = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
         self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
         self.batches = self._batches(recipe, log)
-        num_examples = self.batches.steps_per_epoch * recipe.batch_size
+        num_examples = len(self.features) + getattr(self.batches, "num_old", 0)
         self.recipe = recipe = with_epochs(recipe, num_examples)
         if line := explained(open_recipe, recipe, checkpoint.config, num_examples):
             log.say(line)
