@@ -5,6 +5,7 @@ import pytest
 
 from spanwise.errors import ConfigError
 from spanwise.interop.huggingface import read_folder
+from spanwise.runtime.progress import RunLog
 from spanwise.tasks.run import finetune
 
 FAST = ["training.max_steps=2", "training.learning_rate=1e-9", "training.precision=fp32", "training.threads=1"]
@@ -48,8 +49,9 @@ def test_new_labels_get_rows_behind_those_of_the_head_which_stay(old, files, tmp
 
 
 def test_a_label_that_is_named_loses_its_rows_and_no_other(old, files, tmp_path, capsys):
-    before, rows = head(old)
-    result = go_on(old, files, tmp_path / "run", 'drop_labels=["LEN"]')
+    _, rows = head(old)
+    log = RunLog(tmp_path / "run")
+    result = go_on(old, files, tmp_path / "run", 'drop_labels=["LEN"]', log=log)
     after, found = head(result.final)
     assert after == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     np.testing.assert_allclose(found[:3], rows[[0, 3, 4]], atol=1e-6)

@@ -180,7 +180,8 @@ class _Run:
         words = open_tokenizer(checkpoint, tokenizer)
         train_data, learned = asked.train.read(asked.task, recipe.task, asked.errors, log.say)
         whole = train_data
-        self.old_data, learned_again = None, []
+        self.old_data: object = None
+        learned_again: list[Learned] = []
         if asked.replay is not None:
             self.old_data, learned_again = asked.replay.read(asked.task, recipe.task, asked.errors, log.say)
             whole = recipe.task.joined([train_data, self.old_data])
