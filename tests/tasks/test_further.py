@@ -1,5 +1,7 @@
 """Training goes on from a head with other labels: rows stay by name, new ones are fresh, named ones go."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -48,14 +50,14 @@ def test_new_labels_get_rows_behind_those_of_the_head_which_stay(old, files, tmp
     assert np.abs(found[len(before) :]).min(axis=1).max() > 0
 
 
-def test_a_label_that_is_named_loses_its_rows_and_no_other(old, files, tmp_path, capsys):
+def test_a_label_that_is_named_loses_its_rows_and_no_other(old, files, tmp_path):
     _, rows = head(old)
-    log = RunLog(tmp_path / "run")
-    result = go_on(old, files, tmp_path / "run", 'drop_labels=["LEN"]', log=log)
+    told = io.StringIO()
+    result = go_on(old, files, tmp_path / "run", 'drop_labels=["LEN"]', log=RunLog(tmp_path / "run", stream=told))
     after, found = head(result.final)
     assert after == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     np.testing.assert_allclose(found[:3], rows[[0, 3, 4]], atol=1e-6)
-    assert "loses B-LEN, I-LEN" in capsys.readouterr().out
+    assert "loses B-LEN, I-LEN" in told.getvalue()
 
 
 @pytest.mark.parametrize(("name", "words"), [("PERS", "no such label"), ("LOC", "has examples of it")])
