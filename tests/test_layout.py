@@ -12,7 +12,11 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 600
 FORBIDDEN = {"transformers", "torchvision", "datasets", "evaluate"}
 RUNS_TRANSFORMERS = Path("interop/auto/model.py")  # encoders of other kinds; imported inside a function, an extra
-COMPOSERS = ("quickstart", "studies")  # the folders of floor 5 that may use their neighbours (docs/architecture.md)
+COMPOSERS = (
+    "quickstart",
+    "studies",
+    "extraction",
+)  # the folders of floor 5 that may use their neighbours (docs/architecture.md)
 
 
 def read_floors() -> dict[str, int]:

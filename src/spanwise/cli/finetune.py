@@ -1,5 +1,6 @@
 """`spanwise finetune`: a checkpoint and labelled data in, a run folder out."""
 
+import json
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -26,6 +27,8 @@ def finetune(
     train: Annotated[list[Path], Parameter(consume_multiple=True)],
     out: Path,
     not_from: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
+    replay: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
+    drop_label: list[str] | None = None,
     dev: Path | None = None,
     tokenizer: Path | None = None,
     recipe: str | None = None,
@@ -51,6 +54,10 @@ def finetune(
     not_from
         Question files (qa): training paragraphs that share eight words in a row with one of theirs are left out. May be
         repeated.
+    replay
+        Labelled data that the model learned from before: a fifth of every epoch is drawn from it (--set replay_share).
+    drop_label
+        A label that the model's head has and is to lose. May be repeated. Labels that it lacks are added by themselves.
     dev
         Labelled data to score on.
     tokenizer
@@ -68,11 +75,13 @@ def finetune(
         move them), counted.
     """
     asked = {
-        "model": model, "train": train, "not_from": not_from or (), "dev": dev, "out": out,
+        "model": model, "train": train, "not_from": not_from or (), "replay": replay or (), "dev": dev, "out": out,
         "tokenizer": tokenizer, "recipe": recipe, "reset_weights": reset_weights,
         "from_base": from_base, "errors": errors,
         "origins": origin.origins(), **run.training(out),
     }  # fmt: skip
+    if drop_label:
+        asked["overrides"] = [*asked["overrides"], f"drop_labels={json.dumps(drop_label)}"]
     if seeds is None:
         from spanwise.tasks.run import finetune as run_finetuning
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "finetune": "Fine-tune a checkpoint on a task.",
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",
+    "extract": "Models over a whole corpus: answers, names, clusters and relations in one file.",
     "score": "Score a file of predictions with the task's official metrics.",
     "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
     "combine": "Fine-tuned models of one base in, one folder that serves all their tasks out.",
@@ -40,7 +41,7 @@ COMMANDS = {
     "bench": "How fast this machine is with us and with the peers that are installed.",
     "doctor": "What this machine has, what will be used, what is missing.",
 }
-PLACES = {"ask": "asking.ask"}  # modules of commands that are not named as these are
+PLACES = {"ask": "asking.ask", "extract": "corpus.extract"}  # modules of commands that lie in a folder
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",

@@ -7,12 +7,13 @@ extends `Task` and answers its abstract methods; `examples/my_task.py` is one.
 Letters: T tokens in the pack, D hidden size, W examples.
 """
 
+import dataclasses
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from torch import Tensor, nn
@@ -67,6 +68,7 @@ class Task(ABC, Generic[D, F, O, P]):
     pipeline_name: ClassVar[str | None] = None  # the pipeline that the model card shows
     example_name: ClassVar[str] = "examples"  # what the data counts where it has a length
     labels: tuple[str, ...] = ()  # the names of the scores; a stored head with other names belongs to another task
+    row_tensors: ClassVar[tuple[str, ...]] = ("out.weight", "out.bias")  # of the head, with a row for each of row_names
     layout: Layout = "template"  # the special tokens of a sequence
     lm_weight: float = 0.0  # of guessing the next token beside the task; features then hold `silent_ids`
 
@@ -82,6 +84,15 @@ class Task(ABC, Generic[D, F, O, P]):
     def head_size(self) -> tuple[int, ...]:
         """Return how many scores a usual head gives, one per label; () means one per sequence."""
         return (len(self.labels),) if self.labels else ()
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """Return what the rows of `row_tensors` stand for; training that goes on adds and removes rows by these."""
+        return self.labels
+
+    def with_rows(self, names: tuple[str, ...], before: Self) -> Self:
+        """Return the task with these `row_names`, where training goes on from a head that the task `before` made."""
+        return dataclasses.replace(cast(Any, self), labels=names)
 
     @property
     def problem_type(self) -> str | None:

@@ -4,8 +4,9 @@ Letters: W examples in all (windows of question answering), B examples per step.
 """
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -111,6 +112,15 @@ def filled(batch: Batch, min_tokens: int) -> Batch:
         sequences=sequences,
         num_padding=batch.num_padding + lacking,
     )
+
+
+def packs_of(features: Features, rows: np.ndarray, pack_tokens: int) -> list[Callable[[], Batch]]:
+    """How to make each pack of some examples; a single long example still makes a pack."""
+    if not len(rows):
+        return []
+    lengths_W = np.asarray(features.lengths_W)
+    parts = _cut(rows, lengths_W, max(pack_tokens, int(lengths_W.max())))
+    return [functools.partial(features.assemble, part) for part in parts]
 
 
 def _cut(rows: np.ndarray, lengths_W: np.ndarray, pack_tokens: int) -> list[np.ndarray]:

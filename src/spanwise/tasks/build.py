@@ -14,6 +14,7 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import stored_task
+from spanwise.tasks.further import Further, regrown_head, told
 from spanwise.tasks.heads import misfit, new_head, stored_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
@@ -22,9 +23,10 @@ Heads = dict[str, dict[str, Tensor]]
 
 
 def build_model(
-    checkpoint: Checkpoint, recipe: FinetuningRecipe, task: Task, reset_weights: bool, log: RunLog
+    checkpoint: Checkpoint, recipe: FinetuningRecipe, further: Further, reset_weights: bool, log: RunLog
 ) -> tuple[TaskModel, Heads]:
     """Return the model to train, and the heads of earlier training that are kept beside it."""
+    task = further.task
     seed = recipe.training.seed
     config = checkpoint.config
     rates = {name: getattr(recipe, name) for name in ("hidden_dropout", "attention_dropout")}
@@ -40,10 +42,14 @@ def build_model(
         if not log.is_shown:
             warn_of_misfits(checkpoint)
     is_there = task.head_name in checkpoint.heads and not reset_weights
-    why_not = misfit(checkpoint, task, encoder) if is_there else None
+    as_stored = task if further.before is None else task.with_rows(further.before.row_names, further.before)
+    why_not = misfit(checkpoint, as_stored, encoder) if is_there else None
     if is_there and recipe.fresh_head:
         why_not = "fresh_head asks for it"
-    if is_there and why_not is None:
+    if is_there and why_not is None and further.before is not None:
+        head = regrown_head(checkpoint, further, encoder, seed)
+        log.say(told(further))
+    elif is_there and why_not is None:
         head = stored_head(checkpoint, task, encoder)
         log.say(f"The model already has a head {task.head_name!r}; training goes on from it.")
     else:

@@ -30,10 +30,12 @@ from spanwise.tasks.evaluate import write_predictions
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError
 from spanwise.tasks.free_pieces import with_pieces
+from spanwise.tasks.further import going_on
 from spanwise.tasks.language_loss import LANGUAGE
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.replay import ReplayBatches
 from spanwise.tasks.teaching.settle import as_recorded, explained, with_epochs, with_rate_and_dropout
 from spanwise.tasks.training_files import Files, TrainingFiles, hash_file
 from spanwise.text.tokenizers import Tokenizer
@@ -70,6 +72,7 @@ class _Asked:
     reset_weights: bool
     from_base: bool
     allow_edited: bool
+    replay: TrainingFiles | None = None
 
     def start(self, log: RunLog) -> Checkpoint:
         """Read the model to go on from: of a folder with several tasks the one of this task, if it is there."""
@@ -85,7 +88,8 @@ class _Asked:
     def record(self) -> dict[str, object]:
         """Return what recipe.json and spanwise.json say of it."""
         dev = None if self.dev is None else str(self.dev)
-        return {"task": self.task, "model": str(self.model), **self.train.record(), "dev": dev}
+        replay = {} if self.replay is None else {"replay": self.replay.record()["train"]}
+        return {"task": self.task, "model": str(self.model), **self.train.record(), **replay, "dev": dev}
 
     def learned(self, record: JsonObject, files: Sequence[Learned]) -> list[JsonObject]:
         """Return what the model will have learned from: what its record says, unless it starts again, and the files."""
@@ -100,6 +104,7 @@ def finetune(
     train: Files,
     out: str | Path,
     not_from: Files = (),
+    replay: Files = (),
     origins: Sequence[Origin] = (),
     dev: str | Path | None = None,
     tokenizer: str | Path | Tokenizer | None = None,
@@ -125,7 +130,9 @@ def finetune(
     eight words in a row with a paragraph of one of those (such as the test set); the log says how many. `origins` are
     licence and source of the files (one for all, or one for each), for the list of what the weights learned from.
     `reset_weights` starts from random weights of the same shape: the control that says what pre-training is worth. A
-    head of the task that the folder already has is trained on where it has the shape asked for; else it starts fresh.
+    head of the task that the folder already has is trained on where it shares a label with the data: labels that it
+    lacks get fresh rows, and those of the recipe's `drop_labels` lose theirs; else it starts fresh. `replay` are files
+    of old data, of which every epoch draws so many examples that they are the recipe's `replay_share` of it.
     Of a folder with several tasks (`spanwise combine`) training goes on from the weights of this task where it has
     them, unless `from_base`, else from the base; the log says which, and the result is a folder of this task alone.
     A folder whose files differ from its manifest is refused, unless `allow_edited`; then the log says which.
@@ -143,6 +150,7 @@ def finetune(
         reset_weights=reset_weights,
         from_base=from_base,
         allow_edited=allow_edited,
+        replay=TrainingFiles.given(replay, not_from) if replay else None,
     )
     with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
         was_finished = folder.state == "finished"
@@ -171,7 +179,17 @@ class _Run:
         checkpoint = asked.start(log)
         words = open_tokenizer(checkpoint, tokenizer)
         train_data, learned = asked.train.read(asked.task, recipe.task, asked.errors, log.say)
-        task = recipe.task.taught_by(train_data).started_from(checkpoint)
+        whole = train_data
+        self.old_data: object = None
+        learned_again: list[Learned] = []
+        if asked.replay is not None:
+            self.old_data, learned_again = asked.replay.read(asked.task, recipe.task, asked.errors, log.say)
+            whole = recipe.task.joined([train_data, self.old_data])
+        is_fresh = recipe.fresh_head or asked.reset_weights
+        further = going_on(
+            recipe.task.taught_by(whole).started_from(checkpoint), checkpoint, recipe.drop_labels, is_fresh=is_fresh
+        )
+        task = further.task
         dev_data = None
         if asked.dev is not None:  # read as `evaluate` will: alone it may look like another kind (whole numbers, ...)
             dev_data = read_data(asked.task, task, asked.dev, purpose="score", errors=asked.errors)
@@ -185,12 +203,14 @@ class _Run:
         if added:
             names = ", ".join(added[:3]) + (", ..." if len(added) > 3 else "")
             log.say(f"{len(added)} pieces are added to the vocabulary, with fresh rows: {names}.")
-        self.learned = asked.learned(checkpoint.record, learned)
+        self.learned = asked.learned(checkpoint.record, [*learned, *learned_again])
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
-        self.model, self.kept_heads = build_model(self.checkpoint, recipe, task, asked.reset_weights, log)
+        self.model, self.kept_heads = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
         self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
-        self.recipe = recipe = with_epochs(recipe, len(self.features))
-        if line := explained(open_recipe, recipe, checkpoint.config, len(self.features)):
+        self.batches = self._batches(recipe, log)
+        num_examples = len(self.features) + getattr(self.batches, "num_old", 0)
+        self.recipe = recipe = with_epochs(recipe, num_examples)
+        if line := explained(open_recipe, recipe, checkpoint.config, num_examples):
             log.say(line)
         for line in task.describe(train_data, self.features):
             log.say(line)
@@ -204,9 +224,23 @@ class _Run:
             "model": sha256_of_tensors(self.checkpoint.tensors),
             "tokenizer": self.tokenizer.sha256,
             **asked.train.identity(),
+            **({} if asked.replay is None else {"replay": asked.replay.identity()}),
             "dev": None if asked.dev is None else hash_file(asked.dev),
             "reset_weights": asked.reset_weights,
         }
+
+    def _batches(self, recipe: FinetuningRecipe, log: RunLog) -> EpochBatches | ReplayBatches:
+        """Return the steps on the new examples, with old ones among them where there are some."""
+        size, pack_tokens, seed = recipe.batch_size, recipe.pack_tokens, recipe.training.seed
+        if self.old_data is None:
+            return EpochBatches(self.features, batch_size=size, pack_tokens=pack_tokens, seed=seed)
+        task = self.model.task
+        old = task.featurize(self.old_data, self.tokenizer, self.model.encoder.config, training=True)
+        batches = ReplayBatches(
+            self.features, old, share=recipe.replay_share, batch_size=size, pack_tokens=pack_tokens, seed=seed
+        )
+        log.say(f"{batches.num_old:,} of {len(old):,} old examples are drawn for each epoch (replay).")
+        return batches
 
     def train(self, *, resume: bool, device: str | None, resume_command: str) -> TrainingResult:
         """Run the one training loop on the task's examples."""
@@ -220,10 +254,9 @@ class _Run:
             scorer.save_best = save_best
         if not folder.plan.exists():  # a refused resume must leave the first record
             write_text_atomic(folder.path / RECORD, as_json({**self.asked.record(), **self.identity}))
-        size, pack_tokens = self.recipe.batch_size, self.recipe.pack_tokens
         return run_training(
             self.model,
-            EpochBatches(self.features, batch_size=size, pack_tokens=pack_tokens, seed=training.seed),
+            self.batches,
             training,
             folder.path,
             save_model=self.save,

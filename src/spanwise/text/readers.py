@@ -110,7 +110,7 @@ def read_lines(path: Path, errors: OnInvalid = "strict") -> Iterator[Line]:
         while raw := file.readline(MAX_PIECE_BYTES):
             if not started:
                 started = True
-                raw = _without_byte_order_mark(raw, path)
+                raw = without_byte_order_mark(raw, path)
             ends = raw.endswith(b"\n")
             raw, rest = rest + raw, b""
             if not ends and len(raw) >= MAX_PIECE_BYTES:
@@ -132,7 +132,7 @@ def read_json_lines(path: Path, errors: OnInvalid = "strict") -> Iterator[tuple[
         while raw := file.readline(MAX_ROW_BYTES):
             number += 1
             if number == 1:
-                raw = _without_byte_order_mark(raw, path)
+                raw = without_byte_order_mark(raw, path)
             if len(raw) >= MAX_ROW_BYTES:
                 raise DataError(f"{path} line {number} is longer than {MAX_ROW_BYTES >> 20} MiB. Is it JSON lines?")
             line = _decode(raw, path, number, errors)
@@ -153,11 +153,20 @@ def read_json_rows(path: Path, field: str, errors: OnInvalid = "strict") -> Iter
     Raises: DataError as `read_json_lines`, and where a row is not an object with a string under `field`.
     """
     for number, row in read_json_lines(path, errors):
-        yield number, _row_text(row, field, f"{path} line {number}", errors)
+        yield number, row_text(row, field, f"{path} line {number}", errors)
 
 
 def read_parquet_rows(path: Path, field: str) -> Iterator[tuple[int, str]]:
     """The text column of a parquet file, row by row, with the row's number from 1.
+
+    Raises: as `parquet_values`, and DataError where a row holds no text.
+    """
+    for number, value in parquet_values(path, field):
+        yield number, row_text({field: value}, field, f"{path} row {number}", "strict")
+
+
+def parquet_values(path: Path, field: str) -> Iterator[tuple[int, object]]:
+    """A column of a parquet file as it is, row by row, with the row's number from 1.
 
     Raises: ConfigError where pyarrow is not installed; DataError where the file or the column cannot be read.
     """
@@ -175,16 +184,17 @@ def read_parquet_rows(path: Path, field: str) -> Iterator[tuple[int, str]]:
                 raise DataError(_no_such_field(str(path), field, names))
             number = 0
             for batch in table.iter_batches(batch_size=256, columns=[field]):
-                for text in batch.column(0).to_pylist():
+                for value in batch.column(0).to_pylist():
                     number += 1
-                    yield number, _row_text({field: text}, field, f"{path} row {number}", "strict")
+                    yield number, value
     except FileNotFoundError as cause:
         raise DataError(f"{path} does not exist.") from cause
     except (pyarrow.ArrowException, OSError) as cause:
         raise DataError(f"{path} cannot be read as parquet: {cause}") from cause
 
 
-def _without_byte_order_mark(raw: bytes, path: Path) -> bytes:
+def without_byte_order_mark(raw: bytes, path: Path) -> bytes:
+    """Return the first line of a file without its mark of UTF-8. Raises: DataError for UTF-16."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise DataError(f"{path} is UTF-16 text; UTF-8 is needed. Convert it: iconv -f UTF-16 -t UTF-8 {path.name}")
     return raw.removeprefix(b"\xef\xbb\xbf")
@@ -212,7 +222,8 @@ def _decode(raw: bytes, path: Path, number: int, errors: OnInvalid) -> str:
         ) from cause
 
 
-def _row_text(row: object, field: str, where: str, errors: OnInvalid) -> str:
+def row_text(row: object, field: str, where: str, errors: OnInvalid) -> str:
+    """Return the text field of a row. Raises: DataError where the row is no object with a text there."""
     if not isinstance(row, dict):
         raise DataError(f"{where} holds a {type(row).__name__}; an object with a {field!r} field is expected.")
     if field not in row:

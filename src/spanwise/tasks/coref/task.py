@@ -78,6 +78,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     example_name: ClassVar[str] = "documents"
     pipeline_name: ClassVar[str] = "coreference"
     main_score: ClassVar[str] = "conll_f1"
+    row_tensors: ClassVar[tuple[str, ...]] = ("antecedents.genre.weight",)
 
     def __post_init__(self) -> None:
         if self.singletons and self.mention_loss_weight == 0:
@@ -85,6 +86,13 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
                 "task.singletons=true needs task.mention_loss_weight above 0, got 0: nothing else teaches a lone "
                 "mention."
             )
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        return self.genres
+
+    def with_rows(self, names: tuple[str, ...], before: Self) -> Self:
+        return dataclasses.replace(self, genres=names)
 
     @property
     def finds_singletons(self) -> bool:

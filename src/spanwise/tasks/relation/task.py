@@ -70,6 +70,11 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     def pieces(self) -> tuple[str, ...]:
         return free_pieces(len(self.marker_names))
 
+    def with_rows(self, names: tuple[str, ...], before: Self) -> Self:
+        """Markers keep their pieces; new ones get the next."""
+        new = tuple(name for name in self.marker_names if name not in before.marker_names)
+        return dataclasses.replace(self, labels=names, marker_names=(*before.marker_names, *new))
+
     def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
         """Raises: CheckpointError: a folder without a record says nothing of its markers."""
         raise CheckpointError(

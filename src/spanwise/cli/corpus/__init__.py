@@ -1,0 +1,1 @@
+"""Commands that read a whole corpus with fine-tuned models."""

@@ -1,0 +1,90 @@
+"""`spanwise extract`: models over a whole corpus in one reading, into one file of rows."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from spanwise.cli.console import print_json, say
+from spanwise.cli.options.budget import format_seconds
+from spanwise.cli.options.ranges import ProcessesOrNone
+from spanwise.errors import DataError
+
+
+def extract(
+    *text: Annotated[Path, Parameter(required=True)],
+    models: Annotated[list[str], Parameter(consume_multiple=True)],
+    out: Path,
+    tasks: Annotated[list[str] | None, Parameter(consume_multiple=True)] = None,
+    questions: Path | None = None,
+    per_file: bool = False,
+    errors: Literal["strict", "replace"] = "strict",
+    text_field: str = "text",
+    language: str = "en",
+    processes: ProcessesOrNone = None,
+    device: str | None = None,
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
+    json: bool = False,
+) -> int:
+    """Read every document once with every model: answers, names, clusters, relations and labels, with their places in
+    the text as it was given. The same command again goes on with a job that was stopped.
+
+    Parameters
+    ----------
+    text
+        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst. A blank line ends a document.
+    models
+        Fine-tuned folders or hub ids; of a folder with several tasks, such as spanwise-mini, all are taken.
+    out
+        File to write: .parquet or .jsonl. Documents that can't be read are listed in OUT.errors.jsonl (exit status 3).
+    tasks
+        Only these of the models' tasks: qa, tagging, coref, classification, relation (between the names of a sentence).
+    questions
+        Questions to put to every document: one on each line, or JSON lines with question and id.
+    per_file
+        A text file is one document, blank lines and all.
+    errors
+        What to do at bytes that are not UTF-8: list the document, or replace them and read it.
+    text_field
+        The field that holds the text, in JSON lines and parquet.
+    language
+        Of the text, for splitting sentences: en, ko, ...
+    processes
+        How many share the work, with a thread each. Default: one for each core; one for a GPU. No row depends on it.
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    precision
+        Precision of the computation; auto is bf16 where the machine has it, int8 the fastest way on many CPUs.
+    json
+        Print one JSON object.
+    """
+    from spanwise.extraction.documents import ReadingOptions
+    from spanwise.extraction.run import extract as run
+
+    report = run(
+        text,
+        models=models,
+        out=out,
+        tasks=tasks,
+        questions=questions,
+        reading=ReadingOptions(per_file=per_file, errors=errors, text_field=text_field),
+        language=language,
+        processes=processes,
+        device=device,
+        precision=precision,
+        say=(lambda line: None) if json else say,
+    )
+    if json:
+        print_json(asdict(report))
+    else:
+        rate = report.num_documents / report.seconds
+        say(
+            f"Read {report.num_documents:,} documents in {format_seconds(report.seconds)} ({rate:,.1f} a second): "
+            f"{report.num_rows:,} rows in {out}"
+        )
+        for name, number in report.num_unread.items():
+            say(f"{name}: {number:,} tokens were not read; they were too many for one sequence.")
+        if report.errors is not None:
+            say(f"{report.num_errors:,} entries about documents that could not be read: {report.errors}")
+    return DataError.exit_status if report.errors is not None else 0

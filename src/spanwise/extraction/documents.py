@@ -1,0 +1,140 @@
+"""The documents of a corpus as they were given: no character is changed, so that places in them hold in the file.
+
+A broken document is handed on with what is wrong with it, and reading goes on behind it. A document of a text file is
+its lines from the first to the last that is not blank (or the whole file); of JSON lines and parquet it is one field.
+"""
+
+import codecs
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from spanwise.errors import DataError
+from spanwise.runtime.json_text import decode_json
+from spanwise.text.corpus import JSON_ENDINGS, MAX_DOCUMENT_CHARACTERS, corpus_files, ending_of
+from spanwise.text.readers import open_bytes, parquet_values, row_text, without_byte_order_mark
+
+MOST_BYTES = 4 * MAX_DOCUMENT_CHARACTERS  # of a document: UTF-8 has at most 4 per character
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of a corpus. `id` is FILE#NUMBER; the number counts the documents of a text file, the lines of JSON
+    lines and the rows of parquet, from 1. `offset`: characters of a text file before it (a mark of UTF-8 does not
+    count), None for a row. `error` says why it can't be read, and its text is then ""."""
+
+    id: str
+    text: str = ""
+    offset: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How files become documents."""
+
+    per_file: bool = False  # a text file is one document, blank lines and all
+    errors: Literal["strict", "replace"] = "strict"  # bytes that are not UTF-8: list the document, or put U+FFFD
+    text_field: str = "text"  # of JSON lines and parquet
+
+
+def named_files(paths: Iterable[str | Path]) -> dict[str, Path]:
+    """Return the files of a corpus by the names that their documents get: below the one folder given, else as given.
+
+    Raises: DataError where there is no file; ConfigError where a file is given twice.
+    """
+    given = [Path(path) for path in paths]
+    files = corpus_files(given)
+    home = given[0] if len(given) == 1 and given[0].is_dir() else Path()
+    return {file.relative_to(home).as_posix() if home != Path() else file.as_posix(): file for file in files}
+
+
+def documents_of_file(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
+    """Yield the documents of a file in order, the broken ones with their error; a blank one is left out.
+
+    Where the file itself can't be read on (a cut archive), its last document says so, and has no number.
+    Raises: ConfigError where pyarrow is needed and missing.
+    """
+    try:
+        ending = ending_of(file)
+        if ending == ".parquet":
+            found = _of_parquet(name, file, options)
+        elif ending in JSON_ENDINGS:
+            found = _of_json_lines(name, file, options)
+        else:
+            found = _of_text(name, file, options)
+        for document in found:
+            if document.error or document.text.strip():
+                yield _of_bearable_length(document)
+    except DataError as error:
+        yield Document(name, error=str(error))
+
+
+def _of_bearable_length(document: Document) -> Document:
+    if len(document.text) <= MAX_DOCUMENT_CHARACTERS:
+        return document
+    return Document(document.id, offset=document.offset, error=_too_long(f"{len(document.text):,} characters"))
+
+
+def _too_long(what: str) -> str:
+    return f"{what}, and a document has at most {MAX_DOCUMENT_CHARACTERS:,} characters; cut it into several."
+
+
+def _of_text(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
+    number = offset = before = size = 0
+    held: list[bytes] = []
+
+    def finished() -> Document:
+        place = f"{name}#{number}"
+        if size > MOST_BYTES:
+            return Document(place, offset=before, error=_too_long(f"{size:,} bytes"))
+        raw = b"".join(held)
+        try:
+            return Document(place, raw.decode("utf-8", options.errors).rstrip("\r\n"), before)
+        except UnicodeDecodeError as error:
+            why = f"byte {error.start} (0x{raw[error.start]:02x}) is not UTF-8; go on with errors=replace, or repair it"
+            return Document(place, offset=before, error=f"{why}.")
+
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a long line comes in parts, which may cut a character
+    with open_bytes(file) as lines:
+        for row, line in enumerate(iter(lambda: lines.readline(MOST_BYTES), b"")):
+            raw = line if row else without_byte_order_mark(line, file)
+            text = decoder.decode(raw)
+            is_blank = not text.strip()
+            if held and is_blank and not options.per_file:
+                yield finished()
+                held, size = [], 0
+            if not is_blank or held:
+                if not held:
+                    number, before = number + 1, offset
+                if size <= MOST_BYTES:  # of a longer one nothing more is kept
+                    held.append(raw)
+                size += len(raw)
+            offset += len(text)
+    if held:
+        yield finished()
+
+
+def _of_json_lines(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
+    with open_bytes(file) as lines:
+        for number, line in enumerate(iter(lambda: lines.readline(), b""), 1):
+            raw = without_byte_order_mark(line, file) if number == 1 else line
+            if not raw.strip():
+                continue
+            place = f"{name}#{number}"
+            try:
+                row = decode_json(raw.decode("utf-8", options.errors))
+                yield Document(place, row_text(row, options.text_field, "the line", options.errors))
+            except (DataError, ValueError) as error:  # UnicodeDecodeError is a ValueError
+                yield Document(place, error=f"no line of JSON with a text: {error}")
+
+
+def _of_parquet(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
+    field = options.text_field
+    for number, value in parquet_values(file, field):
+        place = f"{name}#{number}"
+        try:
+            yield Document(place, row_text({field: value}, field, "the row", options.errors))
+        except DataError as error:
+            yield Document(place, error=str(error))

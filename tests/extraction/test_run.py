@@ -1,0 +1,74 @@
+"""The whole job: the same bytes from any number of processes and after a stop, and the pipelines' own answers."""
+
+import json
+
+import pytest
+
+import spanwise
+from spanwise.errors import ConfigError, InterruptedAndSaved
+from spanwise.extraction import shards, worker
+from spanwise.extraction.run import extract
+
+TEXTS = [
+    "Ada Lovelace met Charles Babbage in London. She liked him.",
+    "The bridge was built in 1890 in Boston.",
+    "Rain.",
+]
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "MOST_DOCUMENTS", 1)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("\n\n".join(TEXTS))
+    (tmp_path / "q.txt").write_text("When was the bridge built?\n")
+    return tmp_path
+
+
+def run(corpus, out, **options):
+    asked = {"models": ["spanwise-mini"], "questions": corpus / "q.txt", "processes": 1, "precision": "fp32", **options}
+    return extract([corpus / "in"], out=corpus / out, **asked)
+
+
+def test_rows_are_the_answers_of_the_pipelines(corpus):
+    report = run(corpus, "out.jsonl")
+    rows = [json.loads(line) for line in (corpus / "out.jsonl").read_text().splitlines()]
+    assert (report.num_documents, report.num_rows, report.errors) == (3, len(rows), None)
+    tag, coref = (spanwise.pipeline(name, precision="fp32") for name in ("token-classification", "coreference"))
+    for number, text in enumerate(TEXTS, 1):
+        own = [row for row in rows if row["document"] == f"a.txt#{number}"]
+        names = [(row["start"], row["end"], row["kind"]) for row in own if row["task"] == "tagging"]
+        assert names == [(s["start"], s["end"], s["label"]) for s in tag(text)["spans"]]
+        mentions = [(row["cluster"], row["text"]) for row in own if row["task"] == "coref"]
+        assert mentions == [(n, m["text"]) for n, cluster in enumerate(coref(text)["clusters"]) for m in cluster]
+        assert all(text[row["start"] : row["end"]] == row["text"] for row in own)
+    assert {row["document"] for row in rows if row["task"] == "qa"} <= {f"a.txt#{n}" for n in (1, 2, 3)}
+    assert not (corpus / "out.jsonl.work").exists()
+
+
+def test_a_stopped_job_goes_on_and_gives_the_same_bytes_as_one_that_was_not(corpus, monkeypatch):
+    run(corpus, "whole.parquet", tasks=["tagging"], questions=None)
+    read_shard = worker.read_shard
+
+    def stopped(readers, documents, stop):
+        if documents[0].id == "a.txt#2":
+            stop.request()
+        return read_shard(readers, documents, stop)
+
+    with monkeypatch.context() as patched, pytest.raises(InterruptedAndSaved, match="1 of 3 shards"):
+        patched.setattr(worker, "read_shard", stopped)
+        run(corpus, "out.parquet", tasks=["tagging"], questions=None)
+    assert not (corpus / "out.parquet").exists()
+    with pytest.raises(ConfigError, match="other models"):
+        run(corpus, "out.parquet", tasks=["coref"], questions=None)
+    done = []
+    monkeypatch.setattr(worker, "read_shard", lambda r, d, s: done.append(d[0].id) or read_shard(r, d, s))
+    run(corpus, "out.parquet", tasks=["tagging"], questions=None)
+    assert done == ["a.txt#2", "a.txt#3"]
+    assert (corpus / "out.parquet").read_bytes() == (corpus / "whole.parquet").read_bytes()
+
+
+def test_an_output_that_exists_is_not_written_over(corpus):
+    (corpus / "out.jsonl").write_text("mine")
+    with pytest.raises(ConfigError, match="exists already"):
+        run(corpus, "out.jsonl")

@@ -1,0 +1,37 @@
+"""Shards follow from the text, and a work folder belongs to one job."""
+
+import pytest
+
+from spanwise.errors import ConfigError, DataError
+from spanwise.extraction import shards
+from spanwise.extraction.documents import ReadingOptions
+from spanwise.extraction.shards import WorkFolder, shards_of, survey
+
+USUAL = ReadingOptions()
+
+
+def test_shards_hold_all_documents_in_order_and_are_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards, "MOST_CHARACTERS", 20)
+    (tmp_path / "a.txt").write_text("\n\n".join(["word " * 2] * 5 + ["long " * 9]))
+    found = list(shards_of({"a.txt": tmp_path / "a.txt"}, USUAL))
+    assert [d.id for shard in found for d in shard] == [f"a.txt#{n}" for n in range(1, 7)]
+    assert [len(shard) for shard in found] == [2, 2, 1, 1]
+    assert survey({"a.txt": tmp_path / "a.txt"}, USUAL).num_shards == 4
+
+
+def test_a_corpus_without_text_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text(" \n")
+    with pytest.raises(DataError, match="no text"):
+        survey({"a.txt": tmp_path / "a.txt"}, USUAL)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("questions", [["b", "b"]]), ("text", {"a.txt": "2"}), ("models", {"m (qa)": "3"})]
+)
+def test_another_job_is_refused_by_what_differs(tmp_path, name, value):
+    asked = {"text": {"a.txt": "1"}, "models": {"m (qa)": "2"}, "questions": [["a", "a"]]}
+    work = WorkFolder(tmp_path)
+    assert not work.claim({"asked": asked})
+    assert work.claim({"asked": asked})
+    with pytest.raises(ConfigError, match=f"other {name}"):
+        work.claim({"asked": {**asked, name: value}})

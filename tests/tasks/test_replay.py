@@ -1,0 +1,69 @@
+"""Old examples among the new: their share, their order, and a run that goes on with them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.tasks.replay import ReplayBatches
+from spanwise.tasks.run import finetune
+
+FAST = ["training.max_steps=4", "batch_size=2", "training.precision=fp32", "training.threads=1", "replay_share=0.5"]
+
+
+class Rows:
+    """Examples of three tokens that say which they are."""
+
+    def __init__(self, name, number):
+        self.name, self.lengths_W = name, np.full(number, 3)
+
+    def __len__(self):
+        return len(self.lengths_W)
+
+    def assemble(self, rows):
+        return SimpleNamespace(ids=[(self.name, int(row)) for row in rows])
+
+
+def epoch(batches, number):
+    steps = range(number * batches.steps_per_epoch, (number + 1) * batches.steps_per_epoch)
+    return [id for step in steps for batch in batches.step(step) for id in batch.ids]
+
+
+def batches(**changes):
+    options = {"share": 0.25, "batch_size": 4, "pack_tokens": 6, "seed": 3, **changes}
+    return ReplayBatches(Rows("new", 12), Rows("old", 6), **options)
+
+
+def test_an_epoch_has_all_new_examples_and_the_share_of_old_ones():
+    seen = epoch(batches(), 0)
+    assert sorted(row for name, row in seen if name == "new") == list(range(12))
+    assert sum(name == "old" for name, _ in seen) == 4  # of 16
+
+
+def test_every_old_example_comes_before_any_comes_again():
+    source = batches()
+    drawn = [row for number in range(3) for name, row in epoch(source, number) if name == "old"]
+    assert sorted(drawn) == sorted([*range(6)] * 2)
+
+
+def test_a_step_is_a_function_of_its_index_and_processes_share_it():
+    def ids(packs):
+        return [pack.ids for pack in packs]
+
+    one, other = batches(), batches()
+    for step in (5, 2, 7):
+        assert ids(one.step(step)) == ids(other.step(step))
+        shares = [ids(one.step(step, rank, 2)) for rank in (0, 1)]
+        assert sorted([*shares[0], *shares[1]]) == sorted(ids(one.step(step)))
+    assert epoch(batches(seed=4), 0) != epoch(batches(), 0)
+
+
+def test_a_run_with_old_data_learns_its_labels_too_and_goes_on_only_with_it(pretrained_folder, tmp_path):
+    (tmp_path / "new.conll").write_text("Ada B-PER\nran O\n\n" * 3)
+    (tmp_path / "old.conll").write_text("Seoul B-LOC\nis O\n\n" * 3)
+    asked = {"model": pretrained_folder, "train": tmp_path / "new.conll", "out": tmp_path / "run", "overrides": FAST}
+    result = finetune("tagging", **asked, replay=tmp_path / "old.conll")
+    assert result.task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    with pytest.raises((CheckpointError, ConfigError), match="replay"):
+        finetune("tagging", **asked, resume=True)
