@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
+from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
@@ -91,6 +92,24 @@ def resolve_precision(precision: Precision, device: torch.device) -> Literal["fp
 def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> contextlib.AbstractContextManager[Any]:
     """Matrix products in bf16 inside the block; losses and LayerNorm stay fp32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+class HostCopy:
+    """A tensor on its way to the host: the copy waits in the queue of the device, and the host goes on meanwhile."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._values, self._copied = tensor, None
+        if tensor.device.type == "cuda":
+            self._values = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            self._values.copy_(tensor, non_blocking=True)
+            self._copied = torch.cuda.Event()
+            self._copied.record()
+
+    def read(self) -> list[float]:
+        """Return the values of a flat tensor; what the device was asked for after the copy is not waited for."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        return self._values.tolist()
 
 
 def numerics_fingerprint(device: torch.device, precision: str) -> JsonObject:

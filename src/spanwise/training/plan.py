@@ -286,6 +286,7 @@ class BudgetClock:
         self.evaluation = 0.0  # seconds of the last one
         self.saving = 0.0  # seconds of the last one
         self.num_timed = 0
+        self.num_untimed = 0  # steps that were begun and aren't in `used` yet: a GPU still computes them
         self._mean = 0.0
         self._eval_every = eval_every
         self._save_every = save_every
@@ -313,7 +314,7 @@ class BudgetClock:
         at_end = 0.0 if self._eval_every == 0 else self.evaluation * (1 + evaluations)
         at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
         at_end = min(at_end, max(0.0, budget - self.evaluation) / 3)
-        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()))
+        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()) - self.num_untimed)
 
 
 def read_plan(path: Path) -> list[PlanLine]:
