@@ -5,6 +5,7 @@ import functools
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -92,6 +93,30 @@ def resolve_precision(precision: Precision, device: torch.device) -> Literal["fp
 def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> contextlib.AbstractContextManager[Any]:
     """Matrix products in bf16 inside the block; losses and LayerNorm stay fp32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+@contextlib.contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Let equal inputs give equal bits inside the block on a GPU too, where some kernels add in the order of arrival.
+
+    torch then takes kernels without atomic additions (gradients of tables, of gathered rows and of its own
+    variable-length attention) and refuses an operator that has none. Matrix products need a workspace of a fixed size
+    as well, which cuBLAS reads from the environment at its first product: it is set here, unless the user has set it.
+    On a CPU nothing changes. Without `wanted` the block is as torch is set.
+    """
+    if not wanted:
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    fills = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing reads what nothing has written
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.utils.deterministic.fill_uninitialized_memory = fills
 
 
 class HostCopy:

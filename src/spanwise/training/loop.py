@@ -1,7 +1,8 @@
 """The only training loop. It knows packs, steps, seconds and a disk; it knows no objective and no task.
 
 Everything random or scheduled is a pure function of the step, so a run killed anywhere goes on from its newest whole
-checkpoint and, on the same machine with the same threads, computes the very same bits.
+checkpoint and, on the same machine with the same threads, computes the very same bits (on a GPU with `deterministic`).
+Numbers of a step are read where a log line, an evaluation or a checkpoint needs them, and nothing waits before.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from spanwise.config import to_record
 from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import InterruptedAndSaved
-from spanwise.runtime.device import choose_device, numerics_fingerprint, resolve_precision
+from spanwise.runtime.device import choose_device, deterministic, numerics_fingerprint, resolve_precision
 from spanwise.runtime.distributed import Group
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
@@ -158,7 +159,11 @@ def train(
     """
     began = time.perf_counter() if began is None else began
     reducer = SingleProcess() if group is None else SeveralProcesses(group)
-    with share_run_folder(run_folder, reducer, resume=resume) as folder, StopRequested() as stop:
+    with (
+        share_run_folder(run_folder, reducer, resume=resume) as folder,
+        StopRequested() as stop,
+        deterministic(options.deterministic),
+    ):
         loop = _Loop(
             model=model,
             source=source,
