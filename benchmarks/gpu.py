@@ -14,6 +14,10 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - base-half: the same with lengths that are 256 on average;
 - peer: `BertForMaskedLM`, bf16, SDPA, compiled, padded to 512, on the lengths of base-half;
 - small, large: 12 x 384 and 24 x 1024;
+- waits: 20 steps of the training loop's update, while torch raises an error wherever the host would wait for the device;
+- exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
+  two more runs, for what it changes;
+- exact-cost: a step of BERT-base as in base-512, deterministic, against one without;
 - pretrain: `spanwise pretrain` on the bundled corpus with a budget of 90 s: data share, speed, and a falling loss.
 """
 
@@ -35,6 +39,9 @@ from training_step import FIRST_WORD, LONGEST, VOCAB_SIZE, Ours, Peer, Size
 PARTS = {
     "facts": 30,
     "agree": 45,
+    "waits": 40,
+    "exact": 200,
+    "exact-cost": 60,
     "base-512": 50,
     "base-half": 50,
     "pretrain": 130,
@@ -158,11 +165,87 @@ class Bench:
         side = Peer(size, paragraphs, rows, bf16=True, device_name=self.device, compiled=compiled, whole_length=True)
         return {"rates": step_rates(side, self.rounds, self.synchronize), "compiled": compiled}
 
-    def pretrain(self) -> dict[str, Any]:
-        from spanwise.cli.main import main
+    def waits(self) -> dict[str, Any]:
+        """Begin 20 steps of each optimizer under torch's own check; read them afterwards."""
+        from spanwise.training.optim import build_optimizer, guard
+        from spanwise.training.plan import TrainingOptions
+
+        size = TRIAL if self.tiny else SMALL
+        paragraphs = make_paragraphs(200, PACKS_AHEAD * self.pack_tokens // 200)
+        side = Ours(size, paragraphs, batches(paragraphs, self.pack_tokens), device_name=self.device)
+        packs = [side.prepare(index) for index in range(PACKS_AHEAD)]
+        packs = [pack.pinned() for pack in packs] if self.on_gpu else packs
+        told = {}
+        for optimizer in ("adamw", "muon", "lamb"):
+            options = TrainingOptions(learning_rate=1e-4, max_steps=100, optimizer=optimizer)
+            side.updater.optimizer = build_optimizer(side.updater.model, options)
+            guard(side.updater.optimizer, side.updater._bad)
+            side.updater.update(1, packs[:1], 1e-4)  # what is made once may wait
+            if self.on_gpu:
+                self.torch.cuda.set_sync_debug_mode("error")
+            try:
+                begun = [side.updater.begin(2 + step, [packs[step % len(packs)]], 1e-4) for step in range(20)]
+                told[optimizer] = ""
+            except RuntimeError as error:
+                begun, told[optimizer] = [], str(error)[:500]
+            finally:
+                if self.on_gpu:
+                    self.torch.cuda.set_sync_debug_mode("default")
+            side.updater.read(begun)
+        return {"waited": told}
+
+    def exact(self) -> dict[str, Any]:
+        """Run the command itself, whole, killed and resumed, and plain; compare the tensors of the last checkpoint."""
+        import hashlib
+        import signal
+
+        store = self.store()
+        changes = ["training.max_tokens=null", f"training.max_steps={12 if self.tiny else 60}", "training.save_every=4"]
+        changes += ["batch.max_tokens=512", "batch.tokens_per_step=1024"] if self.tiny else []
+        recipe = "spanbert-tiny" if self.tiny else "spanbert-small"
+
+        def go(name: str, *more: str, killed: bool = False) -> dict[str, str]:
+            out = self.out / "exact" / name
+            words = ["pretrain", recipe, "--data", str(store), "--out", str(out), "--device", self.device, *more]
+            words += [word for change in changes for word in ("--set", change)]
+            command = [sys.executable, "-c", "from spanwise.cli.main import main; raise SystemExit(main())", *words]
+            if out.exists():
+                command.append("--resume")
+            with subprocess.Popen(command) as process:
+                while killed and process.poll() is None:
+                    if list(out.glob("checkpoints/step-*/manifest.json")):
+                        process.send_signal(signal.SIGKILL)
+                    time.sleep(0.02)
+                status = process.wait()
+            if status and not killed:
+                raise SystemExit(f"{name} ended with status {status}; what it said stands above.")
+            files = sorted(out.glob("checkpoints/step-*/training/optimizer.safetensors"))
+            return {file.parts[-3]: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+        one, two = go("one", "--deterministic"), go("two", "--deterministic")
+        stopped_at = max(go("killed", "--deterministic", killed=True), default="never")
+        killed = go("killed", "--deterministic")
+        plain, again = go("plain"), go("plain-again")
+        last = max(one)
+        return {
+            "two_runs": one[last] == two[last],
+            "killed": killed[last] == one[last] and stopped_at < last,
+            "killed_after": stopped_at,
+            "without_the_option": plain[last] == again[last],
+        }
+
+    def exact_cost(self) -> dict[str, Any]:
+        """The same step twice: as it is, and deterministic."""
+        from spanwise.runtime.device import deterministic
+
+        told = {"plain": self.step(BASE, LONGEST)["rates"]}
+        with deterministic(True):
+            return told | {"rates": self.step(BASE, LONGEST)["rates"]}
+
+    def store(self) -> Path:
+        """Prepare the bundled text once."""
         from spanwise.data.prepare import prepare
         from spanwise.quickstart.bundle import open_bundle
-        from spanwise.runtime.progress import read_metrics
         from spanwise.text.learn import learn_tokenizer
 
         folder = self.out / "pretrain"
@@ -170,6 +253,13 @@ class Bench:
             if not (folder / "store").exists():
                 tokenizer = learn_tokenizer(bundle.train_text, vocab_size=8_000, out=folder / "tokenizer")
                 prepare(bundle.train_text, tokenizer, folder / "store")
+        return folder / "store"
+
+    def pretrain(self) -> dict[str, Any]:
+        from spanwise.cli.main import main
+        from spanwise.runtime.progress import read_metrics
+
+        folder = self.store().parent
         recipe, budget = ("spanbert-tiny", "20s") if self.tiny else ("spanbert-small", "90s")
         changes = ["training.max_tokens=null", "training.log_every=5"]
         changes += ["batch.max_tokens=1024", "batch.tokens_per_step=1024"] if self.tiny else []
@@ -197,7 +287,7 @@ class Bench:
     def run(self, part: str) -> dict[str, Any]:
         steps = {"base-512": (BASE, LONGEST), "base-half": (BASE, LONGEST // 2)}
         steps |= {"small": (SMALL, LONGEST), "large": (LARGE, LONGEST)}
-        return self.step(*steps[part]) if part in steps else getattr(self, part)()
+        return self.step(*steps[part]) if part in steps else getattr(self, part.replace("-", "_"))()
 
 
 def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -242,6 +332,17 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         add("half the mean length against the full one", "real tokens/s", ours, peer, 0.95, part="base-half")
     if "pretrain" in parts:
         add("pre-training, share of time that waits for data", "", parts["pretrain"]["data_share"], None, 0.02, True)
+    if "waits" in parts:
+        waited = sum(bool(error) for error in parts["waits"]["waited"].values())
+        add("optimizers of three whose steps wait for the device", "", waited, None, 0.0, True)
+    if "exact" in parts:
+        found = parts["exact"]
+        add("deterministic: two runs equal bit for bit", "1 is yes", float(found["two_runs"]), None, 1.0)
+        add("deterministic: killed and resumed equal to whole", "1 is yes", float(found["killed"]), None, 1.0)
+        add("two runs equal without the option", "1 is yes", float(found["without_the_option"]), None, None)
+    if "exact-cost" in parts:
+        ours, plain = medians["exact-cost"], float(np.median(parts["exact-cost"]["plain"]))
+        add("base-512, deterministic against plain", "real tokens/s", ours, plain, 0.9, part="exact-cost")
     if "agree" in parts:
         difference = parts["agree"]["relative_difference"]
         add("hidden states in bf16, packed, against fp32 alone", "", difference["bf16"], None, ALIKE, True)

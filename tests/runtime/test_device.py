@@ -1,13 +1,17 @@
 """The device and the precision are chosen from what the machine has."""
 
+import os
+
 import pytest
 import torch
 
 from spanwise.errors import ConfigError
 from spanwise.runtime import device as device_module
 from spanwise.runtime.device import (
+    HostCopy,
     autocast,
     choose_device,
+    deterministic,
     has_bf16,
     has_int8,
     numerics_fingerprint,
@@ -81,3 +85,24 @@ def test_the_fingerprint_changes_with_what_changes_bits():
         torch.set_num_threads(threads)
 
     assert {name for name in before if before[name] != after[name]} == {"threads", "precision"}
+
+
+def test_deterministic_holds_inside_the_block_alone_and_leaves_a_workspace_that_was_chosen(monkeypatch):
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    with deterministic(False):
+        assert not torch.are_deterministic_algorithms_enabled() and "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    with pytest.raises(KeyError), deterministic(True):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+        assert not torch.utils.deterministic.fill_uninitialized_memory
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+        raise KeyError
+    assert not torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory
+
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    with deterministic(True):
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
+
+
+def test_a_copy_to_the_host_has_the_values_of_its_moment():
+    assert HostCopy(torch.tensor([1.5, -2.0], dtype=torch.float64)).read() == [1.5, -2.0]

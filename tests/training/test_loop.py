@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from toy import ToyModel, ToySource, toy_saver
 
 from spanwise.data.batch import Batch
@@ -20,6 +22,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.init import initialize
 from spanwise.nn.vocabulary_loss import vocabulary_loss
+from spanwise.runtime.device import HostCopy
 from spanwise.runtime.files import verify_folder
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.checkpoint import training_tensors
@@ -275,6 +278,62 @@ def test_bits_do_not_depend_on_logging_evaluation_saving_or_prefetching(tmp_path
     plain, _ = run(tmp_path / "a", log_every=100)
     busy, _ = run(tmp_path / "b", log_every=1, save_every=1, eval_every=1, keep=1, evaluated=True)
     assert same_tensors(plain, busy)
+
+
+class Watched(ToyModel):
+    """Remembers how torch is set while it computes."""
+
+    def forward(self, batch):
+        self.deterministic = torch.are_deterministic_algorithms_enabled()
+        return super().forward(batch)
+
+
+def test_a_deterministic_run_asks_torch_for_equal_bits_says_so_in_its_checkpoint_and_may_go_on_without(tmp_path):
+    said = Said()
+    plain, _ = run(tmp_path / "plain")
+    model, _ = run(tmp_path / "run", Watched(), deterministic=True)
+    assert model.deterministic and same_tensors(plain, model) and not torch.are_deterministic_algorithms_enabled()
+
+    state = json.loads(next((tmp_path / "run").rglob("step-000000012/training/state.json")).read_text())
+    assert state["numerics"]["deterministic"] and "deterministic" not in state["identity"]["options"]
+    _, result = run(tmp_path / "run", resume=True, said=said)
+    assert result.resumed_from == 12 and "Same samples, not the same bits: deterministic True -> False." in said.text
+
+
+class Reads(TorchDispatchMode):
+    """Notes the operators whose result the host waits for, with the log lines that were there before."""
+
+    WAITING = ("_local_scalar_dense", "nonzero", "is_nonzero", "equal", "masked_select")
+
+    def __init__(self, log: Path) -> None:
+        super().__init__()
+        self.log, self.found = log, []
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        if function.overloadpacket.__name__ in self.WAITING:
+            self.found.append((function.overloadpacket.__name__, len(self.log.read_text().splitlines())))
+        return function(*arguments, **(named or {}))
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
+def test_the_host_reads_no_number_between_two_log_lines(tmp_path, monkeypatch, optimizer):
+    """A read makes a GPU run dry. What a log line is made of is read at once, when it is due."""
+    real, read = HostCopy.read, []
+    monkeypatch.setattr(HostCopy, "read", lambda copy: read.append(copy) or real(copy))
+    watching = Reads(tmp_path / "run" / "metrics.jsonl")
+
+    class Model(ToyModel):
+        steps: ClassVar[list] = []
+
+        def forward(self, batch):
+            self.steps.append(len(read))
+            return super().forward(batch)
+
+    with watching:
+        run(tmp_path / "run", Model(), max_steps=20, log_every=10, optimizer=optimizer, save_minutes=None)
+
+    assert Model.steps == [0] * 20 + [10] * 20  # two packs a step: ten steps are read when the tenth was begun
+    assert len(read) == 20 and not [name for name, lines in watching.found if lines < 2]
 
 
 def test_an_infinite_perplexity_is_saved_and_gone_on_with(tmp_path):

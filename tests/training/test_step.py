@@ -7,6 +7,7 @@ from toy import VOCAB, ToyModel, ToySource, ToyTargets, make_batch
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError, NumericsError
 from spanwise.nn.sequences import Sequences
+from spanwise.training.checkpoint import training_tensors
 from spanwise.training.optim import build_optimizer
 from spanwise.training.plan import TrainingOptions
 from spanwise.training.step import StepSums, Updater
@@ -186,7 +187,38 @@ def test_a_bad_number_stops_before_the_update_and_names_step_pack_and_block(site
 
     assert error.value.exit_status == 5 and error.value.ids == (701,)
     assert all(torch.equal(before[name], value) for name, value in tensors_of(model).items())
-    assert not update.optimizer.state
+    assert not any(moment.any() for state in update.optimizer.state.values() for moment in state.values())
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
+@pytest.mark.parametrize("site", ["loss", "gradient"])
+def test_a_step_that_is_read_late_has_changed_nothing_and_neither_have_those_behind_it(optimizer, site):
+    """The host goes on; the device leaves parameters, moments and counters as they were before the bad step."""
+    source, model = ToySource(), Poisoned(block=300, site=site, value=float("nan"))
+    update = updater(model, optimizer=optimizer)
+    good = [update.begin(step, source.step(step - 1), 1e-2) for step in (1, 2, 3)]
+    before = training_tensors(model, update.optimizer)
+    before = {name: value.clone() for name, value in before.items()}
+
+    behind = [update.begin(step, source.step(step - 1), 1e-2) for step in (4, 5, 6)]
+
+    after = training_tensors(model, update.optimizer)
+    assert before.keys() == after.keys() and all(torch.equal(before[name], value) for name, value in after.items())
+    assert len(update.read(good)) == 3
+    with pytest.raises(NumericsError, match=r"step 4, pack 0 \(blocks 300\)"):
+        update.read(behind)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon", "lamb"])
+def test_steps_read_together_say_what_each_alone_would(optimizer):
+    source = ToySource(packs=3)
+    one, other = updater(ToyModel(), optimizer=optimizer), updater(ToyModel(), optimizer=optimizer)
+    alone = [one.update(step, source.step(step - 1), 1e-2) for step in (1, 2, 3)]
+
+    begun = [other.begin(step, source.step(step - 1), 1e-2) for step in (1, 2, 3)]
+
+    assert other.read(begun) == alone
+    assert all(torch.equal(tensors_of(one.model)[name], value) for name, value in tensors_of(other.model).items())
 
 
 @pytest.mark.parametrize("place", ["table.weight", "norm.weight"])

@@ -5,7 +5,7 @@ import time
 import pytest
 import torch
 
-from spanwise.training.timing import SECTIONS, SectionTimer, flop_utilisation, matmul_peak
+from spanwise.training.timing import SECTIONS, SectionTimer, Stopwatch, flop_utilisation, matmul_peak
 
 
 def test_sections_and_the_rest_add_up_to_the_whole():
@@ -35,3 +35,13 @@ def test_the_peak_is_measured_once_and_utilisation_is_a_share_of_it():
     assert 1e8 < peak < 1e14
     assert matmul_peak("cpu", "fp32", torch.get_num_threads(), size=128, seconds=0.02) == peak
     assert flop_utilisation(peak / 100, 25.0, peak) == pytest.approx(0.25)
+
+
+def test_a_stopwatch_counts_from_begin_to_end():
+    watch = Stopwatch(torch.device("cpu"))
+    time.sleep(0.01)
+    watch.stop()
+    seconds = watch.seconds()
+    time.sleep(0.01)
+
+    assert watch.is_done() and 0.01 <= seconds == watch.seconds()

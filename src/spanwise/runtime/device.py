@@ -5,10 +5,12 @@ import functools
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
+from torch import Tensor
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
@@ -91,6 +93,48 @@ def resolve_precision(precision: Precision, device: torch.device) -> Literal["fp
 def autocast(precision: Literal["fp32", "bf16"], device: torch.device) -> contextlib.AbstractContextManager[Any]:
     """Matrix products in bf16 inside the block; losses and LayerNorm stay fp32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+@contextlib.contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Let equal inputs give equal bits inside the block on a GPU too, where some kernels add in the order of arrival.
+
+    torch then takes kernels without atomic additions (gradients of tables, of gathered rows and of its own
+    variable-length attention) and refuses an operator that has none. Matrix products need a workspace of a fixed size
+    as well, which cuBLAS reads from the environment at its first product: it is set here, unless the user has set it.
+    On a CPU nothing changes. Without `wanted` the block is as torch is set.
+    """
+    if not wanted:
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    fills = torch.utils.deterministic.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing reads what nothing has written
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        torch.utils.deterministic.fill_uninitialized_memory = fills
+
+
+class HostCopy:
+    """A tensor on its way to the host: the copy waits in the queue of the device, and the host goes on meanwhile."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._values, self._copied = tensor, None
+        if tensor.device.type == "cuda":
+            self._values = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            self._values.copy_(tensor, non_blocking=True)
+            self._copied = torch.cuda.Event()
+            self._copied.record()
+
+    def read(self) -> list[float]:
+        """Return the values of a flat tensor; what the device was asked for after the copy is not waited for."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        return self._values.tolist()
 
 
 def numerics_fingerprint(device: torch.device, precision: str) -> JsonObject:

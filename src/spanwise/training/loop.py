@@ -1,7 +1,8 @@
 """The only training loop. It knows packs, steps, seconds and a disk; it knows no objective and no task.
 
 Everything random or scheduled is a pure function of the step, so a run killed anywhere goes on from its newest whole
-checkpoint and, on the same machine with the same threads, computes the very same bits.
+checkpoint and, on the same machine with the same threads, computes the very same bits (on a GPU with `deterministic`).
+Numbers of a step are read where a log line, an evaluation or a checkpoint needs them, and nothing waits before.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +24,7 @@ from spanwise.config import to_record
 from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import InterruptedAndSaved
-from spanwise.runtime.device import choose_device, numerics_fingerprint, resolve_precision
+from spanwise.runtime.device import choose_device, deterministic, numerics_fingerprint, resolve_precision
 from spanwise.runtime.distributed import Group
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
@@ -34,7 +36,8 @@ from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
-from spanwise.training.timing import SectionTimer, flop_utilisation, matmul_peak
+from spanwise.training.timing import SectionTimer, Stopwatch, flop_utilisation, matmul_peak
+from spanwise.training.unread import Unread, UnreadSteps
 
 
 @runtime_checkable
@@ -156,7 +159,11 @@ def train(
     """
     began = time.perf_counter() if began is None else began
     reducer = SingleProcess() if group is None else SeveralProcesses(group)
-    with share_run_folder(run_folder, reducer, resume=resume) as folder, StopRequested() as stop:
+    with (
+        share_run_folder(run_folder, reducer, resume=resume) as folder,
+        StopRequested() as stop,
+        deterministic(options.deterministic),
+    ):
         loop = _Loop(
             model=model,
             source=source,
@@ -235,6 +242,8 @@ class _Loop:
         self.state = RunState()
         self.plan = Plan(None, [], options)
         self._saved_plan: list[PlanLine] = []  # as the checkpoint that the run goes on from knows it
+        self.unread = UnreadSteps(self.device)
+        self._watches: deque[Stopwatch] = deque()  # of steps that the clock doesn't know yet
         self._timed_tokens = 0  # since this process' last log line; a line that a resume cut holds older steps too
         self.saver = Saver(
             folder=self.folder,
@@ -305,8 +314,10 @@ class _Loop:
     def _packs(self, index: int) -> list[Batch]:
         """The packs of a step that are computed here."""
         if self.reducer.size == 1:
-            return self.source.step(index)
-        return self.source.step(index, self.reducer.rank, self.reducer.size)
+            packs = self.source.step(index)
+        else:
+            packs = self.source.step(index, self.reducer.rank, self.reducer.size)
+        return [pack.pinned() for pack in packs] if self.device.type == "cuda" else packs
 
     def run(self, stop: StopRequested, began: float, prefetch_depth: int) -> None:
         """Do every step that is left, and commit the model."""
@@ -336,6 +347,7 @@ class _Loop:
                 self._count_seconds()
                 if self.options.budget is not None:
                     self._revise_plan()
+            self._read_all()
         if now.evaluated_step != now.step:
             self._evaluate()
         if self.saver.saved_step != now.step:
@@ -366,29 +378,53 @@ class _Loop:
         self.plan.lines = self.reducer.from_leader(self.plan.lines)
 
     def _one_step(self, packs: Prefetcher[list[Batch]]) -> None:
+        """Begin the next step, and read the steps that are due."""
         now = self.state
-        began = time.perf_counter()
+        watch = Stopwatch(self.device)
         with self.timer.section("data"):
             batches = packs.get(now.step)
         step = now.step + 1
         rate = self.plan.learning_rate(step)
+        begun = self.updater.begin(step, batches, rate)
+        watch.stop()
+        now.step = step
+        self._watches.append(watch)
+        self._time_steps()
+        total = self.plan.total_after(step)
+        is_logged = step % self.options.log_every == 0 or step == total
+        self.unread.add(Unread(begun, rate if is_logged else None, total))
+        self._read(self.unread.take_due())
+
+    def _time_steps(self) -> None:
+        """Tell the clock of the budget about the steps that the device has done since it was asked last."""
+        while self._watches and self._watches[0].is_done():
+            self.clock.add_step(self._watches.popleft().seconds())
+        self.clock.num_untimed = len(self._watches)
+
+    def _read(self, steps: list[Unread]) -> None:
+        """Read the numbers of steps, and log those that have a line."""
+        now = self.state
         try:
-            sums, norm = self.updater.update(step, batches, rate)
+            found = self.updater.read([one.begun for one in steps]) if steps else []
         except BadNumbers as error:
             record = {"step": error.step, "pack": error.pack, "ids": list(error.ids), "error": str(error)}
             if self.reducer.rank == 0:
                 write_text_atomic(self.folder.path / "bad_step.json", json.dumps(record, indent=1) + "\n")
             error.args = (f"{error} {self.saver.where_to_start_again()}",)
             raise
-        now.step = step
-        now.tokens += sums.num_tokens
-        now.since_log.add(sums)
-        self._timed_tokens += sums.num_tokens
-        self.clock.add_step(time.perf_counter() - began)
-        if step % self.options.log_every == 0 or step == self.plan.total_after(step):
-            self._log(rate, norm)
+        for one, (sums, norm) in zip(steps, found, strict=True):
+            now.tokens += sums.num_tokens
+            now.since_log.add(sums)
+            self._timed_tokens += sums.num_tokens
+            if one.learning_rate is not None:
+                self._log(one.begun.step, one.total_steps, one.learning_rate, norm)
 
-    def _log(self, rate: float, norm: float) -> None:
+    def _read_all(self) -> None:
+        """Wait for the device; from here on the state is that of all steps that were begun."""
+        self._read(self.unread.take_all())
+        self._time_steps()
+
+    def _log(self, step: int, total: int, rate: float, norm: float) -> None:
         now, sums = self.state, self.state.since_log
         self._count_seconds()
         times = self.timer.take()
@@ -396,11 +432,10 @@ class _Loop:
         weights = getattr(self.model, "loss_weights", {})
         spent = times["total"] - times.get("evaluation", 0.0) - times.get("checkpoint", 0.0)
         speed = self._timed_tokens / max(spent, 1e-9)
-        total = self.plan.total_after(now.step)
         record: JsonObject = {
-            "step": now.step,
+            "step": step,
             "total_steps": total,
-            **{key: value for key, value in self.source.position(now.step).items() if key != "tokens"},
+            **{key: value for key, value in self.source.position(step).items() if key != "tokens"},
             "loss": sum(weights.get(name, 1.0) * mean for name, mean in means.items()),
             "losses": means,
             "accuracy": sums.accuracies(),
@@ -411,7 +446,7 @@ class _Loop:
             "padding_share": sums.num_padding / max(1, sums.num_padding + sums.num_tokens),
             "tokens_per_second": speed,
             "seconds": now.seconds,
-            "seconds_left": (total - now.step) * self.clock.step_seconds(),
+            "seconds_left": (total - step) * self.clock.step_seconds(),
             "time": times,
         }
         if self.flops_per_token:
@@ -431,6 +466,7 @@ class _Loop:
 
     def _evaluate(self, *, first: bool = False) -> None:
         """Ask for the constant evaluation; it draws nothing and moves nothing."""
+        self._read_all()
         now = self.state
         now.evaluated_step = now.step
         if self.evaluate is None:
@@ -463,6 +499,7 @@ class _Loop:
             self.log.say(f"Step {now.step:,} is the last: {reason}.")
 
     def _save(self) -> None:
+        self._read_all()
         began = time.perf_counter()
         self._count_seconds()
         state: JsonObject = {

@@ -22,6 +22,8 @@ class StackedMuon(torch.optim.Muon):
     Source: Jordan et al. 2024 (Muon).
     """
 
+    found_inf: Tensor | None = None  # see `optim.guard`
+
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """Update all parameters that have a gradient."""
@@ -49,13 +51,16 @@ class StackedMuon(torch.optim.Muon):
             if "momentum_buffer" not in self.state[parameter]:
                 self.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
             moments.append(self.state[parameter]["momentum_buffer"])
-        torch._foreach_lerp_(moments, gradients, 1 - momentum)
-        updates_KMN = torch.stack(gradients)
+        bad = gradients[0].new_zeros(()) if self.found_inf is None else self.found_inf
+        is_bad = bad.bool()
+        # in place of a bad gradient stands the moment, which so stays as it is
+        updates_KMN = torch.where(is_bad, torch.stack(moments), torch.stack(gradients))
+        torch._foreach_lerp_(moments, list(updates_KMN.unbind()), 1 - momentum)
         torch._foreach_lerp_(list(updates_KMN.unbind()), moments, momentum)  # Nesterov's look ahead
-        directions_KMN = orthogonal(updates_KMN, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        torch._foreach_mul_(parameters, 1 - rate * group["weight_decay"])
+        directions_KMN = orthogonal(updates_KMN, group["ns_coefficients"], group["ns_steps"], group["eps"]).float()
+        torch._foreach_mul_(parameters, torch.where(is_bad, 1.0, 1 - rate * group["weight_decay"]))
         size = 0.2 * math.sqrt(max(parameters[0].shape))  # as large as AdamW's updates, so that one rate serves both
-        torch._foreach_add_(parameters, list(directions_KMN.float().unbind()), alpha=-rate * size)
+        torch._foreach_add_(parameters, list((directions_KMN * (1 - bad)).unbind()), alpha=-rate * size)
 
 
 def orthogonal(

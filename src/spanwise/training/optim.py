@@ -65,6 +65,8 @@ class Lamb(torch.optim.Optimizer):
     Differs: ALBERT's code leaves out the bias correction of the paper.
     """
 
+    found_inf: Tensor | None = None  # see `guard`
+
     def __init__(
         self,
         params: Iterable[ParamGroup],
@@ -92,16 +94,19 @@ class Lamb(torch.optim.Optimizer):
             state["exp_avg"] = torch.zeros_like(parameter)
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         beta1, beta2 = group["betas"]
-        state["step"] += 1
-        first = state["exp_avg"].lerp_(gradient, 1.0 - beta1)
-        second = state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1.0 - beta2)
+        first, second = state["exp_avg"], state["exp_avg_sq"]
+        bad = torch.zeros_like(state["step"]) if self.found_inf is None else self.found_inf
+        is_bad = bad.bool()
+        state["step"] += 1 - bad
+        first.lerp_(torch.where(is_bad, first, gradient), 1.0 - beta1)
+        second.copy_(torch.where(is_bad, second, (second * beta2).addcmul_(gradient, gradient, value=1.0 - beta2)))
         root = (second / _correction(beta2, state["step"])).sqrt_().add_(group["eps"])
         update = (first / _correction(beta1, state["step"])).div_(root)
         if group["weight_decay"]:
             update.add_(parameter, alpha=group["weight_decay"])
         if parameter.dim() >= 2:
             update.mul_(_trust(parameter, update))
-        parameter.sub_(update, alpha=group["lr"])
+        parameter.sub_(torch.where(is_bad, 0.0, update), alpha=group["lr"])
 
 
 def _correction(beta: float, step: Tensor) -> Tensor:
@@ -129,9 +134,23 @@ class Optimizer(Protocol):
     def step(self) -> object: ...
 
 
+def _parts(optimizer: Optimizer) -> tuple[torch.optim.Optimizer, ...]:
+    return optimizer.parts if isinstance(optimizer, MuonWithAdamW) else (cast(torch.optim.Optimizer, optimizer),)
+
+
+def guard(optimizer: Optimizer, bad: Tensor) -> None:
+    """Let later steps change nothing, neither parameters nor moments nor counters, as long as `bad` is 1.
+
+    bad: float32 scalar on the device of the parameters, 0 or 1, which nobody needs to read on the host. It has the name
+    that torch's own optimizers look for when gradients are scaled.
+    """
+    for part in _parts(optimizer):
+        part.found_inf = bad  # type: ignore[attr-defined]
+
+
 def set_state(optimizer: Optimizer, state: Mapping[nn.Parameter, dict[str, Tensor]]) -> None:
     """Give every parameter that `state` names its moments, in the optimizer that owns it."""
-    for part in optimizer.parts if isinstance(optimizer, MuonWithAdamW) else (cast(torch.optim.Optimizer, optimizer),):
+    for part in _parts(optimizer):
         for parameter in (parameter for group in part.param_groups for parameter in group["params"]):
             if parameter in state:
                 part.state[parameter] = state[parameter]
@@ -148,8 +167,7 @@ def decay_groups(model: nn.Module) -> tuple[list[str], list[str]]:
 
 
 def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
-    """The optimizer of the options over fp32 parameters, fused where torch offers it: the same arithmetic in every
-    precision.
+    """The optimizer of the options over fp32 parameters, fused: the same arithmetic in every precision.
 
     Raises: ConfigError for a model without trainable parameters or with parameters that are not fp32.
     """
@@ -178,7 +196,7 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
     adamw = torch.optim.AdamW(
         [group for group in others if group["params"]],
         **adam,
-        fused=all(parameters[name].device.type in ("cpu", "cuda") for name in (*decayed, *plain)),
+        fused=True,  # one kernel, which also leaves all as it is where the gradient is bad
     )
     if not matrices:
         return adamw

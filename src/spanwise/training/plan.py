@@ -61,6 +61,7 @@ class TrainingOptions:
     num_epochs: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] | None = None  # auto (fine-tuning): by examples
     budget: Annotated[float, Field(gt=0, le=1e9)] | None = None  # seconds of wall-clock time, evaluation and saving too
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
+    deterministic: bool = False  # equal bits on a GPU too, somewhat slower; a CPU always gives them
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
     log_every: Steps = 10  # steps
     eval_every: Annotated[int | float, Field(gt=0, le=MOST_STEPS)] | None = None  # steps, or below 1 a share of the run
@@ -110,8 +111,10 @@ def with_one_length(overrides: Sequence[str]) -> list[str]:
     return [*replaced, *overrides]
 
 
-# Values that never change a number that is trained: they may differ when a run goes on.
-HARMLESS_OPTIONS = frozenset({"log_every", "eval_every", "save_every", "save_minutes", "keep", "threads"})
+# Values that never change a number that is trained by more than rounding: they may differ when a run goes on.
+HARMLESS_OPTIONS = frozenset(
+    {"log_every", "eval_every", "save_every", "save_minutes", "keep", "threads", "deterministic"}
+)
 
 
 class Positions(Protocol):
@@ -286,6 +289,7 @@ class BudgetClock:
         self.evaluation = 0.0  # seconds of the last one
         self.saving = 0.0  # seconds of the last one
         self.num_timed = 0
+        self.num_untimed = 0  # steps that were begun and aren't in `used` yet: a GPU still computes them
         self._mean = 0.0
         self._eval_every = eval_every
         self._save_every = save_every
@@ -313,7 +317,7 @@ class BudgetClock:
         at_end = 0.0 if self._eval_every == 0 else self.evaluation * (1 + evaluations)
         at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
         at_end = min(at_end, max(0.0, budget - self.evaluation) / 3)
-        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()))
+        return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()) - self.num_untimed)
 
 
 def read_plan(path: Path) -> list[PlanLine]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from spanwise.errors import DataError
 from spanwise.runtime.distributed import Group
@@ -40,6 +40,10 @@ class Reducer(Protocol):
         """Make every parameter's gradient that of the whole step."""
         ...
 
+    def total(self, number: Tensor) -> Tensor:
+        """Return the sum of the number that each process gives, where it is computed."""
+        ...
+
     def gather(self, mine: T) -> list[T]:
         """Return the value that each process gives, by rank."""
         ...
@@ -66,6 +70,9 @@ class SingleProcess:
 
     def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Backward has accumulated them already."""
+
+    def total(self, number: Tensor) -> Tensor:
+        return number
 
     def gather(self, mine: T) -> list[T]:
         return [mine]
@@ -102,6 +109,10 @@ class SeveralProcesses:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
         self._group.add([parameter.grad for parameter in reached if parameter.grad is not None])
+
+    def total(self, number: Tensor) -> Tensor:
+        self._group.add([number])
+        return number
 
     def gather(self, mine: T) -> list[T]:
         return self._group.gather(mine)

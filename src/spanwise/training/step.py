@@ -2,8 +2,12 @@
 
 Loss of a step: the sum over names of `weight * (loss sums of all packs) / max(1, targets of the whole step)`. Counts
 are integers known before the first forward, so packs with different counts weigh as one big batch would. Dropout is
-reseeded by (seed, step, pack). Every number is checked before the parameters are touched. Where several processes
-compute a step, each has some of its packs, and all of them apply the same gradient.
+reseeded by (seed, step, pack). Where several processes compute a step, each has some of its packs, and all of them
+apply the same gradient.
+
+A step is begun and, some steps later, read. Whether its numbers are finite is decided where they are computed, so that
+the host never waits in between: a flag on the device, once set, keeps every later update from touching parameters and
+moments. Whoever reads the numbers then finds the model as it was before the bad step.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError, NumericsError
-from spanwise.runtime.device import autocast
+from spanwise.runtime.device import HostCopy, autocast
 from spanwise.runtime.seed import seed_device
 from spanwise.training.evaluate import Loss, loss_sum, num_correct
-from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm
+from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm, guard
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
 
@@ -64,10 +68,25 @@ class StepSums:
 
 @dataclass(frozen=True)
 class _Share:
-    """The sums over the packs of one process, and whether all of its numbers are finite."""
+    """The sums over the packs of one process, the norm of the whole gradient, and whether all numbers are finite."""
 
     sums: StepSums
+    norm: float
     is_finite: bool
+
+
+Key = tuple[str, str]  # "loss" or "correct", and the name of a loss
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A step whose numbers may still be in the making: its packs, and where the numbers will be."""
+
+    step: int
+    packs: Sequence[Batch]
+    totals: Mapping[str, int]
+    keys: Sequence[tuple[int, Key]]  # of each number but the last, which is the norm: its pack and what it is
+    numbers: HostCopy
 
 
 def _add(mine: dict[str, Number], theirs: Mapping[str, Number]) -> None:
@@ -77,7 +96,7 @@ def _add(mine: dict[str, Number], theirs: Mapping[str, Number]) -> None:
 
 @dataclass
 class Updater:
-    """Applies one step to a model."""
+    """Applies steps to a model."""
 
     model: nn.Module
     optimizer: Optimizer
@@ -91,12 +110,17 @@ class Updater:
     def __post_init__(self) -> None:
         self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
+        self._bad = torch.zeros((), device=self.device)  # 1 from the first number on that is not finite
+        guard(self.optimizer, self._bad)
 
     def update(self, step: int, packs: Sequence[Batch], learning_rate: float) -> tuple[StepSums, float]:
-        """Do update number `step` (from 1); return its sums and the norm of its gradient before clipping.
+        """Do update number `step` and wait for its sums and the norm of its gradient. Raises: as `begin` and `read`."""
+        return self.read([self.begin(step, packs, learning_rate)])[0]
 
-        Raises: NumericsError naming the step, the pack and its blocks, with model and optimizer unchanged;
-        DataError where a step has no pack.
+    def begin(self, step: int, packs: Sequence[Batch], learning_rate: float) -> Begun:
+        """Do update number `step` (from 1), or nothing if it or one before it has a bad number; wait for no device.
+
+        Raises: DataError where a step has no pack.
         """
         if not packs and self.reducer.size == 1:
             raise DataError(f"step {step} has no pack; the data source is empty.")
@@ -109,29 +133,40 @@ class Updater:
         with self.timer.section("optimizer"):
             gradients = [p.grad for p in self._trainable if p.grad is not None]
             norm = gradient_norm(gradients)
-            numbers = [*(value for pack in measured for value in pack.values()), norm]
-            read = torch.stack([value.detach().double().reshape(()) for value in numbers]).tolist()  # one wait per step
-        values = iter(read)
-        found = [{key: next(values) for key in pack} for pack in measured]
-        mine = _Share(sums=_sums(packs, found), is_finite=all(map(math.isfinite, read)))
+            keys, numbers = _joined(measured, norm)
+            is_bad = (numbers.sum() * 0.0).ne(0.0).float()  # of one that is not finite the product is not-a-number
         with self.timer.section("communication"):
-            everyone = self.reducer.gather(mine)
-        if not all(one.is_finite for one in everyone):
-            raise self._bad_numbers(step, packs, totals, found)
+            is_bad = self.reducer.total(is_bad)
         with self.timer.section("optimizer"):
+            torch.maximum(self._bad, is_bad.clamp(max=1.0), out=self._bad)
             clip_gradients(gradients, norm, self.max_grad_norm)
             for group in self.optimizer.param_groups:
                 group["lr"] = learning_rate * group["rate_scale"]
             self.optimizer.step()
-        sums = StepSums()
-        for one in everyone:
-            sums.add(one.sums)
-        sums.counts = dict(totals)
-        return sums, read[-1]
+        return Begun(step, packs, totals, keys, HostCopy(numbers))
 
-    def _forward_backward(
-        self, step: int, k: int, batch: Batch, totals: Mapping[str, int]
-    ) -> dict[tuple[str, str], Tensor]:
+    def read(self, steps: Sequence[Begun]) -> list[tuple[StepSums, float]]:
+        """Return the sums of steps and the norms of their gradients before clipping, once the device has them.
+
+        Raises: NumericsError naming the first bad step, the pack and its blocks, with model and optimizer as they were
+        before that step.
+        """
+        found = [_by_pack(one) for one in steps]
+        mine = [_share(one, *values) for one, values in zip(steps, found, strict=True)]
+        with self.timer.section("communication"):
+            everyone = self.reducer.gather(mine)
+        read = []
+        for one, (packs, _), shares in zip(steps, found, zip(*everyone, strict=True), strict=True):
+            if not all(share.is_finite for share in shares):
+                raise self._bad_numbers(one, packs)
+            sums = StepSums()
+            for share in shares:
+                sums.add(share.sums)
+            sums.counts = dict(one.totals)
+            read.append((sums, shares[0].norm))
+        return read
+
+    def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[Key, Tensor]:
         """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
         seed_device(self.seed, "dropout", step, self.reducer.number_in_step(k))
         with self.timer.section("data"):
@@ -149,44 +184,63 @@ class Updater:
                 loss.backward()
         sums = {("loss", name): loss_sum(value).detach() for name, value in losses.items()}
         right = {("correct", name): num_correct(value) for name, value in losses.items()}
-        return sums | {key: value for key, value in right.items() if value is not None}
+        return sums | {key: value.detach() for key, value in right.items() if value is not None}
 
-    def _bad_numbers(
-        self, step: int, packs: Sequence[Batch], totals: Mapping[str, int], found: list[dict[tuple[str, str], float]]
-    ) -> BadNumbers:
-        """Find the pack that is to blame, the same in every process. Nothing has been updated yet."""
-        blames = self.reducer.gather(self._blame(step, packs, totals, found))
-        too_large = _Blame(0, packs[0].ids if packs else (), "the gradient of the whole step is too large to measure")
-        return BadNumbers(step, next((blame for blame in blames if blame is not None), too_large))
+    def _bad_numbers(self, one: Begun, found: list[dict[Key, float]]) -> BadNumbers:
+        """Find the pack that is to blame, the same in every process. Nothing has been updated since."""
+        blames = self.reducer.gather(self._blame(one, found))
+        ids = one.packs[0].ids if one.packs else ()
+        too_large = _Blame(0, ids, "the gradient of the whole step is too large to measure")
+        return BadNumbers(one.step, next((blame for blame in blames if blame is not None), too_large))
 
-    def _blame(
-        self, step: int, packs: Sequence[Batch], totals: Mapping[str, int], found: list[dict[tuple[str, str], float]]
-    ) -> _Blame | None:
+    def _blame(self, one: Begun, found: list[dict[Key, float]]) -> _Blame | None:
         """Return what is wrong with the packs of this process; None where nothing is."""
         for k, pack in enumerate(found):
             for (_, name), value in pack.items():
                 if not math.isfinite(value):
                     number = self.reducer.number_in_step(k)
-                    return _Blame(number, packs[k].ids, f"the loss of {name!r} is {value}")
-        for k, batch in enumerate(packs):  # the losses are finite: redo pack by pack to find the gradient that is not
+                    return _Blame(number, one.packs[k].ids, f"the loss of {name!r} is {value}")
+        for k, batch in enumerate(one.packs):  # the losses are finite: redo them to find the gradient that is not
             self.optimizer.zero_grad(set_to_none=True)
-            self._forward_backward(step, k, batch, totals)
+            self._forward_backward(one.step, k, batch, one.totals)
             for name, parameter in self.model.named_parameters():
                 if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
                     return _Blame(self.reducer.number_in_step(k), batch.ids, f"the gradient of {name} is not finite")
         return None
 
 
-def _sums(packs: Sequence[Batch], found: list[dict[tuple[str, str], float]]) -> StepSums:
+def _joined(measured: list[dict[Key, Tensor]], norm: Tensor) -> tuple[list[tuple[int, Key]], Tensor]:
+    """All numbers of a step as one tensor of doubles, the norm last, and what each of the others is."""
+    kinds: dict[torch.dtype, list[tuple[int, Key]]] = {}
+    for k, pack in enumerate(measured):
+        for key, value in pack.items():
+            kinds.setdefault(value.dtype, []).append((k, key))
+    parts = [torch.stack([measured[k][key].reshape(()) for k, key in keys]).double() for keys in kinds.values()]
+    return [key for keys in kinds.values() for key in keys], torch.cat([*parts, norm.double().reshape(1)])
+
+
+def _by_pack(one: Begun) -> tuple[list[dict[Key, float]], float]:
+    """The numbers of each pack, and the norm."""
+    *values, norm = one.numbers.read()
+    found: list[dict[Key, float]] = [{} for _ in one.packs]
+    for (k, key), value in zip(one.keys, values, strict=True):
+        found[k][key] = value
+    return found, norm
+
+
+def _share(one: Begun, found: list[dict[Key, float]], norm: float) -> _Share:
     """The sums over the packs of one process."""
     sums = StepSums(
-        num_tokens=sum(batch.num_tokens for batch in packs), num_padding=sum(batch.num_padding for batch in packs)
+        num_tokens=sum(batch.num_tokens for batch in one.packs),
+        num_padding=sum(batch.num_padding for batch in one.packs),
     )
+    is_finite = math.isfinite(norm)
     for pack in found:
+        is_finite = is_finite and all(map(math.isfinite, pack.values()))
         _add(sums.losses, {name: value for (kind, name), value in pack.items() if kind == "loss"})
         right = {name: value for (kind, name), value in pack.items() if kind == "correct"}
         _add(sums.correct, {name: int(value) if math.isfinite(value) else 0 for name, value in right.items()})
-    return sums
+    return _Share(sums, norm, is_finite)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,14 @@
 """Measure where the time of a run goes, and how much of the machine it uses.
 
 Time is attributed to data, forward, backward, optimizer, communication, evaluation and checkpoint. On CUDA, whose work
-runs beside the host, forward, backward and optimizer are measured by events on the device and read once per log line.
+runs beside the host, forward, backward and optimizer are measured by events on the device; they are read at log lines,
+as far as the device has come, and nothing waits for it.
 """
 
 import contextlib
 import functools
 import time
+from collections import deque
 from collections.abc import Iterator
 
 import torch
@@ -21,7 +23,7 @@ class SectionTimer:
     def __init__(self, device: torch.device) -> None:
         self._on_cuda = device.type == "cuda"
         self._seconds: dict[str, float] = dict.fromkeys(SECTIONS, 0.0)
-        self._events: list[tuple[str, torch.cuda.Event, torch.cuda.Event]] = []
+        self._events: deque[tuple[str, torch.cuda.Event, torch.cuda.Event]] = deque()
         self._began = time.perf_counter()
 
     @contextlib.contextmanager
@@ -44,17 +46,45 @@ class SectionTimer:
 
     def take(self) -> dict[str, float]:
         """The sections, `total` and `other` (what no section claims), in seconds; then start again from zero."""
-        if self._events:
-            torch.cuda.synchronize()
-            for name, first, last in self._events:
-                self._seconds[name] = self._seconds.get(name, 0.0) + first.elapsed_time(last) / 1000.0
-            self._events = []
+        while self._events and self._events[0][2].query():  # what the device is still busy with counts next time
+            name, first, last = self._events.popleft()
+            self._seconds[name] = self._seconds.get(name, 0.0) + first.elapsed_time(last) / 1000.0
         now = time.perf_counter()
         total = now - self._began
         claimed = sum(self._seconds.values())
         times = {**self._seconds, "other": max(0.0, total - claimed), "total": total}
         self._seconds, self._began = dict.fromkeys(SECTIONS, 0.0), now
         return times
+
+
+class Stopwatch:
+    """The seconds of one step; on CUDA between two moments of the device, which may lie ahead when the host goes on."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._events: list[torch.cuda.Event] | None = [] if device.type == "cuda" else None
+        self._moments: list[float] = []
+        self._mark()
+
+    def stop(self) -> None:
+        """End the step here."""
+        self._mark()
+
+    def is_done(self) -> bool:
+        """Return whether the device has come to the end of the step."""
+        return self._events is None or self._events[-1].query()
+
+    def seconds(self) -> float:
+        """The time between begin and end, of a step that is done."""
+        if self._events is None:
+            return self._moments[1] - self._moments[0]
+        return self._events[0].elapsed_time(self._events[1]) / 1000.0
+
+    def _mark(self) -> None:
+        if self._events is None:
+            self._moments.append(time.perf_counter())
+        else:
+            self._events.append(torch.cuda.Event(enable_timing=True))
+            self._events[-1].record()
 
 
 @functools.cache

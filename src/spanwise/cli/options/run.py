@@ -66,6 +66,8 @@ class RunOptions:
     """Steps from one checkpoint to the next. Default: every 10 minutes (training.save_minutes)."""
     keep: CountOrNone = None
     """How many of the newest checkpoints are kept."""
+    deterministic: bool = False
+    """Give equal bits on a GPU too, also after an interruption, somewhat slower. A CPU always does."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
     tensorboard: bool = False
@@ -75,10 +77,11 @@ class RunOptions:
 
     def training(self, out: Path) -> dict[str, Any]:
         """Return the arguments that every function which trains into the folder `out` takes. Raises: ConfigError."""
+        changes = read_changes(self.config, self.overrides, save_every=self.save_every, keep=self.keep)
         return {
             "resume": self.resume,
             "allow_edited": self.allow_edited,
-            "overrides": read_changes(self.config, self.overrides, save_every=self.save_every, keep=self.keep),
+            "overrides": [*changes, *(["training.deterministic=true"] if self.deterministic else [])],
             "device": self.device,
             "log": self.log(out),
             "resume_command": resume_command(),
