@@ -14,7 +14,7 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - base-half: the same with lengths that are 256 on average;
 - peer: `BertForMaskedLM`, bf16, SDPA, compiled, padded to 512, on the lengths of base-half;
 - small, large: 12 x 384 and 24 x 1024;
-- waits: 20 steps of the training loop's update, while torch raises an error wherever the host would wait for the device;
+- waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
 - exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
   two more runs, for what it changes;
 - exact-cost: a step of BERT-base as in base-512, deterministic, against one without;

@@ -2,8 +2,8 @@
 
 START is a model folder or hub id, such as MiniLM of `records/minilm-init`; OUT is that of run.sh, whose file
 names-train.conll is learned for `EPOCHS` epochs. Scores UNER EWT dev and WNUT-17 dev, and writes OUT/peer.json. Its
-loop is that of `records/adaptation/table.py`: AdamW, a linearly falling rate, batches of 16, a label at the first piece of
-each word.
+loop is that of `records/adaptation/table.py`: AdamW, a linearly falling rate, batches of 16, a label at the first piece
+of each word.
 """
 
 from __future__ import annotations
