@@ -52,15 +52,15 @@ class StackedMuon(torch.optim.Muon):
                 self.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
             moments.append(self.state[parameter]["momentum_buffer"])
         bad = gradients[0].new_zeros(()) if self.found_inf is None else self.found_inf
-        is_bad = bad.bool()
+        good = 1 - bad
         # in place of a bad gradient stands the moment, which so stays as it is
-        updates_KMN = torch.where(is_bad, torch.stack(moments), torch.stack(gradients))
+        updates_KMN = torch.where(bad.bool(), torch.stack(moments), torch.stack(gradients))
         torch._foreach_lerp_(moments, list(updates_KMN.unbind()), 1 - momentum)
         torch._foreach_lerp_(list(updates_KMN.unbind()), moments, momentum)  # Nesterov's look ahead
         directions_KMN = orthogonal(updates_KMN, group["ns_coefficients"], group["ns_steps"], group["eps"]).float()
-        torch._foreach_mul_(parameters, torch.where(is_bad, 1.0, 1 - rate * group["weight_decay"]))
+        torch._foreach_mul_(parameters, (1 - rate * group["weight_decay"]) * good + bad)
         size = 0.2 * math.sqrt(max(parameters[0].shape))  # as large as AdamW's updates, so that one rate serves both
-        torch._foreach_add_(parameters, list((directions_KMN * (1 - bad)).unbind()), alpha=-rate * size)
+        torch._foreach_add_(parameters, list((directions_KMN * good).unbind()), alpha=-rate * size)
 
 
 def orthogonal(

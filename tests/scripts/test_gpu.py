@@ -1,0 +1,33 @@
+"""What scripts/gpu.sh measures on a GPU, at tiny sizes on a CPU."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "found"),
+    [
+        ("waits", {"waited": {"adamw": "", "muon": "", "lamb": ""}}),
+        ("exact", {"two_runs": True, "killed": True, "without_the_option": True}),
+    ],
+)
+def test_steps_wait_for_nothing_and_deterministic_runs_have_equal_bits(tmp_path, part, found):
+    subprocess.run(
+        ["sh", "scripts/gpu.sh", "run", str(tmp_path), "--device", "cpu", "--tiny", "--part", part],
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")},
+        timeout=600,
+    )
+    told = json.loads((tmp_path / f"{part}.json").read_text())
+
+    assert {name: told[name] for name in found} == found
+    if part == "exact":
+        assert told["killed_after"].startswith("step-")
