@@ -28,8 +28,15 @@ def rotate(qkv: Tensor, positions: Tensor, table: Tensor) -> Tensor:
         turned = Rotate.apply(qkv, positions, table)
         assert isinstance(turned, Tensor)
         return turned
-    qk, values = qkv.view(len(qkv), 3, -1)[:, :2], qkv[:, 2 * qkv.shape[1] // 3 :]
-    cosines, sines = table[:, positions, None, None].to(torch.promote_types(qkv.dtype, torch.float32)).unbind(0)
-    x, y = qk.reshape(len(qkv), 2, -1, 2, table.shape[2]).to(cosines.dtype).unbind(3)
+    cosines, sines = table[:, positions].to(torch.promote_types(qkv.dtype, torch.float32)).unbind(0)
+    return turn(qkv, cosines, sines)
+
+
+def turn(qkv: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    """What `rotate` does, in operators of PyTorch alone: cosines and sines [T, K / 2] of each token's angles."""
+    width, half = qkv.shape[1] // 3, cosines.shape[1]
+    qk, values = qkv[:, : 2 * width], qkv[:, 2 * width :]
+    x, y = qk.reshape(-1, 2 * width // (2 * half), 2, half).to(cosines.dtype).unbind(2)
+    cosines, sines = cosines[:, None], sines[:, None]
     turned = torch.cat((x * cosines - y * sines, y * cosines + x * sines), dim=-1)
-    return torch.cat((turned.reshape(len(qkv), -1).to(qkv.dtype), values), dim=1)
+    return torch.cat((turned.reshape(-1, 2 * width).to(qkv.dtype), values), dim=1)

@@ -44,4 +44,5 @@ def with_filler_places(rows: Tensor) -> Tensor:
 
 def apply_to_rows(linear: torch.nn.Linear, rows: Tensor) -> Tensor:
     """`linear(rows)` for rows [N, D], whatever N is."""
-    return linear(with_filler(rows))[: len(rows)]
+    filled = with_filler(rows)
+    return linear(rows) if filled is rows else linear(filled)[: len(rows)]

@@ -149,6 +149,6 @@ class SpanScorer(nn.Module):
 
 def attention_weights(logit_t: Tensor, start_n: Tensor, end_n: Tensor) -> Tensor:
     """Softmax of the pieces' logits inside each span, 0 outside. logit_t: [t]; start_n, end_n: [n]. Returns [n, t]."""
-    place_t = torch.arange(len(logit_t), device=logit_t.device)
+    place_t = torch.arange(logit_t.shape[0], device=logit_t.device)
     inside_nt = (place_t >= start_n[:, None]) & (place_t < end_n[:, None])
-    return torch.softmax(logit_t.expand(len(start_n), -1).masked_fill(~inside_nt, -torch.inf), dim=1)
+    return torch.softmax(logit_t.expand(start_n.shape[0], -1).masked_fill(~inside_nt, -torch.inf), dim=1)

@@ -24,7 +24,7 @@ class ReplacedTokenHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """hidden: [T, D]. Returns [T] float32."""
         scores_T1 = self.out(gelu(self.dense(with_filler(hidden)), self.activation))
-        return scores_T1[: len(hidden)].squeeze(-1).float()
+        return scores_T1[: hidden.shape[0]].squeeze(-1).float()
 
 
 HEAD_KINDS = (

@@ -71,10 +71,14 @@ class SequenceHead(nn.Module):
 
     def score(self, rows_SD: Tensor) -> Tensor:
         """Scores [S, K] float32 of such rows [S, D], or of sums of them (both orders of a pair)."""
-        (pooler,) = self._pooler
         num_sequences = len(rows_SD)
         if not self.training and num_sequences < MIN_ROWS:
             rows_SD = F.pad(rows_SD, (0, 0, 0, MIN_ROWS - num_sequences))
+        return self.score_rows(rows_SD)[:num_sequences]
+
+    def score_rows(self, rows_SD: Tensor) -> Tensor:
+        """As `score`, without rows of filler: the last bits of a score depend on how many rows there are."""
+        (pooler,) = self._pooler
         if pooler is not None and self.form == "pooled":
             rows_SD = pooler(rows_SD)
         elif self.dense is not None and self.norm is not None:
@@ -82,7 +86,7 @@ class SequenceHead(nn.Module):
         elif self.dense is not None:
             rows_SD = self.dense(dropout(rows_SD, self.dropout, self.training))
             rows_SD = torch.tanh(rows_SD) if self.form == "tanh" else gelu(rows_SD, "gelu")
-        return self.out(dropout(rows_SD, self.dropout, self.training)).float()[:num_sequences]
+        return self.out(dropout(rows_SD, self.dropout, self.training)).float()
 
 
 HEAD_KINDS = (
