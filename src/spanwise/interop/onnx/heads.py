@@ -19,16 +19,14 @@ Letters: B sequences, L their padded length, N = B x L rows, T real tokens, D hi
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from spanwise.errors import ConfigError
 from spanwise.interop.onnx.graph import Port
-from spanwise.nn.encoder import Pooler
 from spanwise.nn.heads.lm import MaskedLMHead, TiedDecoder
 from spanwise.nn.heads.pair import PairHead
 from spanwise.nn.heads.qa import QuestionAnsweringHead
@@ -91,7 +89,7 @@ class HiddenStates(Scores):
 
     def __init__(self, hidden_size: int) -> None:
         super().__init__()
-        self.outputs = (_floats("last_hidden_state", ("batch", "length", hidden_size), "a vector per token"),)
+        self.outputs = (floats("last_hidden_state", ("batch", "length", hidden_size), "a vector per token"),)
 
     def padded(self, rows: PaddedRows) -> tuple[Tensor, ...]:
         return (rows.hidden_BLD,)
@@ -100,15 +98,16 @@ class HiddenStates(Scores):
         return (rows.hidden_TD,)
 
 
-def _floats(name: str, axes: tuple[str | int, ...], meaning: str) -> Port:
+def floats(name: str, axes: tuple[str | int, ...], meaning: str) -> Port:
+    """Return a port of numbers."""
     return Port(name=name, axes=axes, meaning=meaning, type="float32")
 
 
 _BORDERS = (
-    _floats("start_logits", ("batch", "length"), "how well each token begins the answer"),
-    _floats("end_logits", ("batch", "length"), "how well each token ends it; a span at token 0 says: no answer"),
+    floats("start_logits", ("batch", "length"), "how well each token begins the answer"),
+    floats("end_logits", ("batch", "length"), "how well each token ends it; a span at token 0 says: no answer"),
 )
-NO_ANSWER = _floats("no_answer_logits", ("batch",), "log-odds that there is no answer")
+NO_ANSWER = floats("no_answer_logits", ("batch",), "log-odds that there is no answer")
 
 
 class SpanScores(Scores):
@@ -166,7 +165,7 @@ class SequenceScores(Scores):
         super().__init__()
         self.head, self.group = head, group
         self.pooler = head._pooler[0]  # registered here, so that the exporter finds its parameters
-        self.outputs = (_floats("logits", ("batch", axis), meaning),)
+        self.outputs = (floats("logits", ("batch", axis), meaning),)
 
     def padded(self, rows: PaddedRows) -> tuple[Tensor, ...]:
         return (self._grouped(self._read(rows), self.head.score_rows),)
@@ -198,9 +197,9 @@ class TokenScores(Scores):
         self.head = head
         axes: tuple[str | int, ...] = ("batch", "length")
         if isinstance(head, TokenClassificationHead):
-            self.outputs = (_floats("logits", (*axes, head.out.out_features), "a score per token and label"),)
+            self.outputs = (floats("logits", (*axes, head.out.out_features), "a score per token and label"),)
         else:
-            self.outputs = (_floats("logits", axes, "log-odds that each token was replaced"),)
+            self.outputs = (floats("logits", axes, "log-odds that each token was replaced"),)
 
     def padded(self, rows: PaddedRows) -> tuple[Tensor, ...]:
         scores = self.head(rows.hidden_ND)
@@ -219,7 +218,7 @@ class VocabularyScores(Scores):
         self.transform = nn.Sequential() if not isinstance(head, MaskedLMHead) else Transform(head)
         self.register_buffer("bias", head.bias.detach()[:vocab_size].clone())
         seen = "at the token's own place" if isinstance(head, MaskedLMHead) else "of the token behind it"
-        self.outputs = (_floats("logits", ("batch", "length", vocab_size), f"a score per word, {seen}"),)
+        self.outputs = (floats("logits", ("batch", "length", vocab_size), f"a score per word, {seen}"),)
 
     def padded(self, rows: PaddedRows) -> tuple[Tensor, ...]:
         batch, length = rows.ids_BL.shape
@@ -244,7 +243,7 @@ class Transform(nn.Module):
 class PairScores(Scores):
     """The scores of two segments: [B, 2]."""
 
-    outputs = (_floats("logits", ("batch", 2), "scores of: as the text stands, and: not so"),)
+    outputs = (floats("logits", ("batch", 2), "scores of: as the text stands, and: not so"),)
 
     def __init__(self, head: PairHead) -> None:
         super().__init__()

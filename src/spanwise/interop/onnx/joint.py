@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from spanwise.interop.onnx.graph import Port
-from spanwise.interop.onnx.heads import NO_ANSWER, PackedRows, PaddedRows, Scores
+from spanwise.interop.onnx.heads import NO_ANSWER, PackedRows, PaddedRows, Scores, floats
 from spanwise.nn.heads.qa import QuestionAnsweringHead
 
 ANSWER_MASK = Port(name="answer_mask", axes=("batch", "length"), meaning="1 for tokens of the passage, else 0")
@@ -23,13 +23,13 @@ class JointScores(Scores):
         self.head, self.beam_size = head, beam_size
         num_starts = beam_size + 1
         outputs = (
-            _floats("start_log_probs", ("batch", "length"), "that the answer begins here"),
+            floats("start_log_probs", ("batch", "length"), "that the answer begins here"),
             Port(
                 name="start_positions",
                 axes=("batch", num_starts),
                 meaning="token 0 (no answer), then the best starts; 0 again where there are fewer",
             ),
-            _floats("end_log_probs", ("batch", num_starts, "length"), "that an answer with this start ends here"),
+            floats("end_log_probs", ("batch", num_starts, "length"), "that an answer with this start ends here"),
         )
         self.outputs = outputs if head.answerable is None else (*outputs, NO_ANSWER)
 
@@ -89,6 +89,3 @@ class JointScores(Scores):
             odds = self.head.answerable(tokens_MD[:1], (log_p_M.exp() @ tokens_MD)[None])[0]
         return log_p_L, shown_M[starts_S], ends_SL, odds
 
-
-def _floats(name: str, axes: tuple[str | int, ...], meaning: str) -> Port:
-    return Port(name=name, axes=axes, meaning=meaning, type="float32")
