@@ -1,9 +1,13 @@
-"""`spanwise convert`: other people's checkpoints in, plain Hugging Face folders out."""
+"""`spanwise convert`: other people's checkpoints in, plain Hugging Face folders out; or any model as an ONNX folder."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, print_pairs, say
+from spanwise.errors import ConfigError
 from spanwise.runtime.files import JsonObject
 
 if TYPE_CHECKING:
@@ -17,8 +21,9 @@ def convert(
     /,
     *,
     tokenizer: Path | None = None,
-    dtype: Literal["fp32", "bf16"] = "fp32",
+    dtype: Literal["fp32", "bf16", "int8"] = "fp32",
     task: str | None = None,
+    onnx: Annotated[bool, Parameter(negative=())] = False,
     json: bool = False,
 ) -> None:
     """Write a checkpoint as a plain Hugging Face folder: today's names, one safetensors file, all heads, right case.
@@ -33,12 +38,22 @@ def convert(
     tokenizer
         Folder of the tokenizer. Default: the source's.
     dtype
-        Of the numbers in the files. bf16 files are half as large; each number is rounded to 8 binary digits.
+        Of the numbers in the files. bf16 files are half as large; each number is rounded to 8 binary digits. int8 is of
+        --onnx alone, and bf16 is not: the products of the layers are of bytes.
     task
-        Of a folder with several tasks, the one to write, encoder and head. Default: the base alone.
+        Of a folder with several tasks, the one to write, encoder and head. Default: the base alone. With --onnx also
+        encoder, or a head of pre-training (mlm); default: what the model was fine-tuned for, else the encoder.
+    onnx
+        Write a folder for onnxruntime instead: model.onnx, tokenizer, config.json, and spanwise.json with inputs,
+        outputs and labels. It is run beside this package first. Needs pip install 'spanwise[onnx]'.
     json
         Print one JSON object.
     """
+    if onnx:
+        _export(source, target, tokenizer, dtype, task, json)
+        return
+    if dtype == "int8":
+        raise ConfigError("--dtype int8 is of ONNX files; add --onnx, or choose fp32 or bf16.")
     if task is None:
         from spanwise.interop.convert import convert as run_conversion
 
@@ -54,6 +69,29 @@ def convert(
     if converted.generator is not None:
         say("")
         _print(converted.generator)
+
+
+def _export(source: str, target: Path, tokenizer: Path | None, dtype: str, task: str | None, json: bool) -> None:
+    """Write an ONNX folder and say how far its numbers are from ours. Raises: ConfigError for bf16."""
+    from spanwise.tasks.onnx import export_onnx
+
+    if dtype == "bf16":
+        raise ConfigError("--dtype bf16 is no type of ONNX files here; onnxruntime on a CPU is fast in fp32 and int8.")
+    made = export_onnx(source, target, task=task, tokenizer=tokenizer, precision="int8" if dtype == "int8" else "fp32")
+    if json:
+        print_json(asdict(made) | {"target": str(made.target)})
+        return
+    print_pairs(
+        [
+            ("Wrote", f"{made.target} ({made.task}, {made.precision}, {made.num_bytes / 1e6:,.1f} MB)"),
+            *(
+                (one.output, f"differs by at most {one.largest:.2g} from ours, where numbers go up to {one.scale:.3g}")
+                for one in made.differences
+            ),
+        ]
+    )
+    for note in made.notes:
+        say(note)
 
 
 def _record(converted: "Converted") -> JsonObject:

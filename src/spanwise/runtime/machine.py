@@ -16,6 +16,7 @@ from pathlib import Path
 NEEDED = ["torch", "numpy", "numba", "tokenizers", "safetensors", "huggingface_hub", "pydantic", "cyclopts", "rich"]
 NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "scipy", "sentencepiece"]
 EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard", "ko": "kiwipiepy", "spacy": "spacy", "bench": "datasets"}
+EXTRAS |= {"onnx": "onnxruntime"}
 HUGE_PAGES = "glibc.malloc.hugetlb=1"
 MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 2.0
 
