@@ -1,0 +1,1 @@
+"""Models where other programs ask for them."""
