@@ -143,9 +143,7 @@ def _open(source: str | Path, checkpoint: Checkpoint, name: str, tokenizer: str 
         loaded = load_task_model(source, name, tokenizer=tokenizer, device="cpu", precision="fp32")
         model = loaded.model
         words = loaded.task.saved_tokenizer(loaded.tokenizer)
-        return _Source(
-            encoder=model.encoder, head=model.head, task=loaded.task, tokenizer=words, checkpoint=checkpoint
-        )
+        return _Source(encoder=model.encoder, head=model.head, task=loaded.task, tokenizer=words, checkpoint=checkpoint)
     if name not in (ENCODER, *PRETRAINED):
         raise ConfigError(f"--task {name}: there are {', '.join((*TASKS, ENCODER, *PRETRAINED))}.")
     encoder = build_encoder(checkpoint).eval()
@@ -153,9 +151,9 @@ def _open(source: str | Path, checkpoint: Checkpoint, name: str, tokenizer: str 
     if head is None and name != ENCODER:
         raise ConfigError(f"{checkpoint.folder} has no head {name!r}; it has {', '.join(checkpoint.heads) or 'none'}.")
     has_words = tokenizer is not None or checkpoint.tokenizer_folder is not None
-    words = open_tokenizer(checkpoint, tokenizer) if has_words else None
+    found = open_tokenizer(checkpoint, tokenizer) if has_words else None
     return _Source(
-        encoder=encoder, head=None if head is None else head.eval(), task=None, tokenizer=words, checkpoint=checkpoint
+        encoder=encoder, head=None if head is None else head.eval(), task=None, tokenizer=found, checkpoint=checkpoint
     )
 
 

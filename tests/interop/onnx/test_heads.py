@@ -59,5 +59,3 @@ def test_heads_of_pre_norm_encoders_have_their_transform(tmp_path):
     encoder = toy_encoder(**MODERN)
     for found in differences(encoder, CASES["tagging"](encoder), tmp_path):
         assert found.largest < 1e-4
-
-

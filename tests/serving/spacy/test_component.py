@@ -73,5 +73,5 @@ def test_a_batch_finds_what_single_documents_find_and_leaves_empty_ones_alone():
     texts = [TEXT, "", "   ", "It rained in Paris."]
     for doc, text in zip(nlp.pipe(texts, batch_size=3), texts, strict=True):
         one = nlp(text)
-        assert doc.text == text and doc.ents == one.ents or [str(e) for e in doc.ents] == [str(e) for e in one.ents]
+        assert (doc.text == text and doc.ents == one.ents) or [str(e) for e in doc.ents] == [str(e) for e in one.ents]
         assert list(doc.spans) == list(one.spans)

@@ -34,7 +34,11 @@ def test_each_ordered_pair_of_names_has_a_relation_that_is_saved_with_the_docume
     nlp.add_pipe("spanwise_relation", config={"model": related})
     doc = nlp(TEXT)
     assert [(one["subject"], one["object"]) for one in doc._.relations] == [([1, 2], [4, 5]), ([4, 5], [1, 2])]
-    asked = {"text": TEXT, "subject": {"start": 4, "end": 7, "type": "X"}, "object": {"start": 22, "end": 27, "type": "Y"}}
+    asked = {
+        "text": TEXT,
+        "subject": {"start": 4, "end": 7, "type": "X"},
+        "object": {"start": 22, "end": 27, "type": "Y"},
+    }
     expected = spanwise.pipeline("relation-extraction", model=related)(asked)
     first = doc._.relations[0]
     assert (first["label"], first["score"]) == (expected["label"], pytest.approx(expected["score"], abs=1e-3))
@@ -45,7 +49,9 @@ def test_each_ordered_pair_of_names_has_a_relation_that_is_saved_with_the_docume
 def test_names_far_apart_and_labels_that_say_none_are_left_out(related):
     for config in ({"max_distance": 1}, {"left_out": ["in", "near"]}):
         nlp = blank()
-        nlp.add_pipe("entity_ruler").add_patterns([{"label": "X", "pattern": "Han"}, {"label": "Y", "pattern": "Seoul"}])
+        nlp.add_pipe("entity_ruler").add_patterns(
+            [{"label": "X", "pattern": "Han"}, {"label": "Y", "pattern": "Seoul"}]
+        )
         nlp.add_pipe("spanwise_relation", config={"model": related, **config})
         assert nlp(TEXT)._.relations == []
 

@@ -4,7 +4,7 @@
 |---|---|
 | none (the encoder) | last_hidden_state [B, L, D] |
 | qa | start_logits and end_logits [B, L]; with a classifier no_answer_logits [B] |
-| qa, the end given the start | start_log_probs [B, L], start_positions [B, S], end_log_probs [B, S, L], perhaps the same |
+| qa, the end given the start | start_log_probs [B, L], start_positions [B, S], end_log_probs [B, S, L], as above |
 | span_selection | start_logits and end_logits [B, L], asked for by the [QUESTION] of each sequence |
 | classification | logits [B, K]; where pairs are read in both orders, of inputs [B, 2, L] |
 | multiple_choice | logits [B, C] of inputs [B, C, L] |
@@ -15,7 +15,8 @@
 
 Scores of padding are minus infinity where they compete with others, and mean nothing elsewhere.
 
-Letters: B sequences, L their padded length, N = B x L rows, T real tokens, D hidden size, K labels, C choices, S starts.
+Letters: B sequences, L their padded length, N = B x L rows, T real tokens, D hidden size, K labels, C choices,
+S starts.
 """
 
 from abc import ABC, abstractmethod
@@ -73,7 +74,9 @@ class Scores(nn.Module, ABC):
 
     outputs: tuple[Port, ...]
     inputs: tuple[Port, ...] = ()  # beside ids, mask and token types
-    group: str | int | None = None  # the axis of sequences that one row of the outputs is about; a number: always as many
+    group: str | int | None = (
+        None  # the axis of sequences that one row of the outputs is about; a number: always as many
+    )
 
     @abstractmethod
     def padded(self, rows: PaddedRows) -> tuple[Tensor, ...]:
@@ -154,7 +157,9 @@ class PointerScores(Scores):
 
     def packed(self, rows: PackedRows) -> tuple[Tensor, ...]:
         parts, begins = rows.ids_T.split(rows.sequences.lengths), rows.sequences.cu_seqlens.tolist()
-        asks = [begin + int((part == self.question_id).int().argmax()) for part, begin in zip(parts, begins, strict=False)]
+        asks = [
+            begin + int((part == self.question_id).int().argmax()) for part, begin in zip(parts, begins, strict=False)
+        ]
         return self.head.one_each(rows.hidden_TD, torch.tensor(asks), rows.sequences).unbind(1)
 
 
@@ -213,8 +218,11 @@ class TokenScores(Scores):
 class VocabularyScores(Scores):
     """A score for each of the V words at each token."""
 
+    bias: Tensor
+
     def __init__(self, head: TiedDecoder, vocab_size: int) -> None:
         super().__init__()
+        self.vocab_size = vocab_size
         self.transform = nn.Sequential() if not isinstance(head, MaskedLMHead) else Transform(head)
         self.register_buffer("bias", head.bias.detach()[:vocab_size].clone())
         seen = "at the token's own place" if isinstance(head, MaskedLMHead) else "of the token behind it"
@@ -223,10 +231,10 @@ class VocabularyScores(Scores):
     def padded(self, rows: PaddedRows) -> tuple[Tensor, ...]:
         batch, length = rows.ids_BL.shape
         scores_NV = F.linear(self.transform(rows.hidden_ND), rows.word_table, self.bias)
-        return (scores_NV.view(batch, length, self.bias.shape[0]),)
+        return (scores_NV.view(batch, length, self.vocab_size),)
 
     def packed(self, rows: PackedRows) -> tuple[Tensor, ...]:
-        return (F.linear(self.transform(rows.hidden_TD), rows.word_table[: len(self.bias)], self.bias),)
+        return (F.linear(self.transform(rows.hidden_TD), rows.word_table[: self.vocab_size], self.bias),)
 
 
 class Transform(nn.Module):

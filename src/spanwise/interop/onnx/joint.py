@@ -88,4 +88,3 @@ class JointScores(Scores):
         if self.head.answerable is not None:
             odds = self.head.answerable(tokens_MD[:1], (log_p_M.exp() @ tokens_MD)[None])[0]
         return log_p_L, shown_M[starts_S], ends_SL, odds
-

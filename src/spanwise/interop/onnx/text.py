@@ -76,7 +76,8 @@ def computed_by_us(encoder: Encoder, graph: TextGraph, given: Mapping[str, Tenso
     more = tuple(given[port.name] for port in graph.scores.inputs)
     outputs = graph.scores.packed(PackedRows(hidden_TD, ids_T, sequences, encoder.word_embedding, more))
     return tuple(
-        _laid_out(values, port, keep_BL, given["input_ids"].shape) for values, port in zip(outputs, graph.outputs, strict=True)
+        _laid_out(values, port, keep_BL, given["input_ids"].shape)
+        for values, port in zip(outputs, graph.outputs, strict=True)
     )
 
 
