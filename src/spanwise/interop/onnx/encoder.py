@@ -1,8 +1,8 @@
 """The encoder over padded rows, in operators of PyTorch alone, so that the ONNX exporter can follow it.
 
 The layers are those of `nn/layer.py`: they read the B x L tokens as B * L rows. What a layer asks of the others comes
-from its context (nn/attention.py), and that is what differs here: keys of padding, of later tokens or out of reach get a
-score so low that their probability is zero.
+from its context (nn/attention.py), and that is what differs here: keys of padding, of later tokens or out of reach get
+a score so low that their probability is zero.
 
 Letters: B sequences, L their padded length, N = B x L rows, D hidden size, H heads, K size of a head, V vocabulary.
 """
