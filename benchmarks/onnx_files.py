@@ -1,6 +1,6 @@
 """Encoders that predict, six ways: ours in fp32, bf16 and int8, ONNX in fp32 and int8, and torch compiled.
 
-    python benchmarks/onnx.py [--model DIR] [--rounds N] [--threads 2] [--json]
+    python benchmarks/onnx_files.py [--model DIR] [--rounds N] [--threads 2] [--json]
 
 Without `--model` the size is MiniLM's (12 layers x 384, vocabulary 30,522, random weights). A step encodes 8 sequences
 whose lengths are drawn (lognormal, mean about 90 tokens, at most 256), by the same draws on all sides. Ours read them
