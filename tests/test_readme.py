@@ -110,6 +110,9 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
         return
     for command in commands(ROOT / "README.md")[2:4]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
+    if page.name == "deploying.md":
+        assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0
+        assert all("torch" not in line and "spanwise" not in line for line in blocks(page, "python")[0].splitlines())
     import spanwise
 
     pretrain, finetune = spanwise.pretrain, spanwise.finetune
@@ -119,6 +122,14 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     monkeypatch.setattr(spanwise, "finetune", lambda task, **o: finetune(task, overrides=few, **o))
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), {})
+
+
+@pytest.mark.slow
+def test_the_lines_shown_for_spacy_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks(ROOT / "docs" / "deploying.md", "py")
+    exec(compile(block, "deploying.md", "exec"), {})
+    assert (tmp_path / "my-nlp" / "spanwise_coref").is_dir()
 
 
 def test_the_objective_that_a_page_shows_is_the_example():
