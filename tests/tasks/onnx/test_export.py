@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-import spanwise.tasks.onnx as module
+import spanwise.tasks.onnx.export as module
 from spanwise.cli.main import main
 from spanwise.errors import ConfigError, NumericsError
 from spanwise.interop.onnx.export import Difference
-from spanwise.tasks.onnx import export_onnx
+from spanwise.tasks.onnx.export import export_onnx
 
 
 def test_a_task_of_a_combined_folder_becomes_a_whole_folder(tmp_path, capsys):
