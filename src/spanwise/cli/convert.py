@@ -73,7 +73,7 @@ def convert(
 
 def _export(source: str, target: Path, tokenizer: Path | None, dtype: str, task: str | None, json: bool) -> None:
     """Write an ONNX folder and say how far its numbers are from ours. Raises: ConfigError for bf16."""
-    from spanwise.tasks.onnx import export_onnx
+    from spanwise.tasks.onnx.export import export_onnx
 
     if dtype == "bf16":
         raise ConfigError("--dtype bf16 is no type of ONNX files here; onnxruntime on a CPU is fast in fp32 and int8.")
