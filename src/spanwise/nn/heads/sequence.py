@@ -30,7 +30,8 @@ from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
 
 # Matrix products of fewer rows take other kernels, which round otherwise (measured: on one thread at all sizes, on two
-# up to 768). In prediction a sequence's bits should not depend on how many others are asked for with it.
+# up to 768). In prediction a sequence's bits should not depend on how many others are asked for with it, so that every
+# product has this many rows.
 MIN_ROWS = 16
 
 
@@ -71,10 +72,15 @@ class SequenceHead(nn.Module):
 
     def score(self, rows_SD: Tensor) -> Tensor:
         """Scores [S, K] float32 of such rows [S, D], or of sums of them (both orders of a pair)."""
-        (pooler,) = self._pooler
         num_sequences = len(rows_SD)
-        if not self.training and num_sequences < MIN_ROWS:
-            rows_SD = F.pad(rows_SD, (0, 0, 0, MIN_ROWS - num_sequences))
+        if self.training or not num_sequences:
+            return self._scored(rows_SD)
+        rows_SD = F.pad(rows_SD, (0, 0, 0, -num_sequences % MIN_ROWS))
+        return torch.cat([self._scored(rows) for rows in rows_SD.split(MIN_ROWS)])[:num_sequences]
+
+    def _scored(self, rows_SD: Tensor) -> Tensor:
+        """Scores [S, K] float32 of rows [S, D], in one product."""
+        (pooler,) = self._pooler
         if pooler is not None and self.form == "pooled":
             rows_SD = pooler(rows_SD)
         elif self.dense is not None and self.norm is not None:
@@ -82,7 +88,7 @@ class SequenceHead(nn.Module):
         elif self.dense is not None:
             rows_SD = self.dense(dropout(rows_SD, self.dropout, self.training))
             rows_SD = torch.tanh(rows_SD) if self.form == "tanh" else gelu(rows_SD, "gelu")
-        return self.out(dropout(rows_SD, self.dropout, self.training)).float()[:num_sequences]
+        return self.out(dropout(rows_SD, self.dropout, self.training)).float()
 
 
 HEAD_KINDS = (
