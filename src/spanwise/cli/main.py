@@ -32,6 +32,7 @@ COMMANDS = {
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",
     "extract": "Models over a whole corpus: answers, names, clusters and relations in one file.",
+    "serve": "Fine-tuned models behind an address: a page that answers, and JSON for programs.",
     "score": "Score a file of predictions with the task's official metrics.",
     "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
     "combine": "Fine-tuned models of one base in, one folder that serves all their tasks out.",
