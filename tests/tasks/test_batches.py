@@ -56,7 +56,7 @@ def test_prediction_goes_through_all_examples_in_order(windows):
 def test_small_packs_get_filler_that_is_counted_as_padding(windows):
     batch = windows.assemble(np.array([0]))
     large = filled(batch, batch.num_tokens + 13)
-    assert large.sequences.lengths == (*batch.sequences.lengths, 8, 5)
+    assert large.sequences.lengths == (*batch.sequences.lengths, 13)
     assert (large.num_tokens, large.num_padding) == (batch.num_tokens, 13)
     assert torch.equal(large.input_ids[: batch.num_tokens], batch.input_ids)
     assert filled(batch, 5) is batch
