@@ -216,10 +216,7 @@ def _add_facts(
     async def counters() -> Response:
         return Response(metrics.text(), media_type="text/plain; version=0.0.4")
 
-    described = [
-        {"name": name, "tasks": list(model.pipelines), "heads": list(model.heads), "korean": model.is_korean}
-        for name, model in models.items()
-    ]
+    described = [model.described() for model in models.values()]
     most = {"text": limits.text, "documents": limits.documents, "request": limits.request}
 
     @app.get("/v1/models", summary="The models and what each can do.", response_class=Response)

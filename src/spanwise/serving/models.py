@@ -29,6 +29,17 @@ class ServedModel:
     heads: Mapping[str, Pipeline[Any, Any, Any]] = field(default_factory=dict)
     is_korean: bool = False
 
+    def described(self) -> dict[str, Any]:
+        """Return what `/v1/models` says of it; `mask` is the piece that stands for a hidden word."""
+        mask = next((pipeline.mask_token for pipeline in self.heads.values()), None)  # type: ignore[attr-defined]
+        return {
+            "name": self.name,
+            "tasks": list(self.pipelines),
+            "heads": list(self.heads),
+            "mask": mask,
+            "korean": self.is_korean,
+        }
+
     def pipeline(self, task: str, head: str | None = None) -> Pipeline[Any, Any, Any]:
         """Return the pipeline of a task. Raises: ConfigError for a head that the model lacks."""
         if head is None:
