@@ -164,6 +164,7 @@ function showAnswers(found, isSearch) {
   };
   const list = make("ul", { class: "rows" });
   found.forEach((one, number) => {
+    if (number === 0 && !isSearch) return; // it stands above
     const name = one.answer || say().noAnswerShort;
     const label = make("span", { class: one.answer ? undefined : "none" }, name);
     const more = isSearch && one.answer ? [make("div", { class: "passage" }, make("b", {}, state.documents[one.document].name), " · ", ...passage(state.documents[one.document].text, one))] : [];
@@ -176,7 +177,7 @@ function showAnswers(found, isSearch) {
     list.append(item);
   });
   at("result").replaceChildren(
-    make("p", { class: best.answer ? "answer" : "answer none" }, best.answer || say().noAnswer),
+    make("p", { class: best.answer ? "answer" : "answer none" }, best.answer || say().noAnswer, " ", make("small", {}, share(best.score))),
     make("h2", {}, isSearch ? say().passages : say().others), list,
   );
   light(0);
@@ -242,8 +243,10 @@ function showWords() {
       event.preventDefault();
       if (!state.hidden.delete(number)) state.hidden.add(number);
       event.currentTarget.setAttribute("aria-pressed", String(state.hidden.has(number)));
+      event.currentTarget.textContent = word[0];
+      event.currentTarget.classList.remove("filled");
     };
-    content.append(make("span", { class: "word", role: "button", tabindex: 0, "aria-pressed": String(state.hidden.has(number)), onclick: turn, onkeydown: turn }, word[0]));
+    content.append(make("span", { class: "word", "data-at": number, role: "button", tabindex: 0, "aria-pressed": String(state.hidden.has(number)), onclick: turn, onkeydown: turn }, word[0]));
     place = number + word[0].length;
   }
   content.append(whole.slice(place));
@@ -268,9 +271,14 @@ async function guess() {
     }
     return () => {
       tell("");
+      words.forEach((word, number) => { // the best guess takes the word's place in the text
+        const element = at("view").querySelector(`[data-at="${word.index}"]`);
+        element.textContent = found[current().heads[0]][number][0].token_str.trim();
+        element.classList.add("filled");
+      });
       const titles = { mlm: say().context, sbo: say().borders };
       at("result").replaceChildren(...words.flatMap((word, number) => [
-        make("p", { class: "answer" }, word[0], " ", make("small", { class: "quiet" }, say().hidden)),
+        make("p", { class: "answer" }, word[0], " ", make("small", {}, say().hidden)),
         make("div", { class: "guesses" }, ...current().heads.map(head => guesses(titles[head], found[head][number], word[0]))),
       ]));
     };
