@@ -44,14 +44,14 @@ const WORDS = {
 
 const EXAMPLES = {
   en: {
-    text: "The bridge over the river was built in 1890 by the city of Boston. It was designed by the engineer John Smith, who had studied in Paris. " +
-      "When Smith returned from France, he married Mary Jones, the daughter of the mayor. She wrote a book about their travels, and it was printed in London.\n\n" +
-      "In 1921 a flood destroyed one of the four arches. The mayor asked the state for help, and three years later the bridge was opened again.",
-    question: "Who designed the bridge?",
+    text: "Marie Jones was born in Boston in 1861. Her father, Thomas Jones, was an engineer who built bridges, and she learned from him. " +
+      "In 1884 Marie moved to Paris, where she met the painter Paul Martin. He painted her portrait, and they married a year later.\n\n" +
+      "After the war the couple returned to London, where she opened a school for girls. The University of London gave her a medal in 1910.",
+    question: "When did Marie move to Paris?",
   },
   ko: {
     text: "수원 화성은 조선 정조 때인 1796년에 완성되었다. 성을 설계한 사람은 실학자 정약용으로, 그는 무거운 돌을 들어 올리는 거중기를 만들었다. " +
       "화성은 1997년에 유네스코 세계 문화유산으로 등록되었으며, 오늘날 수원시를 대표하는 문화재이다.",
-    question: "수원 화성을 설계한 사람은 누구인가?",
+    question: "화성이 세계 문화유산으로 등록된 해는 언제인가?",
   },
 };
