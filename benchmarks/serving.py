@@ -16,6 +16,7 @@ weights in transformers, float32, and need torch, transformers, FastAPI and uvic
 import argparse
 import asyncio
 import contextlib
+import copy
 import json
 import os
 import random
@@ -35,6 +36,12 @@ from spanwise.text.corpus import read_documents
 PORT = 8765
 CLIENTS = 48
 HEADERS = {"content-type": "application/json"}
+
+
+def head(task: str, size: int) -> bytes:
+    """Return the header of a request."""
+    lines = [f"POST /v1/{task} HTTP/1.1", "host: localhost", "content-type: application/json"]
+    return "\r\n".join([*lines, f"content-length: {size}", "", ""]).encode()
 
 
 def passages(count: int) -> list[dict[str, str]]:
@@ -148,11 +155,10 @@ async def open_loop(bodies: list[dict], rate: float, seconds: float) -> tuple[li
     async def one(body: dict) -> None:
         nonlocal others
         data = json.dumps({"inputs": body}).encode()
-        head = f"POST /v1/question-answering HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
         try:
             reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", PORT)
             began = loop.time()
-            writer.write(head.encode() + data)
+            writer.write(head("question-answering", len(data)) + data)
             top = await reader.readuntil(b"\r\n\r\n")
             size = int(top.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
             await reader.readexactly(size)
@@ -190,9 +196,7 @@ async def bad_clients(stop: threading.Event, counts: dict[str, int]) -> None:
             with contextlib.suppress(OSError):
                 _, writer = await asyncio.open_connection("127.0.0.1", PORT)
                 counts["slow"] += 1
-                writer.write(
-                    b"POST /v1/coreference HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n"
-                )
+                writer.write(head("coreference", 900))
                 for _ in range(40):
                     if stop.is_set() or writer.is_closing():
                         break
@@ -206,9 +210,7 @@ async def bad_clients(stop: threading.Event, counts: dict[str, int]) -> None:
             with contextlib.suppress(OSError):
                 reader, writer = await asyncio.open_connection("127.0.0.1", PORT)
                 counts["oversized"] += 1
-                writer.write(
-                    b"POST /v1/coreference HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 900000000\r\n\r\n"
-                )
+                writer.write(head("coreference", 900000000))
                 writer.write(b"x" * 100_000)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(reader.read(), 2)
@@ -276,7 +278,8 @@ def fuzz(count: int) -> dict[str, object]:
         value = json.loads(json.dumps(draw.choice(seeds)))
         for _ in range(draw.randrange(3)):
             target = draw.choice([value, value["inputs"] if isinstance(value.get("inputs"), dict) else value])
-            target[draw.choice([*target, "extra", "options", "inputs", "spans"])] = draw.choice(odd)
+            name = draw.choice([*target, "extra", "options", "inputs", "spans"])
+            target[name] = copy.deepcopy(draw.choice(odd))
         data = bytearray(json.dumps(value, ensure_ascii=draw.random() < 0.8).encode(errors="surrogatepass"))
         for _ in range(draw.choice([0, 0, 0, 1, 3])):
             data[draw.randrange(len(data))] = draw.randrange(256)
@@ -310,7 +313,8 @@ def identical(count: int, batchings: int) -> dict[str, object]:
             for number in range(batchings):
                 order = random.Random(number).sample(range(len(asked)), len(asked))
                 with ThreadPoolExecutor(random.Random(number).choice([4, 16, 64])) as pool:
-                    got = pool.map(lambda k: post(f"/v1/{asked[k][0]}", {"inputs": asked[k][1]}), order)
+                    paths, inputs = zip(*(asked[k] for k in order), strict=True)
+                    got = pool.map(lambda path, item: post(f"/v1/{path}", {"inputs": item}), paths, inputs)
                     different += sum(answer != alone[k] for k, answer in zip(order, got, strict=True))
         failed = sum(status != 200 for status, _ in alone)
         found[precision] = {"requests": count, "batchings": batchings, "different": different, "failed": failed}
@@ -367,7 +371,9 @@ def peer(kind: str) -> None:
         convert_task("spanwise-mini", "qa", folder + "/qa")
         model = AutoModelForQuestionAnswering.from_pretrained(folder + "/qa").float().eval()
         tokenizer = AutoTokenizer.from_pretrained(folder + "/qa")
-    app, lock, waiting = FastAPI(), threading.Lock(), []
+    app, lock = FastAPI(), threading.Lock()
+    waiting: list = []
+    working: list[bool] = []
     app.get("/health")(lambda: {})
 
     def answers(items: list[dict]) -> list[dict]:
@@ -397,7 +403,8 @@ def peer(kind: str) -> None:
         async def padded(request: Request) -> dict:
             body, future = await request.json(), asyncio.get_running_loop().create_future()
             waiting.append((body["inputs"], future))
-            if len(waiting) == 1:
+            if not working:
+                working.append(True)
                 asyncio.get_running_loop().create_task(work())
             return await future
 
@@ -409,6 +416,7 @@ def peer(kind: str) -> None:
                 del waiting[:16]
                 for (_, future), answer in zip(batch, found, strict=True):
                     future.set_result(answer)
+            working.clear()
 
     uvicorn.run(app, port=PORT, log_level="warning")
 
