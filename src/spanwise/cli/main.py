@@ -42,7 +42,8 @@ COMMANDS = {
     "bench": "How fast this machine is with us and with the peers that are installed.",
     "doctor": "What this machine has, what will be used, what is missing.",
 }
-PLACES = {"ask": "asking.ask", "extract": "corpus.extract"}  # modules of commands that lie in a folder
+# modules of commands that lie in a folder
+PLACES = {"ask": "asking.ask", "extract": "corpus.extract", "serve": "asking.serve"}
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",

@@ -1,5 +1,6 @@
 """`spanwise serve`: fine-tuned models behind an address, for programs and for people."""
 
+import importlib.util
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -79,14 +80,12 @@ def serve_models(
     start_text: str | None = None,
 ) -> None:
     """Open the models, listen, and serve until asked to stop. start_text: what the page shows first."""
-    try:
-        from spanwise.serving.app import make_app
-        from spanwise.serving.server import listen, run
-    except ImportError as error:
-        raise ConfigError(f"serving needs {error.name}: pip install 'spanwise[serve]'.") from error
+    check_installed()
+    from spanwise.serving.app import make_app
     from spanwise.serving.guard import LOOPBACK
     from spanwise.serving.limits import Limits
     from spanwise.serving.models import open_models
+    from spanwise.serving.server import listen, run
 
     limits = Limits(waiting=waiting, deadline=deadline)
     at = listen(host, port)  # before the models are read: a port that is taken shows at once
@@ -107,3 +106,10 @@ def serve_models(
             webbrowser.open(address)
 
     run(app, at, limits, started)
+
+
+def check_installed() -> None:
+    """Raises: ConfigError where the packages that serving needs are not installed."""
+    for name in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise ConfigError(f"serving needs {name}, which is not installed: pip install 'spanwise[serve]'.")
