@@ -93,5 +93,5 @@ def _beginning(text: list[Path], reading: LineOptions) -> str | None:
         return None
     from spanwise.text.corpus import read_documents
 
-    document = next(iter(read_documents(text, **({} if (corpus := reading.corpus()) is None else {"corpus": corpus}))))
+    document = next(iter(read_documents(text, reading.corpus())))
     return " ".join(document.sentences)[:START_CHARACTERS]

@@ -7,6 +7,7 @@ depend on the company: every pack has the same shape (tasks/batches.py).
 
 import asyncio
 import collections
+import itertools
 import logging
 import threading
 import time
@@ -59,9 +60,12 @@ class Job:
     def count_tokens(self) -> int:
         """Return about how many tokens a model reads of it; counted once."""
         if not self.num_tokens:
-            sampled = [text[:SAMPLE] for text in self.texts]
-            counts = [len(encoding.ids) for encoding in self.pipeline.tokenizer.encode_batch(sampled)]
-            scaled = (n * len(text) / len(part) for n, text, part in zip(counts, self.texts, sampled, strict=True))
+            texts = [text for text in self.texts if text]
+            try:
+                counts = [len(found.ids) for found in self.pipeline.tokenizer.encode_batch([t[:SAMPLE] for t in texts])]
+            except Exception:  # of a text that can't be encoded; its pipeline will say why
+                counts = [len(text[:SAMPLE]) for text in texts]
+            scaled = (n * max(1.0, len(text) / SAMPLE) for n, text in zip(counts, texts, strict=True))
             self.num_tokens = int(sum(scaled)) + SPECIALS
         return self.num_tokens
 
@@ -114,16 +118,21 @@ class Batcher:
                 self._changed.wait_for(lambda: self._jobs or self.is_stopping)
                 if not self._jobs:
                     return
+                seen = list(itertools.islice(self._jobs, LOOKED_AT))
+            for job in seen:  # not under the lock, which the event loop waits for
+                if job.kind == seen[0].kind:
+                    job.count_tokens()
+            with self._changed:
                 jobs = self._next()
             if jobs:
                 self._answer(jobs)
 
     def _next(self) -> list[Job]:
-        """Take the oldest inputs of a kind, as many as make a pack."""
+        """Take the oldest inputs of a kind, as many as make a pack; those that nobody waits for are dropped."""
         first = self._jobs.popleft()
         chosen, left = [first], []
         room = 0 if first.kind is None else first.pipeline.packing.capacity - first.count_tokens()
-        for _ in range(min(LOOKED_AT, len(self._jobs)) if room > SPECIALS else 0):
+        for _ in range(min(LOOKED_AT - 1, len(self._jobs)) if room > SPECIALS else 0):
             job = self._jobs.popleft()
             if job.kind == first.kind and job.count_tokens() <= room:
                 chosen.append(job)
