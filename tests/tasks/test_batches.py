@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from spanwise.errors import ConfigError
-from spanwise.tasks.batches import MIN_PACK_TOKENS, EpochBatches, filled, prediction_packs
+from spanwise.tasks.batches import MIN_PACK_TOKENS, EpochBatches, Packing, filled, prediction_packs
 from spanwise.tasks.classification.features import LabelledRows
 from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.sequence_rows import RowWriter
@@ -49,18 +49,18 @@ def test_a_batch_of_nothing_is_an_error(windows):
 
 
 def test_prediction_goes_through_all_examples_in_order(windows):
-    packs = list(prediction_packs(windows, 100))
+    packs = list(prediction_packs(windows, Packing(100)))
     assert [row for batch in packs for row in batch.ids] == list(range(len(windows)))
 
 
 def test_small_packs_get_filler_that_is_counted_as_padding(windows):
     batch = windows.assemble(np.array([0]))
     large = filled(batch, batch.num_tokens + 13)
-    assert large.sequences.lengths == (*batch.sequences.lengths, 8, 5)
+    assert large.sequences.lengths == (*batch.sequences.lengths, 13)
     assert (large.num_tokens, large.num_padding) == (batch.num_tokens, 13)
     assert torch.equal(large.input_ids[: batch.num_tokens], batch.input_ids)
     assert filled(batch, 5) is batch
-    assert all(len(pack.input_ids) >= MIN_PACK_TOKENS for pack in prediction_packs(windows, 10))
+    assert all(len(pack.input_ids) >= MIN_PACK_TOKENS for pack in prediction_packs(windows, Packing(10)))
 
 
 def test_features_that_change_with_the_epoch_are_asked_for_each_one(windows):
@@ -97,7 +97,7 @@ def test_prediction_fills_packs_by_tokens_not_by_rows_and_keeps_the_order(pack_t
         ids = rng.integers(5, 99, size=length)
         writer.add([(ids, ids * 0)])
     rows = LabelledRows(**writer.arrays())
-    packs = list(prediction_packs(rows, pack_tokens))
+    packs = list(prediction_packs(rows, Packing(pack_tokens)))
     assert [id for pack in packs for id in pack.ids] == list(range(200))
     sizes = [pack.num_tokens for pack in packs]
     assert max(sizes) <= pack_tokens and len({len(pack.ids) for pack in packs}) > 1

@@ -8,6 +8,7 @@ from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder
 from spanwise.nn.init import initialize
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.features import TARGET
 from spanwise.tasks.qa.task import QuestionAnswering
@@ -47,7 +48,7 @@ def test_outputs_of_an_example_are_the_same_bits_in_any_pack(model, windows, thr
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        packed = {size: model.outputs(windows, pack_tokens=size) for size in (1, 150, 100_000)}
+        packed = {size: model.outputs(windows, packing=Packing(size)) for size in (1, 150, 100_000)}
     finally:
         torch.set_num_threads(before)
     for size in (150, 100_000):
@@ -65,12 +66,12 @@ def test_prediction_runs_without_dropout_and_gives_the_mode_back(model, windows)
 
 def test_a_task_whose_examples_may_be_longer_than_a_pack_asks_for_their_packs_itself(model, windows):
     class Longest(QuestionAnswering):
-        def outputs(self, encode, head, features, pack_tokens):
+        def outputs(self, encode, head, features, packing):
             for row in range(len(features)):
                 hidden = encode(features.assemble(np.array([row])))
-                yield row, pack_tokens, hidden.shape[0], head.training
+                yield row, packing.tokens, hidden.shape[0], head.training
 
-    found = TaskModel(Longest(), model.encoder, model.head).train().outputs(windows, pack_tokens=99)
+    found = TaskModel(Longest(), model.encoder, model.head).train().outputs(windows, packing=Packing(99))
     assert found == [(row, 99, length, False) for row, length in enumerate(windows.lengths_W)]
 
 

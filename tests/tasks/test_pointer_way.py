@@ -13,6 +13,7 @@ import spanwise
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.convert import convert
 from spanwise.interop.huggingface import read_folder
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.qa.task import QuestionAnswering
@@ -118,7 +119,7 @@ def test_outputs_of_a_window_are_the_same_bits_in_any_pack(run, squad20, threads
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        packed = [loaded.model.outputs(windows, pack_tokens=size) for size in (1, 150, 100_000)]
+        packed = [loaded.model.outputs(windows, packing=Packing(size)) for size in (1, 150, 100_000)]
     finally:
         torch.set_num_threads(before)
     for other in packed[1:]:

@@ -32,6 +32,7 @@ COMMANDS = {
     "evaluate": "Score a fine-tuned checkpoint on labelled data.",
     "predict": "Write a fine-tuned checkpoint's predictions.",
     "extract": "Models over a whole corpus: answers, names, clusters and relations in one file.",
+    "serve": "Fine-tuned models behind an address: a page that answers, and JSON for programs.",
     "score": "Score a file of predictions with the task's official metrics.",
     "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
     "combine": "Fine-tuned models of one base in, one folder that serves all their tasks out.",
@@ -41,7 +42,8 @@ COMMANDS = {
     "bench": "How fast this machine is with us and with the peers that are installed.",
     "doctor": "What this machine has, what will be used, what is missing.",
 }
-PLACES = {"ask": "asking.ask", "extract": "corpus.extract"}  # modules of commands that lie in a folder
+# modules of commands that lie in a folder
+PLACES = {"ask": "asking.ask", "extract": "corpus.extract", "serve": "asking.serve"}
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",

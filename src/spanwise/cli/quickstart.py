@@ -6,11 +6,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
+from spanwise.cli.asking.serve import check_installed, serve_models
 from spanwise.cli.console import OutputConsole, print_json
 from spanwise.cli.options.budget import parse_budget
 from spanwise.cli.options.ranges import Seed
 from spanwise.cli.options.text import USUAL_LINES, LineOptions
 
+START_CHARACTERS = 3000
 LOG_WIDTH = 100  # columns of panels and tables where no terminal says
 
 
@@ -25,6 +27,7 @@ def quickstart(
     reading: LineOptions = USUAL_LINES,
     language: str | None = None,
     seed: Seed = 0,
+    serve: bool = False,
     json: bool = False,
 ) -> None:
     """Adapt the shipped model to a text, measure it before and after, fill gaps, answer questions, write a report.
@@ -52,10 +55,14 @@ def quickstart(
         your text is Korean, else en. Models and questions come in these two languages.
     seed
         Of the adaptation's masks and order.
+    serve
+        Afterwards serve the model that answers, and open its page in a browser, until Ctrl-C.
     json
         Print result.json at the end, progress to standard error.
     """
     began = time.perf_counter()  # the imports below count too
+    if serve:
+        check_installed()
     seconds = parse_budget(budget)
     stream = sys.stderr if json else sys.stdout
     from spanwise.quickstart.run import quickstart as run_quickstart
@@ -76,3 +83,15 @@ def quickstart(
     )
     if json:
         print_json(asdict(result.record))
+    if serve:
+        serve_models((str(result.qa_model),), port=0, browser=True, start_text=_beginning(list(text), reading))
+
+
+def _beginning(text: list[Path], reading: LineOptions) -> str | None:
+    """Return the beginning of a person's own text, for the page to show first."""
+    if not text:
+        return None
+    from spanwise.text.corpus import read_documents
+
+    document = next(iter(read_documents(text, reading.corpus())))
+    return " ".join(document.sentences)[:START_CHARACTERS]

@@ -49,5 +49,11 @@ def pipeline(
     model = shipped_folder(_DEFAULT) if model is None and task in _BY_DEFAULT else model
     if model is None:
         raise ConfigError(f"pipeline {task!r} needs a model: pass model=FOLDER (nothing is downloaded by default).")
+    module, name = module_and_class(task)
+    return getattr(importlib.import_module(module), name)(model, tokenizer, **options)
+
+
+def module_and_class(task: str) -> tuple[str, str]:
+    """Return where the class of a known task's pipeline is."""
     module, name = _PIPELINES[task]
-    return getattr(importlib.import_module(f"spanwise.pipelines.{module}"), name)(model, tokenizer, **options)
+    return f"spanwise.pipelines.{module}", name

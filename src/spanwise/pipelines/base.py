@@ -21,6 +21,7 @@ from spanwise.pipelines.given import (
     readable,
 )
 from spanwise.runtime.device import Precision
+from spanwise.tasks.batches import PREDICTION, Packing
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.model import TaskModel
 from spanwise.text.tokenizers import Tokenizer
@@ -60,8 +61,10 @@ class Pipeline(ABC, Generic[Item, Answer, Options]):
 
     `model` is a folder or hub id, `tokenizer` another folder or a `Tokenizer` (None: the model's own); objects of
     transformers are read through their `save_pretrained`. `device` is a torch name, or a number as in transformers (-1
-    is the CPU). The options of a call can be given here as new defaults. For old code, `torch_dtype` and `dtype` choose
-    the precision where `precision` does not; `framework`, `use_fast`, `batch_size` and `num_workers` change nothing.
+    is the CPU). `packing` says how inputs are packed (tasks/batches.py): in packs of a fixed shape an answer's bits do
+    not depend on other inputs, whatever this machine's kernels do. The options of a call can be given here as new
+    defaults. For old code, `torch_dtype` and `dtype` choose the precision where `precision` does not; `framework`,
+    `use_fast`, `batch_size` and `num_workers` change nothing.
 
     Raises: CheckpointError for a model that can't do this; OptionError (a ConfigError and ValueError) for an option.
     """
@@ -78,12 +81,14 @@ class Pipeline(ABC, Generic[Item, Answer, Options]):
         *,
         device: str | int | None = None,
         precision: Precision | None = None,
+        packing: Packing = PREDICTION,
         framework: str = "pt",
         dtype: object = None,
         torch_dtype: object = None,
         **options: Any,
     ) -> None:
         check_framework(framework)
+        self.packing = packing
         self.precision: Precision = precision or precision_of(dtype if dtype is not None else torch_dtype)
         self._defaults = self._chosen(options, self.options_type())
         with contextlib.ExitStack() as stack:
@@ -175,7 +180,7 @@ class TaskPipeline(Pipeline[Item, Answer, Options]):
         if options.on_overflow is not None:
             task = dataclasses.replace(cast(Any, task), on_overflow=options.on_overflow)
         features = task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
-        return task.decode(data, features, self.model.outputs(features, precision=self.precision))
+        return task.decode(data, features, self.model.outputs(features, precision=self.precision, packing=self.packing))
 
     def _records(self, data: object, count: int, options: Options) -> list[Answer]:
         predictions = self._predictions(data, options)

@@ -230,7 +230,8 @@ class FillMaskPipeline(Pipeline[BlankedText, Guesses, FillOptions]):
         """Return, per run, the guesses for each of its blanks."""
         questions = [self._question(text, run, range(*run)) for text, run in asked]
         answers: list[list[list[Guess]]] = []
-        for (text, run), logs_kV in zip(asked, self.model.log_probs(questions, precision=self.precision), strict=True):
+        found = self.model.log_probs(questions, precision=self.precision, packing=self.packing)
+        for (text, run), logs_kV in zip(asked, found, strict=True):
             single = len(text.runs) == 1 and run[1] - run[0] == 1
             answers.append([])
             for place, log_V in zip(range(*run), logs_kV, strict=True):
@@ -249,7 +250,7 @@ class FillMaskPipeline(Pipeline[BlankedText, Guesses, FillOptions]):
         beams: list[tuple[list[int], float]] = [([], 0.0)]
         for place in range(*run):
             questions = [self._question(text, run, [place], filled) for filled, _ in beams]
-            logs = self.model.log_probs(questions, precision=self.precision)
+            logs = self.model.log_probs(questions, precision=self.precision, packing=self.packing)
             grown = [
                 ([*filled, token], total + float(np.log(score)))
                 for (filled, total), log_1V in zip(beams, logs, strict=True)

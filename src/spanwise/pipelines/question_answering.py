@@ -277,7 +277,7 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         if len(cut) and (options.on_overflow or self.task.on_overflow) == "error":
             raise InputError(f"input {number + int(cut[0])}: the question is longer than {max_question} tokens.")
         borders = np.searchsorted(windows.question_W, np.arange(len(pairs) + 1)).tolist()
-        scores = self.model.outputs(windows, precision=self.precision)
+        scores = self.model.outputs(windows, precision=self.precision, packing=self.packing)
         return windows, scores, [range(*pair) for pair in itertools.pairwise(borders)]
 
     def _max_length(self, given: int | None, usual: int) -> int:

@@ -71,7 +71,7 @@ class ReplacedTokensPipeline(Pipeline[str, Judged, DetectionOptions]):
     def _open(self, model: str | Path, tokenizer: str | Path | Tokenizer | None, device: str | None) -> None:
         checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
         _refuse_others(checkpoint)
-        self.reader = WindowReader(checkpoint, self.tokenizer, device, self.precision)
+        self.reader = WindowReader(checkpoint, self.tokenizer, device, self.precision, self.packing)
         head = build_head(checkpoint, "rtd", self.reader.encoder)
         assert head is not None  # asked above
         self.head = head.to(self.reader.encoder.word_embedding.device).eval()

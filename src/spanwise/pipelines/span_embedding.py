@@ -92,7 +92,7 @@ class SpanEmbeddingPipeline(Pipeline[_Asked, Embedded, EmbeddingOptions]):
         self._checkpoint, self.tokenizer = open_checkpoint(model, tokenizer)
         self._widths_WP = self._checkpoint.heads.get("coref", {}).get(WIDTHS)
         self._check(self._defaults)  # before the encoder is built
-        self.reader = WindowReader(self._checkpoint, self.tokenizer, device, self.precision)
+        self.reader = WindowReader(self._checkpoint, self.tokenizer, device, self.precision, self.packing)
 
     def _check(self, options: EmbeddingOptions) -> None:
         if options.kind == "boundary+width" and self._widths_WP is None:

@@ -17,13 +17,12 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.pipelines.given import InputError, checked_text
 from spanwise.runtime.device import Precision, autocast, choose_device, resolve_precision
-from spanwise.tasks.batches import prediction_packs
+from spanwise.tasks.batches import PREDICTION, Packing, prediction_packs
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.sequence_rows import RowWriter, SequenceRows
 from spanwise.tasks.windows import passage_windows
 from spanwise.text.tokenizers import Encoding, Tokenizer
 
-PACK_TOKENS = 4096  # of one forward
 JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
 
 
@@ -42,11 +41,18 @@ class WindowReader:
     that the device has not.
     """
 
-    def __init__(self, checkpoint: Checkpoint, tokenizer: Tokenizer, device: str | None, precision: Precision) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        tokenizer: Tokenizer,
+        device: str | None,
+        precision: Precision,
+        packing: Packing = PREDICTION,
+    ) -> None:
         where = choose_device(device, precision)
         resolve_precision(precision, where)
         self.encoder = prepared_for(precision, build_encoder(checkpoint)).to(where).eval()
-        self.tokenizer, self.precision = tokenizer, precision
+        self.tokenizer, self.precision, self.packing = tokenizer, precision, packing
         self.frame = frames_of(tokenizer)[0]
         self.capacity = self.encoder.config.max_positions - self.frame.num_specials
         if self.capacity < 1:
@@ -89,7 +95,7 @@ class WindowReader:
         for ids in windows:
             writer.add([self.frame.wrap(ids)])
         first, last = len(self.frame.before), len(self.frame.after)
-        for batch in prediction_packs(_Windows(**writer.arrays()), PACK_TOKENS):
+        for batch in prediction_packs(_Windows(**writer.arrays()), self.packing):
             moved = batch.to(device)
             with autocast(resolved, device):
                 hidden_TD = self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences).float()

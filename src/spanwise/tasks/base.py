@@ -23,7 +23,7 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.tasks.batches import Features, prediction_packs
+from spanwise.tasks.batches import Features, Packing, prediction_packs
 from spanwise.tasks.files.text import OnError, Purpose, read_json
 from spanwise.tasks.input_layout import Layout, check_layout, layout_pieces
 from spanwise.text.tokenizers import Tokenizer
@@ -184,13 +184,13 @@ class Task(ABC, Generic[D, F, O, P]):
     def output(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> Sequence[O]:
         """Return the output of each example of `batch.ids`, in order; filler at the end of the pack has none."""
 
-    def outputs(self, encode: Callable[[Batch], Tensor], head: nn.Module, features: F, pack_tokens: int) -> Iterator[O]:
+    def outputs(self, encode: Callable[[Batch], Tensor], head: nn.Module, features: F, packing: Packing) -> Iterator[O]:
         """Return one output per example, in order, in the precision of the run (autocast).
 
         `encode` gives the hidden states of a pack. A task whose examples may be longer than a pack asks for their
         sequences pack by pack and joins them.
         """
-        for batch in prediction_packs(features, pack_tokens):
+        for batch in prediction_packs(features, packing):
             hidden_TD = encode(batch)
             yield from self.output(head, hidden_TD, batch.to(hidden_TD.device))
 

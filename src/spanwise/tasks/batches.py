@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -20,6 +21,8 @@ from spanwise.errors import ConfigError
 # Matrix products of a few rows take other kernels, which round otherwise (measured: below 12 rows on two threads).
 # From this size on a row's bits do not depend on how many others are in the pack.
 MIN_PACK_TOKENS = 64
+SPARE_TOKENS = 16  # of filler behind a fixed pack: attention may round the last sequence's rows up to as many
+FILLER_LENGTH = 64  # tokens of the longest sequence of filler
 
 
 class Features(Protocol):
@@ -83,16 +86,48 @@ class EpochBatches:
         return {"epoch": index / self.steps_per_epoch}
 
 
-def prediction_packs(features: Features, pack_tokens: int) -> Iterator[Batch]:
-    """Every example once, in order, in packs of at most `pack_tokens` tokens.
+@dataclass(frozen=True)
+class Packing:
+    """How sequences are packed in prediction: at most `tokens` a pack, the longest example excepted.
 
-    A small pack ends in filler, so that an example's outputs do not depend on which others share its pack.
+    A small pack ends in filler, so that an example's outputs do not depend on which others share its pack. `is_fixed`
+    makes this hold whatever a machine's kernels do: every pack has exactly `tokens` tokens, so that every product has
+    the same number of rows; an example that is longer has packs of whole multiples of it for itself.
     """
-    lengths_W = np.asarray(features.lengths_W)
-    if not len(lengths_W):
-        return
-    for rows in _cut(np.arange(len(lengths_W)), lengths_W, max(pack_tokens, int(lengths_W.max()))):
-        yield filled(features.assemble(rows), MIN_PACK_TOKENS)
+
+    tokens: int
+    is_fixed: bool = False
+
+    @property
+    def capacity(self) -> int:
+        """Return how many tokens of examples a pack takes."""
+        return max(1, self.tokens - SPARE_TOKENS) if self.is_fixed else self.tokens
+
+    def borders(self, lengths_W: np.ndarray) -> list[tuple[int, int]]:
+        """Return which examples, half-open and in order, make each pack."""
+        if not self.is_fixed:
+            borders = pack_boundaries(lengths_W, max(self.tokens, int(lengths_W.max(initial=0))))
+            return [(int(first), int(last)) for first, last in itertools.pairwise(borders)]
+        # An example that is too long counts as one that fills a pack, so that it gets one for itself.
+        borders = pack_boundaries(np.minimum(lengths_W, self.capacity), self.capacity)
+        return [(int(first), int(last)) for first, last in itertools.pairwise(borders)]
+
+    def filled(self, batch: Batch) -> Batch:
+        """Return the batch with as much filler behind it as the pack wants."""
+        num_tokens = len(batch.input_ids)
+        if not self.is_fixed:
+            return filled(batch, MIN_PACK_TOKENS)
+        num_packs = 1 if num_tokens <= self.capacity else -(-(num_tokens + SPARE_TOKENS) // self.tokens)
+        return filled(batch, num_packs * self.tokens)
+
+
+PREDICTION = Packing(4096)  # of one forward
+
+
+def prediction_packs(features: Features, packing: Packing) -> Iterator[Batch]:
+    """Every example once, in order, in packs."""
+    for first, last in packing.borders(np.asarray(features.lengths_W)):
+        yield packing.filled(features.assemble(np.arange(first, last)))
 
 
 def filled(batch: Batch, min_tokens: int) -> Batch:
@@ -100,7 +135,8 @@ def filled(batch: Batch, min_tokens: int) -> Batch:
     lacking = min_tokens - len(batch.input_ids)
     if lacking <= 0:
         return batch
-    short = [8] * (lacking // 8) + ([lacking % 8] if lacking % 8 else [])  # fits encoders of few positions
+    size = min(FILLER_LENGTH, max(8, batch.sequences.max_length))  # fits encoders of few positions
+    short = [size] * (lacking // size) + ([lacking % size] if lacking % size else [])
     filler = torch.zeros(lacking, dtype=batch.input_ids.dtype)
     sequences = batch.sequences
     for length in short:

@@ -18,14 +18,14 @@ from spanwise.interop.combined.reading import read_for_task
 from spanwise.interop.convert import Converted, StoredType, convert
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
-from spanwise.interop.huggingface import write_folder
+from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
 from spanwise.tasks.base import D, F, O, P, Task
 from spanwise.tasks.heads import has_own_head, stored_head
 from spanwise.tasks.model import TaskModel
-from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.registry import TASKS, task_recipe
 from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
 
@@ -84,6 +84,28 @@ def load_task_model(
         is_recorded=isinstance(checkpoint.record.get("task"), Mapping),
     )
     return _with_overflow(loaded, on_overflow)
+
+
+def known_tasks(source: str | Path) -> list[str]:
+    """Return the names of the package's tasks that a folder was fine-tuned for; of a combined folder all of them.
+
+    Raises: CheckpointError as `read_folder`.
+    """
+    checkpoint = read_folder(source)
+    if checkpoint.tasks:
+        return [name for name in TASKS if name in checkpoint.tasks]
+    found = []
+    for name in TASKS:
+        default = task_recipe(name).task.started_from(checkpoint)
+        record = checkpoint.record.get("task")
+        is_recorded = isinstance(record, Mapping) and record.get("part") == class_name(type(default))
+        if default.head_name in checkpoint.heads and (is_recorded or checkpoint.is_labelled(default.head_name)):
+            try:
+                stored_task(checkpoint, default)
+            except CheckpointError:  # another task's head
+                continue
+            found.append(name)
+    return found
 
 
 def convert_task(

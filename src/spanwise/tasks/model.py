@@ -17,9 +17,8 @@ from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.vocabulary_loss import VocabularyLoss
 from spanwise.runtime.device import Precision, autocast, resolve_precision
 from spanwise.tasks.base import D, F, O, P, Task
+from spanwise.tasks.batches import PREDICTION, Packing
 from spanwise.tasks.language_loss import LANGUAGE, LanguageTargets, language_loss
-
-PACK_TOKENS = 4096  # of one forward in prediction
 
 
 class TaskModel(nn.Module, Generic[D, F, O, P]):
@@ -45,7 +44,7 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
         return losses
 
     @torch.inference_mode()
-    def outputs(self, features: F, *, precision: Precision = "fp32", pack_tokens: int = PACK_TOKENS) -> list[O]:
+    def outputs(self, features: F, *, precision: Precision = "fp32", packing: Packing = PREDICTION) -> list[O]:
         """Return what the head says about each of the W examples, in order.
 
         Runs without dropout and gives the model back in the mode it was in. precision: "int8" for a model that was
@@ -63,6 +62,6 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
 
         try:
             with autocast(resolved, device):
-                return list(self.task.outputs(encode, self.head, features, pack_tokens))
+                return list(self.task.outputs(encode, self.head, features, packing))
         finally:
             self.train(was_training)

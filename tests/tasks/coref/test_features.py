@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.features import TARGET, document_states
 from spanwise.tasks.coref.reader import read_coreference
@@ -134,9 +135,9 @@ def test_states_are_those_of_each_document_alone_bit_for_bit(whole_features, enc
         ]
         names = ("documents", "borders", "shown_W2", "genre_W")
         one = dataclasses.replace(whole_features, **dict(zip(names, kept, strict=True)))
-        alone += [states.pop() for states in document_states(encode, one, 64)]
+        alone += [states.pop() for states in document_states(encode, one, Packing(64))]
     for budget in (64, 100, 10_000):
-        found = [states.pop() for states in document_states(encode, whole_features, budget)]
+        found = [states.pop() for states in document_states(encode, whole_features, Packing(budget))]
         assert len(found) == len(whole_features)
         for a, b, document in zip(found, alone, whole_features.documents, strict=True):
             assert len(a) == len(document) and torch.equal(a, b)
@@ -149,13 +150,13 @@ def test_a_pack_is_never_larger_than_asked_for(whole_features, encode):
         sizes.append(len(batch.input_ids))
         return encode(batch)
 
-    for states in document_states(counting, whole_features, 70):
+    for states in document_states(counting, whole_features, Packing(70)):
         states.pop()
     assert max(sizes) <= 70 and len(sizes) > 3
 
 
 def test_whoever_takes_the_states_has_the_only_reference(whole_features, encode):
-    for states in document_states(encode, whole_features, 64):
+    for states in document_states(encode, whole_features, Packing(64)):
         taken = states.pop()
         assert sys.getrefcount(taken) == 2 and states == []
 

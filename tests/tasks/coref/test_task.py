@@ -11,6 +11,7 @@ import torch
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import MANIFEST_NAME
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.features import MENTIONS, TARGET
@@ -109,11 +110,11 @@ def test_long_documents_in_many_chunks_score_as_in_one(small_task, small_encoder
     features = task.featurize(
         dataclasses.replace(data, documents=(long,)), tokenizer, small_encoder.config, training=False
     )
-    (whole,) = model.outputs(features, pack_tokens=100_000)
+    (whole,) = model.outputs(features, packing=Packing(100_000))
     assert len(whole.start_k) > 100
     head.spans.chunk_spans, head.spans.chunk_pieces = 5, 11
     head.antecedents.chunk_rows, head.antecedents.chunk_pairs = 7, 9
-    (parts,) = model.outputs(features, pack_tokens=64)
+    (parts,) = model.outputs(features, packing=Packing(64))
     for name in ("start_k", "end_k", "antecedent_k"):
         assert np.array_equal(getattr(parts, name), getattr(whole, name)), name
     for name in ("mention_k", "chance_k"):

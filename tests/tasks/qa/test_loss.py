@@ -11,6 +11,7 @@ from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.qa import QuestionAnsweringHead
 from spanwise.nn.init import initialize
 from spanwise.nn.sequences import Sequences
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.loss import SpanTargets, WindowScores, head_loss, span_loss
 from spanwise.tasks.qa.task import QuestionAnswering
@@ -174,7 +175,7 @@ def said_by(model, data, tokenizer):
 def test_outputs_do_not_depend_on_what_shares_the_pack(tokenizer, squad20, form):
     model = model_of(tokenizer, **FORMS[form])
     features, together = said_by(model, squad20, tokenizer)
-    alone = model.outputs(features, pack_tokens=1)
+    alone = model.outputs(features, packing=Packing(1))
     assert len(together) == len(features) > len(squad20.questions)
     for one, other in zip(map(WindowScores.of, together), map(WindowScores.of, alone), strict=True):
         np.testing.assert_allclose(one.logits_L2, other.logits_L2, atol=1e-5)

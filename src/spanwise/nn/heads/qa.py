@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import HeadKind, Size
+from spanwise.nn.heads.sequence import MIN_ROWS
 from spanwise.nn.heads.token import normed_rows
 from spanwise.nn.layer import gelu
 from spanwise.runtime.row_counts import apply_to_rows
@@ -46,7 +47,10 @@ class Answerability(nn.Module):
         rows = first_SD
         if self.dense is not None and start_SD is not None:
             rows = gelu(self.dense(torch.cat([first_SD, start_SD], dim=1)), "gelu")
-        return self.out(rows).float().squeeze(1)
+        if self.training or not len(rows):
+            return self.out(rows).float().squeeze(1)
+        padded = torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % MIN_ROWS))
+        return torch.cat([self.out(part) for part in padded.split(MIN_ROWS)])[: len(rows)].float().squeeze(1)
 
 
 class QuestionAnsweringHead(nn.Module):

@@ -30,7 +30,8 @@ from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
 
 # Matrix products of fewer rows take other kernels, which round otherwise (measured: on one thread at all sizes, on two
-# up to 768). In prediction a sequence's bits should not depend on how many others are asked for with it.
+# up to 768). In prediction a sequence's bits should not depend on how many others are asked for with it, so that every
+# product has this many rows.
 MIN_ROWS = 16
 
 
@@ -72,12 +73,13 @@ class SequenceHead(nn.Module):
     def score(self, rows_SD: Tensor) -> Tensor:
         """Scores [S, K] float32 of such rows [S, D], or of sums of them (both orders of a pair)."""
         num_sequences = len(rows_SD)
-        if not self.training and num_sequences < MIN_ROWS:
-            rows_SD = F.pad(rows_SD, (0, 0, 0, MIN_ROWS - num_sequences))
-        return self.score_rows(rows_SD)[:num_sequences]
+        if self.training or not num_sequences:
+            return self.score_rows(rows_SD)
+        rows_SD = F.pad(rows_SD, (0, 0, 0, -num_sequences % MIN_ROWS))
+        return torch.cat([self.score_rows(rows) for rows in rows_SD.split(MIN_ROWS)])[:num_sequences]
 
     def score_rows(self, rows_SD: Tensor) -> Tensor:
-        """As `score`, without rows of filler: the last bits of a score depend on how many rows there are."""
+        """As `score`, in one product without rows of filler: the last bits of a score depend on how many rows it has."""
         (pooler,) = self._pooler
         if pooler is not None and self.form == "pooled":
             rows_SD = pooler(rows_SD)

@@ -29,6 +29,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.device import choose_device
 from spanwise.studies.probes.base import Context, Figure, Figures, Material, ProbeFile
 from spanwise.studies.probes.coreference import Corpus, coreference_files
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.checkpoint import open_tokenizer
 from spanwise.tasks.coref.features import CoreferenceFeatures, cut_segments, document_states
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
@@ -36,7 +37,7 @@ from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.frames import frames_of
 from spanwise.text.tokenizers import Tokenizer
 
-PACK_TOKENS = 2_048
+PACKS = Packing(2_048)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +188,7 @@ def boundary_vectors(
         max_spans=1,
     )
     vectors: np.ndarray | None = None
-    for number, held in enumerate(document_states(encode, features, PACK_TOKENS)):
+    for number, held in enumerate(document_states(encode, features, PACKS)):
         hidden_TD = held.pop().float().cpu().numpy()
         if vectors is None:
             vectors = np.zeros((len(pairs.same_P), 2, 2 * hidden_TD.shape[1]), dtype=np.float32)

@@ -22,7 +22,7 @@ from spanwise.nn.coreference.pruning import candidate_spans
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.memory import return_freed_memory
 from spanwise.runtime.seed import derive_key
-from spanwise.tasks.batches import MIN_PACK_TOKENS, filled
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.coref.pieces import DocumentPieces, segment_borders
 from spanwise.tasks.frames import Frame
 
@@ -170,21 +170,23 @@ MAX_PACK_TOKENS = 2048  # a long document's states lie in memory meanwhile, so i
 
 
 def document_states(
-    encode: Callable[[Batch], Tensor], features: CoreferenceFeatures, pack_tokens: int
+    encode: Callable[[Batch], Tensor], features: CoreferenceFeatures, packing: Packing
 ) -> Iterator[list[Tensor]]:
     """For every document a list of one tensor: its pieces' hidden states, float32 [T, D], special tokens left out.
 
     The list is handed over: who pops the tensor out of it has the only reference. Segments are encoded in order, many
     documents' together; at most one document is under way beside the pack.
     """
-    budget = min(pack_tokens, MAX_PACK_TOKENS)
-    if max((end - begin for begin, end in map(features.range_of, range(len(features)))), default=0) > LONG:
+    budget = min(packing.tokens, MAX_PACK_TOKENS)
+    longest = max((end - begin for begin, end in map(features.range_of, range(len(features)))), default=0)
+    if not packing.is_fixed and longest > LONG:
         budget = min(budget, MAX_PACK_TOKENS // 2)  # its own states weigh as much as a pack
+    packing = dataclasses.replace(packing, tokens=budget)
     ready: dict[int, list[Tensor]] = {}
     written: dict[int, int] = {}
     next_row = 0
-    for pack in _packs(features, budget):
-        batch = _batch([ids for _, ids in pack])
+    for pack in _packs(features, packing.capacity):
+        batch = packing.filled(_batch([ids for _, ids in pack]))
         hidden_TD = encode(batch)
         place = 0
         for row, ids in pack:
@@ -227,9 +229,8 @@ def _packs(features: CoreferenceFeatures, budget: int) -> Iterator[list[tuple[in
 
 def _batch(segments: list[np.ndarray]) -> Batch:
     ids = torch.from_numpy(np.concatenate(segments).astype(np.int64))
-    batch = Batch(
+    return Batch(
         input_ids=ids,
         token_type_ids=torch.zeros_like(ids),
         sequences=Sequences.from_lengths([len(segment) for segment in segments]),
     )
-    return filled(batch, MIN_PACK_TOKENS)

@@ -32,6 +32,7 @@ from spanwise.tasks.base import (
     counted_lines,
     window_length,
 )
+from spanwise.tasks.batches import Packing
 from spanwise.tasks.coref.decode import Links, Predictions, best_links, decode, no_links
 from spanwise.tasks.coref.documents import NO_GENRE, CoreferenceData, genre_of
 from spanwise.tasks.coref.features import (
@@ -230,11 +231,11 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         return found
 
     def outputs(
-        self, encode: Callable[[Batch], Tensor], head: nn.Module, features: CoreferenceFeatures, pack_tokens: int
+        self, encode: Callable[[Batch], Tensor], head: nn.Module, features: CoreferenceFeatures, packing: Packing
     ) -> Iterator[Links]:
         """The links of every document, in order; segments of several documents share packs."""
         assert isinstance(head, CoreferenceHead)
-        for row, states in enumerate(document_states(encode, features, pack_tokens)):
+        for row, states in enumerate(document_states(encode, features, packing)):
             num_segments = len(features.borders[row]) - 1
             hidden_TD = states.pop()  # the only reference: freed as soon as spans are chosen
             if not len(hidden_TD):

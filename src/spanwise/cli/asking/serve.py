@@ -1,0 +1,115 @@
+"""`spanwise serve`: fine-tuned models behind an address, for programs and for people."""
+
+import importlib.util
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from spanwise.cli.console import say
+from spanwise.errors import ConfigError
+
+
+def serve(
+    *model: str,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    api_key: Annotated[str | None, Parameter(env_var="SPANWISE_API_KEY")] = None,
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
+    device: str | None = None,
+    pack_tokens: int = 1056,
+    waiting: int = 256,
+    deadline: float = 30.0,
+    open: bool = False,
+) -> None:
+    """Serve fine-tuned models: a page that answers, and an address for programs. Stop it with Ctrl-C.
+
+    Needs the extra: pip install 'spanwise[serve]'.
+
+    Parameters
+    ----------
+    model
+        Folders of fine-tuned or combined models, or hub ids. Default: spanwise-mini, which ships.
+    host
+        Address to listen at. Default: this machine alone can ask.
+    port
+        Port to listen at; 0 takes a free one.
+    api_key
+        Key that programs must send (Authorization: Bearer KEY). Better in the variable SPANWISE_API_KEY, which other
+        users of the machine don't see.
+    precision
+        Precision of the computation; auto is bf16 where the machine has it. int8 makes bytes of the layers' weights.
+    device
+        cpu, cuda or cuda:1. Default: a GPU where there is one.
+    pack_tokens
+        Tokens of every forward. Larger packs answer more requests a second, and each of them later.
+    waiting
+        Inputs that may wait; further ones are told to come again.
+    deadline
+        Seconds that a client waits for its answer at most.
+    open
+        Open the page in a browser.
+    """
+    if waiting < 1 or not 0 < deadline <= 3600:
+        raise ConfigError("waiting must be at least 1, and deadline more than 0 and at most 3600 seconds.")
+    serve_models(
+        model or ("spanwise-mini",),
+        host=host,
+        port=port,
+        api_key=api_key,
+        precision=precision,
+        device=device,
+        pack_tokens=pack_tokens,
+        waiting=waiting,
+        deadline=deadline,
+        browser=open,
+    )
+
+
+def serve_models(
+    models: tuple[str, ...],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    api_key: str | None = None,
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
+    device: str | None = None,
+    pack_tokens: int = 1056,
+    waiting: int = 256,
+    deadline: float = 30.0,
+    browser: bool = False,
+    start_text: str | None = None,
+) -> None:
+    """Open the models, listen, and serve until asked to stop. start_text: what the page shows first."""
+    check_installed()
+    from spanwise.serving.app import make_app
+    from spanwise.serving.guard import LOOPBACK
+    from spanwise.serving.limits import Limits
+    from spanwise.serving.models import open_models
+    from spanwise.serving.server import listen, run
+
+    limits = Limits(waiting=waiting, deadline=deadline)
+    at = listen(host, port)  # before the models are read: a port that is taken shows at once
+    address = f"http://{f'[{host}]' if ':' in host else host}:{at.getsockname()[1]}"
+    opened = open_models(models, precision, device, pack_tokens)
+    is_local = host in LOOPBACK
+    app = make_app(opened, limits=limits, api_key=api_key, hosts=LOOPBACK if is_local else None, start_text=start_text)
+    for name, model in opened.items():
+        say(f"{name}: {', '.join(model.pipelines)}")
+    if not is_local and api_key is None:
+        say("Everybody who reaches this machine can ask; --api-key asks for a key.")
+
+    def started() -> None:
+        say(f"Serving at {address} (stop with Ctrl-C)")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    run(app, at, limits, started)
+
+
+def check_installed() -> None:
+    """Raises: ConfigError where the packages that serving needs are not installed."""
+    for name in ("fastapi", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise ConfigError(f"serving needs {name}, which is not installed: pip install 'spanwise[serve]'.")

@@ -1,0 +1,189 @@
+"""Waiting inputs, and the one thread that answers them: it packs those of a kind together, up to a token budget.
+
+Inputs of a kind have the same pipeline and the same options. The oldest is always in the next pack; others join it in
+the order they came as far as they fit, so nobody waits for company and nobody is passed over for long. Answers do not
+depend on the company: every pack has the same shape (tasks/batches.py).
+"""
+
+import asyncio
+import collections
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spanwise.errors import SpanwiseError
+from spanwise.pipelines.base import Pipeline
+from spanwise.serving.limits import Limits
+from spanwise.serving.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+LOOKED_AT = 64  # inputs behind the oldest that may join it
+SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
+SPECIALS = 4  # tokens around a text
+
+
+class QueueFullError(Exception):
+    """No input is taken now; `seconds` says when to come again."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"the server is busy; come again in {seconds} s.")
+        self.seconds = seconds
+
+
+class StoppingError(Exception):
+    """The server is on its way out and takes nothing more."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One input, and who waits for its answer. `texts` are what a model reads of it; jobs of one `kind` may share a
+    pack, None stands alone."""
+
+    pipeline: Pipeline[Any, Any, Any]
+    item: Mapping[str, Any] | str
+    options: Mapping[str, Any]
+    texts: tuple[str, ...]
+    kind: object
+    future: asyncio.Future
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    num_tokens: int = 0
+
+    @property
+    def size(self) -> int:
+        """Return the characters of its texts."""
+        return sum(map(len, self.texts))
+
+    def count_tokens(self) -> int:
+        """Return about how many tokens a model reads of it; counted once."""
+        if not self.num_tokens:
+            texts = [text for text in self.texts if text]
+            try:
+                counts = [len(found.ids) for found in self.pipeline.tokenizer.encode_batch([t[:SAMPLE] for t in texts])]
+            except Exception:  # of a text that can't be encoded; its pipeline will say why
+                counts = [len(text[:SAMPLE]) for text in texts]
+            scaled = (n * max(1.0, len(text) / SAMPLE) for n, text in zip(counts, texts, strict=True))
+            self.num_tokens = int(sum(scaled)) + SPECIALS
+        return self.num_tokens
+
+
+class Batcher:
+    """A bounded queue and its thread. `put` is called on the event loop, everything else from any thread."""
+
+    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        self._limits, self._metrics = limits, metrics
+        self._jobs: collections.deque[Job] = collections.deque()
+        self._changed = threading.Condition()
+        self._size = 0  # characters that wait
+        self._rate = 50.0  # inputs a second, lately
+        self.is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="spanwise-batcher", daemon=True)
+        metrics.gauges = {"spanwise_waiting": lambda: len(self._jobs), "spanwise_ready": lambda: not self.is_stopping}
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def check_room(self, count: int = 1, size: int = 0) -> None:
+        """Raises: QueueFullError where so many inputs don't fit now; StoppingError once the server stops."""
+        if self.is_stopping:
+            raise StoppingError
+        waiting = len(self._jobs)
+        is_full = waiting + count > self._limits.waiting or self._size + size > self._limits.waiting_text
+        if is_full and (waiting or count > self._limits.waiting):
+            raise QueueFullError(max(1, round(waiting / self._rate)))
+
+    def put(self, jobs: list[Job]) -> None:
+        """Take all of these inputs or none. Raises: as `check_room`."""
+        size = sum(job.size for job in jobs)
+        with self._changed:
+            self.check_room(len(jobs), size)
+            self._jobs.extend(jobs)
+            self._size += size
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Answer what was taken, take nothing more, and end the thread."""
+        with self._changed:
+            self.is_stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs or self.is_stopping)
+                if not self._jobs:
+                    return
+                seen = list(itertools.islice(self._jobs, LOOKED_AT))
+            for job in seen:  # not under the lock, which the event loop waits for
+                if job.kind == seen[0].kind:
+                    job.count_tokens()
+            with self._changed:
+                jobs = self._next()
+            if jobs:
+                self._answer(jobs)
+
+    def _next(self) -> list[Job]:
+        """Take the oldest inputs of a kind, as many as make a pack; those that nobody waits for are dropped."""
+        first = self._jobs.popleft()
+        chosen, left = [first], []
+        room = 0 if first.kind is None else first.pipeline.packing.capacity - first.count_tokens()
+        for _ in range(min(LOOKED_AT - 1, len(self._jobs)) if room > SPECIALS else 0):
+            job = self._jobs.popleft()
+            if job.kind == first.kind and job.count_tokens() <= room:
+                chosen.append(job)
+                room -= job.num_tokens
+            else:
+                left.append(job)
+        self._jobs.extendleft(reversed(left))
+        self._size -= sum(job.size for job in chosen)
+        wanted = [job for job in chosen if not job.future.cancelled()]
+        if len(wanted) < len(chosen):
+            self._metrics.add("spanwise_expired_total", len(chosen) - len(wanted))
+        return wanted
+
+    def _answer(self, jobs: list[Job]) -> None:
+        began = time.monotonic()
+        answers = answers_to(jobs)
+        seconds = max(1e-4, time.monotonic() - began)
+        self._rate += 0.1 * (len(jobs) / seconds - self._rate)
+        self._metrics.add("spanwise_packs_total")
+        self._metrics.add("spanwise_inputs_total", len(jobs))
+        for loop in {job.loop for job in jobs}:
+            own = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.loop is loop]
+            loop.call_soon_threadsafe(_deliver, own)
+
+
+def answers_to(jobs: list[Job]) -> list[object]:
+    """Return the answer of each input, or the exception that it ends in; a bad input spoils no other's answer."""
+    first = jobs[0]
+    try:
+        if len(jobs) == 1:
+            return [_call(first)]
+        found = first.pipeline([job.item for job in jobs], **first.options)
+        return list(found)
+    except SpanwiseError as error:
+        return [error] if len(jobs) == 1 else [answer for job in jobs for answer in answers_to([job])]
+    except Exception as error:
+        logger.exception("an input could not be answered")
+        return [error] if len(jobs) == 1 else [answer for job in jobs for answer in answers_to([job])]
+
+
+def _call(job: Job) -> object:
+    if isinstance(job.item, Mapping) and "documents" in job.item:
+        return job.pipeline(**job.item, **job.options)  # type: ignore[call-overload]  # a search of its own
+    return job.pipeline(job.item, **job.options)
+
+
+def _deliver(answers: list[tuple[asyncio.Future, object]]) -> None:
+    for future, answer in answers:
+        if future.done():  # its deadline has passed
+            continue
+        if isinstance(answer, BaseException):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

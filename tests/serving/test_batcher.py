@@ -1,0 +1,83 @@
+"""The queue: who shares a pack, what is refused, and that nothing that was taken is lost."""
+
+import asyncio
+
+import pytest
+
+from spanwise.errors import DataError
+from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, answers_to
+from spanwise.serving.limits import Limits
+from spanwise.serving.metrics import Metrics
+
+
+def job(mini, text: str, kind: object = "tags", task: str = "token-classification") -> Job:
+    pipeline = mini["spanwise-mini"].pipelines[task]
+    loop = asyncio.get_running_loop()
+    return Job(pipeline=pipeline, item=text, options={}, texts=(text,), kind=kind, future=loop.create_future())
+
+
+def run(work) -> object:
+    return asyncio.run(work())
+
+
+def test_inputs_of_a_kind_share_a_pack_up_to_its_tokens(mini):
+    async def work():
+        batcher = Batcher(Limits(), Metrics())
+        jobs = [job(mini, "Ada met Bob. " * 30, kind) for kind in "aabaaa"]  # some 125 tokens each; a pack takes 528
+        batcher.put(jobs)
+        packs = []
+        while batcher._jobs:
+            packs.append([jobs.index(one) for one in batcher._next()])
+        return packs
+
+    packs = run(work)
+    assert packs[0][0] == 0 and 2 not in packs[0] and len(packs[0]) >= 3
+    assert sorted(number for pack in packs for number in pack) == list(range(6))
+    assert [2] in packs
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_again(mini):
+    async def work():
+        batcher = Batcher(Limits(waiting=2), Metrics())
+        batcher.put([job(mini, "Ada."), job(mini, "Bob.")])
+        with pytest.raises(QueueFullError, match="come again in 1 s") as caught:
+            batcher.put([job(mini, "Eve.")])
+        return caught.value.seconds, len(batcher._jobs)
+
+    assert run(work) == (1, 2)
+
+
+def test_closing_answers_all_that_was_taken_and_takes_nothing_more(mini):
+    async def work():
+        batcher = Batcher(Limits(), Metrics())
+        jobs = [job(mini, f"Ada met Bob {n} times.") for n in range(9)]
+        batcher.put(jobs)
+        batcher.start()
+        await asyncio.to_thread(batcher.close)
+        with pytest.raises(StoppingError):
+            batcher.put([job(mini, "Eve.")])
+        return [one.future.result()["num_windows"] for one in jobs]
+
+    assert run(work) == [1] * 9
+
+
+def test_nobody_computes_for_a_client_that_left(mini):
+    async def work():
+        metrics = Metrics()
+        batcher = Batcher(Limits(), metrics)
+        jobs = [job(mini, "Ada."), job(mini, "Bob.")]
+        jobs[1].future.cancel()
+        batcher.put(jobs)
+        return len(batcher._next()), metrics.text()
+
+    count, text = run(work)
+    assert count == 1 and "spanwise_expired_total 1" in text
+
+
+def test_a_bad_input_spoils_no_other_answer(mini):
+    async def work():
+        return answers_to([job(mini, "Ada met Bob."), job(mini, "  "), job(mini, "Eve met Bob.")])
+
+    first, bad, last = run(work)
+    assert isinstance(bad, DataError) and "input" not in str(bad)
+    assert first["spans"][0]["text"] == "Ada" and last["num_windows"] == 1

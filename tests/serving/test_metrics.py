@@ -1,0 +1,18 @@
+"""The text format of Prometheus."""
+
+from spanwise.serving.metrics import HELP, Metrics
+
+
+def test_counts_histograms_and_gauges_are_written():
+    metrics = Metrics()
+    metrics.gauges = {"spanwise_waiting": lambda: 7}
+    metrics.add("spanwise_requests_total", path="/v1/x", status="200")
+    metrics.add("spanwise_requests_total", path="/v1/x", status="200")
+    metrics.observe("spanwise_request_seconds", 0.03, task="qa")
+    lines = metrics.text().splitlines()
+    assert 'spanwise_requests_total{path="/v1/x",status="200"} 2' in lines
+    assert 'spanwise_request_seconds_bucket{task="qa",le="0.025"} 0' in lines
+    assert 'spanwise_request_seconds_bucket{task="qa",le="0.05"} 1' in lines
+    assert 'spanwise_request_seconds_bucket{task="qa",le="+Inf"} 1' in lines
+    assert "spanwise_waiting 7" in lines
+    assert sum(line.startswith("# TYPE") for line in lines) == len(HELP)

@@ -1,0 +1,36 @@
+"""Which tasks a folder knows, and under which name."""
+
+import pytest
+
+from spanwise.errors import CheckpointError, ConfigError
+from spanwise.serving.models import open_models
+from spanwise.tasks.checkpoint import known_tasks
+
+
+def test_the_shipped_models_know_their_tasks():
+    assert known_tasks("spanwise-mini") == ["qa", "tagging", "coref"]
+    assert known_tasks("spanwise-nano-ko") == ["qa"]
+
+
+def test_a_model_serves_all_it_knows_with_one_encoder_for_what_needs_its_own(mini):
+    model = mini["spanwise-mini"]
+    assert set(model.pipelines) == {
+        "question-answering", "token-classification", "coreference", "fill-mask", "span-embedding",
+    }  # fmt: skip
+    assert model.heads["mlm"].model.encoder is model.heads["sbo"].model.encoder
+    assert model.pipelines["span-embedding"].reader.encoder is model.heads["mlm"].model.encoder
+    with pytest.raises(ConfigError, match="no head 'x' that fills blanks; it has mlm, sbo"):
+        model.pipeline("fill-mask", "x")
+
+
+def test_the_same_model_twice_gets_two_names_and_korean_is_noticed():
+    models = open_models(["spanwise-nano-ko", "spanwise-nano-ko"], "fp32")
+    assert list(models) == ["spanwise-nano-ko", "spanwise-nano-ko-2"]
+    assert models["spanwise-nano-ko"].is_korean
+
+
+def test_what_cannot_be_served_is_refused(tmp_path):
+    with pytest.raises(CheckpointError):
+        open_models([str(tmp_path)])
+    with pytest.raises(ConfigError, match="pack_tokens must be at least 64"):
+        open_models(["spanwise-mini"], pack_tokens=8)

@@ -1,0 +1,88 @@
+"""The client: the pipelines' forms of a call, errors, and patience. The server is one of the standard library."""
+
+import ast
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import spanwise.client
+from spanwise.client import Client, ServerError
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Answers each input with itself; the first request of a path /v1/busy is told to come again."""
+
+    protocol_version = "HTTP/1.1"
+    busy: set[str] = set()
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/v1/busy" and not self.busy:
+            self.busy.add(self.path)
+            return self.say(429, {"error": {"type": "QueueFullError", "message": "busy"}}, "0")
+        if self.path == "/v1/bad":
+            return self.say(422, {"error": {"type": "InputError", "message": "'context' is empty"}})
+        self.say(200, {"answers": body["inputs"], "options": body.get("options")})
+
+    def say(self, status, value, retry=None):
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(data)))
+        if retry is not None:
+            self.send_header("retry-after", retry)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def client():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    found = Client(f"http://127.0.0.1:{server.server_port}")
+    yield found
+    found.close()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_it_needs_the_standard_library_alone():
+    tree = ast.parse(Path(spanwise.client.__file__).read_text("utf-8"))
+    names = {a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def test_a_call_has_the_forms_of_the_pipelines(client):
+    qa, tag = client.pipeline("question-answering"), client.pipeline("token-classification")
+    pair = {"question": "q", "context": "c"}
+    assert qa(question="q", context="c") == qa("q", "c") == qa(pair) == qa([pair]) == pair
+    assert qa(question=["q", "r"], context="c") == [pair, {"question": "r", "context": "c"}]
+    assert qa(question="q", documents=iter(["a", "b"])) == {"question": "q", "documents": ["a", "b"]}
+    assert tag("a") == "a" and tag(["a"]) == ["a"] and tag([str(n) for n in range(40)]) == [str(n) for n in range(40)]
+    assert list(tag(str(n) for n in range(20))) == [str(n) for n in range(20)]
+    with pytest.raises(ValueError, match="nothing to answer"):
+        qa()
+
+
+def test_errors_are_those_of_the_server_and_busy_is_asked_again(client):
+    with pytest.raises(ServerError, match="'context' is empty") as caught:
+        client.ask("bad", "x")
+    assert (caught.value.status, caught.value.kind) == (422, "InputError")
+    assert client.ask("busy", "x") == "x"
+
+
+def test_a_server_that_is_not_there_is_named():
+    with pytest.raises(ServerError, match="no answer from 127.0.0.1:9") as caught:
+        Client("http://127.0.0.1:9").models()
+    assert caught.value.status == 0 and not Client("http://127.0.0.1:9").is_ready()
+    with pytest.raises(ValueError, match="http://127.0.0.1:8000 was expected"):
+        Client("localhost")
