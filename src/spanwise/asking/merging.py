@@ -18,7 +18,6 @@ Source: Platt 1999 (probabilities of a margin); Clark and Gardner 2018 (one soft
 """
 
 import functools
-import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from importlib.resources import files
 import numpy as np
 
 from spanwise.asking.reader import ReadPassage
+from spanwise.runtime.json_text import decode_json
 
 WEIGHTS_FILE = "calibration.json"
 
@@ -62,7 +62,7 @@ class MergedAnswer:
 @functools.cache
 def weights_for(language: str) -> MergingWeights:
     """Return the fitted weights of a language's reader."""
-    record = json.loads(files("spanwise.asking").joinpath(WEIGHTS_FILE).read_text(encoding="utf-8"))[language]
+    record = decode_json(files("spanwise.asking").joinpath(WEIGHTS_FILE).read_bytes())[language]
     return MergingWeights(
         ranking=tuple(record["ranking"]), certainty=tuple(record["certainty"]), threshold=record["threshold"]
     )

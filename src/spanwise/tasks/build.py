@@ -14,10 +14,10 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import stored_task
-from spanwise.tasks.further import Further, regrown_head, told
 from spanwise.tasks.heads import misfit, new_head, stored_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
+from spanwise.tasks.teaching.further import Further, regrown_head, told
 
 Heads = dict[str, dict[str, Tensor]]
 

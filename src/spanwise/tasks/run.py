@@ -30,12 +30,12 @@ from spanwise.tasks.evaluate import write_predictions
 from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.files.text import OnError
 from spanwise.tasks.free_pieces import with_pieces
-from spanwise.tasks.further import going_on
 from spanwise.tasks.language_loss import LANGUAGE
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
-from spanwise.tasks.replay import ReplayBatches
+from spanwise.tasks.teaching.further import going_on
+from spanwise.tasks.teaching.replay import ReplayBatches
 from spanwise.tasks.teaching.settle import as_recorded, explained, with_epochs, with_rate_and_dropout
 from spanwise.tasks.training_files import Files, TrainingFiles, hash_file
 from spanwise.text.tokenizers import Tokenizer

@@ -7,7 +7,7 @@ from typing import get_args, get_type_hints
 import pytest
 from cyclopts import Parameter
 
-from spanwise.cli.main import COMMANDS, SHOW, main
+from spanwise.cli.main import COMMANDS, PLACES, SHOW, main
 from spanwise.cli.options.budget import parse_budget
 from spanwise.cli.options.ranges import between
 from spanwise.errors import ConfigError
@@ -19,7 +19,7 @@ def functions():
     """Each command's function by its words."""
     for name in COMMANDS:
         function = name.replace("-", "_")
-        yield name, getattr(importlib.import_module(f"spanwise.cli.{function}"), function)
+        yield name, getattr(importlib.import_module(f"spanwise.cli.{PLACES.get(name, function)}"), function)
     for name in SHOW:
         yield f"show {name}", getattr(importlib.import_module(f"spanwise.cli.show.{name}"), f"show_{name}")
 

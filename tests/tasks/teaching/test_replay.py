@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.tasks.replay import ReplayBatches
 from spanwise.tasks.run import finetune
+from spanwise.tasks.teaching.replay import ReplayBatches
 
 FAST = ["training.max_steps=4", "batch_size=2", "training.precision=fp32", "training.threads=1", "replay_share=0.5"]
 
