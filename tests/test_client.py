@@ -6,6 +6,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -17,7 +18,7 @@ class Echo(BaseHTTPRequestHandler):
     """Answers each input with itself; the first request of a path /v1/busy is told to come again."""
 
     protocol_version = "HTTP/1.1"
-    busy: set[str] = set()
+    busy: ClassVar[set[str]] = set()
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -81,8 +82,8 @@ def test_errors_are_those_of_the_server_and_busy_is_asked_again(client):
 
 
 def test_a_server_that_is_not_there_is_named():
-    with pytest.raises(ServerError, match="no answer from 127.0.0.1:9") as caught:
+    with pytest.raises(ServerError, match=r"no answer from 127\.0\.0\.1:9") as caught:
         Client("http://127.0.0.1:9").models()
     assert caught.value.status == 0 and not Client("http://127.0.0.1:9").is_ready()
-    with pytest.raises(ValueError, match="http://127.0.0.1:8000 was expected"):
+    with pytest.raises(ValueError, match=r"http://127\.0\.0\.1:8000 was expected"):
         Client("localhost")

@@ -1,17 +1,21 @@
 """Guard 5: every command and every line of Python that the READMEs and docs show is run, at tiny size."""
 
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import spanwise.serving.server
 from spanwise.cli.main import COMMANDS, main
 from spanwise.quickstart.bundle import open_bundle
+from spanwise.serving.server import run as run_server
 from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +50,8 @@ def at_tiny_size(arguments: list[str]) -> list[str]:
         arguments += [part for change in shape for part in ("--set", change)]
         arguments[arguments.index("--seeds") + 1] = "1"
         arguments += ["--tokens", "1500"]
+    if arguments[0] == "serve":
+        arguments += ["--port", "0"]
     if arguments[0] == "learn-tokenizer":
         arguments[arguments.index("--vocab-size") + 1] = "500"
     return arguments
@@ -95,7 +101,11 @@ def make_bert(folder: Path, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_shown_runs(page, person, capsys):
+def test_every_command_shown_runs(page, person, capsys, monkeypatch):
+    def until_started(app, at, limits, started):
+        run_server(app, at, limits, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    monkeypatch.setattr(spanwise.serving.server, "run", until_started)
     for command in commands(page):
         if command[0] != "spanwise":
             assert command[:2] == ["python3", "run.py"], f"{page.name} shows {command}, which nothing runs"

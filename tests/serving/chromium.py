@@ -137,7 +137,8 @@ class Chromium:
     def _middle(self, selector: str) -> tuple[float, float]:
         return self.js(
             f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
-            " e.scrollIntoView({block: 'nearest'}); const b = e.getClientRects()[0]; return [b.left + b.width / 2, b.top + b.height / 2]; })()"
+            " e.scrollIntoView({block: 'nearest'}); const b = e.getClientRects()[0];"
+            " return [b.left + b.width / 2, b.top + b.height / 2]; })()"
         )
 
     def type(self, text: str) -> None:

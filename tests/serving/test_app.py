@@ -19,12 +19,10 @@ def get(running, path: str) -> tuple[int, bytes]:
 
 
 def bodies() -> list[tuple[str, object]]:
-    texts = [f"{TEXT} She had {n} friends and {'many ' * (n % 7)}books." for n in range(6)]
+    texts = [f"{TEXT} She had {n} friends and {'many ' * (n % 7)}books." for n in range(4)]
     asked = [("question-answering", {"question": "Where was Marie born?", "context": text}) for text in texts]
     asked += [("token-classification", text) for text in texts] + [("coreference", text) for text in texts[:3]]
-    asked += [
-        ("fill-mask", f"{text} She [MASK] in [MASK]." if n % 2 else f"[MASK] {text}") for n, text in enumerate(texts)
-    ]
+    asked += [("fill-mask", f"{text} She [MASK] in [MASK].") for text in texts[:2]] + [("fill-mask", f"[MASK] {TEXT}")]
     return [*asked, ("span-embedding", {"text": TEXT, "spans": [[0, 11], [24, 30]]})]
 
 
@@ -61,7 +59,7 @@ def test_an_answer_is_the_same_bytes_alone_and_in_any_company(running):
             return answer.read()
 
     alone = [ask(number) for number in range(len(asked))]
-    for seed in range(2):
+    for seed in range(1):
         order = random.Random(seed).sample(range(len(asked)), len(asked))
         with ThreadPoolExecutor(12) as pool:
             assert [alone[number] for number in order] == list(pool.map(ask, order))
@@ -72,7 +70,7 @@ def test_many_documents_are_searched_together(running):
         "question-answering", {"question": "Who built bridges?", "documents": ["It rained.", TEXT]}, {"top_k": 2}
     )
     assert {"document", "answer", "score"} <= set(found[0])
-    assert [one["document"] for one in found if one["answer"]][0] == 1
+    assert next(one["document"] for one in found if one["answer"]) == 1
 
 
 def test_context_and_borders_guess_apart(running):

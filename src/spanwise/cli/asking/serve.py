@@ -6,19 +6,20 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from spanwise.cli.console import say
+from spanwise.cli.options.ranges import Count, Port, Seconds
 from spanwise.errors import ConfigError
 
 
 def serve(
     *model: str,
     host: str = "127.0.0.1",
-    port: int = 8000,
+    port: Port = 8000,
     api_key: Annotated[str | None, Parameter(env_var="SPANWISE_API_KEY")] = None,
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
     device: str | None = None,
-    pack_tokens: int = 1056,
-    waiting: int = 256,
-    deadline: float = 30.0,
+    pack_tokens: Count = 1056,
+    waiting: Count = 256,
+    deadline: Seconds = 30.0,
     open: bool = False,
 ) -> None:
     """Serve fine-tuned models: a page that answers, and an address for programs. Stop it with Ctrl-C.
@@ -49,8 +50,6 @@ def serve(
     open
         Open the page in a browser.
     """
-    if waiting < 1 or not 0 < deadline <= 3600:
-        raise ConfigError("waiting must be at least 1, and deadline more than 0 and at most 3600 seconds.")
     serve_models(
         model or ("spanwise-mini",),
         host=host,

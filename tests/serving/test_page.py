@@ -1,0 +1,118 @@
+"""The page in Debian's Chromium: what a person does with mouse, keyboard, files, phone and two languages."""
+
+import pytest
+
+from spanwise.serving.models import open_models
+
+from .chromium import NAMES, Chromium, find_chromium
+from .conftest import serving
+
+pytestmark = pytest.mark.slow
+ANSWER = "document.querySelector('#result .answer')?.innerText"
+
+
+@pytest.fixture(scope="module")
+def address():
+    with serving(open_models(["spanwise-mini", "spanwise-nano-ko"], "fp32")) as running:
+        yield running.address
+
+
+@pytest.fixture
+def page(address):
+    with Chromium() as browser:
+        browser.open(address)
+        yield browser
+        assert not browser.errors
+        assert all(url.startswith((address, "data:")) for url in browser.requests)
+
+
+def test_a_browser_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(RuntimeError, match="apt-get install -y chromium"):
+        find_chromium()
+    assert NAMES
+
+
+def test_a_question_by_keyboard_lights_up_its_answer_in_place(page):
+    page.js("document.getElementById('text').select()")
+    page.click("#text")
+    page.js("document.getElementById('text').select()")
+    page.type("😀 The bridge was built in 1890 by the city of Boston.")
+    page.js("document.getElementById('question').value = ''")
+    page.click("#question")
+    page.type("When was the bridge built?")
+    page.key("Enter")
+    page.wait("document.querySelector('#view mark')")
+    lit = page.js("document.querySelector('#view mark.best')?.innerText ?? null")
+    said = page.js(ANSWER)
+    assert lit is None or lit in said  # a text may have no answer; then nothing is lit as the best
+    assert page.js("document.getElementById('view').innerText").startswith("😀 The bridge was built")
+
+
+def test_files_that_are_dropped_are_searched_together(page, tmp_path):
+    for name, text in (
+        ("rain.txt", "It rained all day in Scotland."),
+        ("ada.txt", "Ada Smith was born in 1861 in Paris."),
+    ):
+        (tmp_path / name).write_text(text)
+    page.drop("#paper", tmp_path / "rain.txt", tmp_path / "ada.txt")
+    page.wait("document.querySelectorAll('#documents button').length === 2")
+    page.js("document.getElementById('question').value = 'When was Ada Smith born?'")
+    page.click("#ask button")
+    page.wait("document.querySelector('#result .passage')")
+    assert "ada.txt" in page.js("document.querySelector('#result').innerText")
+
+
+def test_pointing_at_a_mention_shows_its_chain(page):
+    page.click("[data-task=coreference]")
+    page.click("#run")
+    page.wait("document.querySelector('#view .tone')")
+    page.hover("#view .tone")
+    group = page.js("document.querySelector('#view .tone').dataset.group")
+    shown = page.js("[...document.querySelectorAll('#view .tone.on')].map(e => e.dataset.group)")
+    assert len(shown) > 1 and set(shown) == {group}
+
+
+def test_hidden_words_are_filled_from_context_and_borders(page):
+    page.click('[data-task="fill-mask"]')
+    page.click(".word:nth-of-type(2)")
+    page.click("#run")
+    page.wait("document.querySelectorAll('#result .guesses > div').length === 2")
+    assert page.js("document.querySelector('.word.filled') !== null")
+
+
+def test_tabs_move_with_arrows_and_names_have_their_kind(page):
+    page.js("document.querySelector('[data-task=coreference]').focus()")
+    page.key("ArrowRight")
+    assert page.js("document.querySelector('[aria-selected=true]').dataset.task") == "token-classification"
+    page.key("Enter", modifiers=2)
+    page.wait("document.querySelector('#view .tone sup')")
+    assert "PER" in page.js("document.getElementById('view').innerText")
+
+
+def test_a_phone_has_one_column_without_sideways_scrolling(page):
+    page.shape(360, 740, is_phone=True)
+    for task in ("question-answering", "coreference", "fill-mask"):
+        page.click(f'[data-task="{task}"]')
+        assert page.js("document.documentElement.scrollWidth") <= 360
+
+
+def test_dark_follows_the_system_and_the_button(page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.js(ground)
+    page.dark(True)
+    page.wait(f"{ground} !== {light!r}")
+    page.click("#theme")
+    page.wait(f"{ground} === {light!r}")
+
+
+def test_korean_words_and_a_korean_answer(page):
+    page.click("#language")
+    assert page.js("document.querySelector('#ask button').innerText") == "질문"
+    page.js(
+        "(() => { const m = document.getElementById('model'); m.value = 'spanwise-nano-ko';"
+        " m.dispatchEvent(new Event('change')); setDocuments([{name: '글', text: EXAMPLES.ko.text}]);"
+        " document.getElementById('question').value = EXAMPLES.ko.question; })()"
+    )
+    page.click("#ask button")
+    assert "1997년" in page.wait(ANSWER)
