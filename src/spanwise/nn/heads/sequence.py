@@ -79,7 +79,7 @@ class SequenceHead(nn.Module):
         return torch.cat([self.score_rows(rows) for rows in rows_SD.split(MIN_ROWS)])[:num_sequences]
 
     def score_rows(self, rows_SD: Tensor) -> Tensor:
-        """As `score`, in one product without rows of filler; the last bits of a score depend on how many rows it has."""
+        """As `score`, in one product without rows of filler; the last bits of a score depend on how many there are."""
         (pooler,) = self._pooler
         if pooler is not None and self.form == "pooled":
             rows_SD = pooler(rows_SD)
