@@ -1,5 +1,5 @@
 #!/bin/sh
-# All GPU figures and a short pre-training within 9 minutes, on a machine that has torch and no network.
+# All GPU figures and a short pre-training in two calls of 9 minutes, on a machine that has torch and no network.
 #
 #   scripts/gpu.sh wheels [PYTHON]   here, with a network: put what the machine may lack into .wheels/gpu (ignored by git)
 #   scripts/gpu.sh run OUT [...]     there, in a copy of this folder: all parts, results in OUT; called again it goes on
