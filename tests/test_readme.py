@@ -118,8 +118,8 @@ def test_every_command_shown_runs(page, person, capsys, monkeypatch):
 def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     if not blocks(page, "python"):
         return
-    made = ("learn-tokenizer", "prepare")  # the tokenizer and the store that the lines take
-    for command in [command for command in commands(ROOT / "README.md") if command[1] in made][:2]:
+    shown = [command for command in commands(ROOT / "README.md") if command[1] in ("learn-tokenizer", "prepare")]
+    for command in shown[:2]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
     if page.name == "deploying.md":
         assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0

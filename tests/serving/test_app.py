@@ -65,6 +65,10 @@ def test_an_answer_is_the_same_bytes_alone_and_in_any_company(running):
             assert [alone[number] for number in order] == list(pool.map(ask, order))
 
 
+def test_no_input_has_no_answer(running):
+    assert Client(running.address).ask("coreference", []) == []
+
+
 def test_many_documents_are_searched_together(running):
     found = Client(running.address).ask(
         "question-answering", {"question": "Who built bridges?", "documents": ["It rained.", TEXT]}, {"top_k": 2}

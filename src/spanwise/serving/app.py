@@ -142,6 +142,8 @@ class Asker:
 
     async def _waited(self, futures: list[asyncio.Future]) -> list[object]:
         """Return all answers. Raises: Refused after the deadline; the first error."""
+        if not futures:
+            return []
         await asyncio.wait(futures, timeout=self._limits.deadline)
         late = [future for future in futures if not future.done()]
         for future in late:
