@@ -5,11 +5,6 @@ set -euo pipefail
 data=$1 out=$2 here=$(dirname "$0")
 mkdir -p "$out/kinds"
 python "$here/kinds.py" "$out"
-start="${START:?the run folder of records/spanwise-night}/final"
-[ -d "$out/selection/final" ] || spanwise pretrain spanbert-selection-mini --init "$start" --data "$out/store" \
-  --valid "$out/valid" --out "$out/selection" --processes 2 --budget 20min --set batch.max_tokens=2048 \
-  --set format.max_length=256 --set training.learning_rate=1.5e-3 --set training.warmup_steps=50 \
-  --set training.eval_every=200 $([ ! -d "$out/selection" ] || echo --resume)
 test="$data/qa/squad/dev-v1.1.json.xz"
 held_out=$(python -c "from importlib.resources import files; print(files('spanwise.quickstart') / 'corpus/qa-dev.json.xz')")
 arm() { # NAME START TRAIN
@@ -26,5 +21,5 @@ arm wiki "$out/selection/final" "$out/kinds/learned-wiki.json"
 arm qamr "$out/selection/final" "$out/kinds/learned-qamr.json"
 arm made "$out/selection/final" "$out/made.json"
 arm wiki-and-qamr "$out/selection/final" "$out/answered.json"
-arm wiki-and-qamr-without-selection "$start" "$out/answered.json"
+arm wiki-and-qamr-without-selection "${START:?the run folder of records/spanwise-night}/final" "$out/answered.json"
 python "$here/kinds.py" "$out" table

@@ -9,7 +9,7 @@ from spanwise.weights.learned_from import Learned
 
 @dataclass(frozen=True)
 class Learners:
-    """The text of a language's encoder, the record of its first weights (if another's), and the labels of each task."""
+    """The text of a language's encoder, the record of its first weights, and the labels of each task."""
 
     text: tuple[Learned, ...]
     start: str
@@ -99,7 +99,7 @@ def made(text: Learned, count: int) -> Learned:
 
 ENGLISH = Learners(
     text=(ENGLISH_TEXT,),
-    start="",
+    start="spanwise-night",
     tasks={
         "qa": (NEW_WIKI, QAMR, made(ENGLISH_TEXT, 66_381), UNANSWERED),
         "tagging": (WIKIANN, WNUT),

@@ -1,40 +1,15 @@
-"""What the encoders that ship are pre-trained by: English from random weights, Korean by a second phase."""
+"""The Korean second phase: recurring spans of morphemes, so that a name with another particle recurs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from spanwise.pretraining.masking import QuestionTokens, RecurringGroups, Replacement, TwoMaskings
-from spanwise.pretraining.objectives import SpanSelection
-from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
-from spanwise.recipes import spanbert_nano
-from spanwise.recipes.one_machine import on_modern_encoder
+from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.recipes.splinter import spanbert_selection_mini
 
 
-def english_reader() -> PretrainingRecipe:
-    """Three objectives in every sequence, on ModernBERT's encoder of 4 layers x 256: an hour of two cores.
-
-    Spans that recur become questions (Ram et al. 2021); of what stays, spans or single pieces are hidden as in
-    `spanbert_nano`. Every layer sees the whole sequence: with four of them, local ones would leave one or two in which
-    a question meets its passage. Rotary base of 10,000, as sequences are short.
-    """
-    nano = spanbert_nano()
-    shape = replace(nano.encoder, num_layers=4, intermediate_size=672)
-    recipe = on_modern_encoder(nano, "english-reader", shape)
-    return replace(
-        recipe,
-        encoder=replace(recipe.encoder, rotary_base=10_000.0, local_window=None, local_rotary_base=None),
-        masking=TwoMaskings(first=RecurringGroups(), then=recipe.masking),
-        replacement=QuestionTokens(others=Replacement()),
-        objectives={**recipe.objectives, "span_selection": SpanSelection()},
-        batch=PackedBatch(tokens_per_step=8_192, max_tokens=2_048),
-        training=replace(nano.training, budget=3_900.0, eval_every=500, log_every=50),
-    )
-
-
 def korean_selection() -> PretrainingRecipe:
-    """`spanbert-selection-mini` whose words are morphemes, so that a name with another particle recurs."""
+    """`spanbert-selection-mini` whose words are morphemes, with the tokenizer's form of Hangul."""
     recipe = spanbert_selection_mini()
     tokenizer = replace(recipe.tokenizer, unicode_form="NFC")
     return replace(recipe, name="korean-selection", tokenizer=tokenizer, word_unit="morpheme")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The weights in the package: run.sh DATA OUT, or, for Korean, run.sh DATA OUT ko START. English begins at random weights,
-# Korean at START, the run folder of spanwise-nano's pre-training. Called again it goes on where it stopped.
+# The weights in the package, from those of spanwise-night (or, with ko, of spanwise-nano): run.sh DATA OUT START [ko].
+# START is the run folder of that record's pre-training. Called again it goes on where it stopped.
 set -euo pipefail
-data=$1 out=$2 language=${3:-en} start=${4:-}/final here=$(dirname "$0")
+data=$1 out=$2 start=$3/final language=${4:-en} here=$(dirname "$0")
 held_out=$(python -c "from importlib.resources import files; print(files('spanwise.quickstart') / 'corpus')")
 mkdir -p "$out"
 text() { for name in "$@"; do echo "$data/text/$language/$name.txt.xz"; done; }
@@ -11,26 +11,27 @@ teach() { # TASK NAME, options
   local task=$1 name=$2; shift 2
   [ -d "$out/$name/final" ] || spanwise finetune "$task" --out "$out/$name" --set frozen_layers=0 "$@" $(resume "$name")
 }
-windows="--set hidden_dropout=0 --set task.max_length=384 --set task.doc_stride=128 --set training.save_minutes=5"
+questions="--set hidden_dropout=0 --set batch_size=16 --set task.max_length=384 --set task.doc_stride=128 \
+ --set training.save_minutes=5"
+select="--budget 20min --set batch.max_tokens=2048 --set format.max_length=256 --set training.learning_rate=1.5e-3 \
+ --set training.warmup_steps=50 --set training.eval_every=200"
 if [ "$language" = en ]; then
   test="$data/qa/squad/dev-v1.1.json.xz"
-  questions="$windows --set training.optimizer=muon --set training.learning_rate=3e-3 --set batch_size=32"
-  [ -d "$out/tokenizer" ] || spanwise learn-tokenizer $(text wiki-small) --language en --vocab-size 8000 \
-    --out "$out/tokenizer"
-  [ -d "$out/store" ] || spanwise prepare $(text wiki-small wiki-base-0{0,1,2,3} wiki-extra-0{0,1,2,3,4,5}) \
-    --language en --tokenizer "$out/tokenizer" --out "$out/store"
-  [ -d "$out/valid" ] || spanwise prepare $(text wiki-valid) --language en --tokenizer "$out/tokenizer" \
-    --out "$out/valid"
-  [ -d "$out/reader/final" ] || spanwise pretrain "$here/recipe.py:english_reader" --data "$out/store" \
-    --valid "$out/valid" --out "$out/reader" --processes 2 --set training.save_minutes=5 $(resume reader)
-  base=$out/reader/final
+  [ -d "$out/store" ] || spanwise prepare $(text wiki-base-0{0,1,2,3} wiki-extra-0{0,1,2,3}) --language en \
+    --tokenizer "$start" --out "$out/store"
+  [ -d "$out/valid" ] || spanwise prepare $(text wiki-valid) --language en --tokenizer "$start" --out "$out/valid"
+  [ -d "$out/selection/final" ] || spanwise pretrain spanbert-selection-mini --init "$start" --data "$out/store" \
+    --valid "$out/valid" --out "$out/selection" --processes 2 $select $(resume selection)
+  base=$out/selection/final
   [ -f "$out/mixed.json" ] || python "$here/training_questions.py" "$data" "$out"
-  [ -f "$out/made.json" ] || spanwise make-questions $(text wiki-base-0{0,1,3,2} wiki-extra-00) \
+  [ -f "$out/made.json" ] || spanwise make-questions $(text wiki-base-0{0,1,3} wiki-extra-00 wiki-base-02) \
     --forms wh --not-from "$test" --out "$out/made.json"
-  teach qa made --model "$base" --train "$out/made.json" --not-from "$test" --errors repair $questions \
-    --set training.budget=480
+  teach qa answered --model "$base" --train "$out/answered.json" --not-from "$test" $questions \
+    --set training.learning_rate=4e-4 --set training.num_epochs=1
+  teach qa made --model "$out/answered/final" --train "$out/made.json" --not-from "$test" --errors repair $questions \
+    --set training.learning_rate=3e-4 --set training.max_steps=1800
   teach qa qa --model "$out/made/final" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
-    --set training.budget=2400
+    --set training.learning_rate=3e-4 --set training.num_epochs=1
   [ -f "$out/names-dev.conll" ] || python "$here/names.py" "$data" "$out"
   teach tagging tagging --model "$base" --train "$out/names-train.conll" --dev "$out/names-dev.conll" \
     --set training.num_epochs=3
@@ -48,12 +49,9 @@ else
   [ -d "$out/valid" ] || spanwise prepare $(text kowiki-valid) --language ko --tag morphemes --tokenizer "$start" \
     --out "$out/valid"
   [ -d "$out/selection/final" ] || spanwise pretrain "$here/recipe.py:korean_selection" --init "$start" \
-    --data "$out/store" --valid "$out/valid" --out "$out/selection" --budget 20min \
-    --set batch.max_tokens=2048 --set format.max_length=256 --set training.learning_rate=1.5e-3 \
-    --set training.warmup_steps=50 --set training.eval_every=200 $(resume selection)
+    --data "$out/store" --valid "$out/valid" --out "$out/selection" $select $(resume selection)
   [ -f "$out/made.json" ] || spanwise make-questions $(text kowiki-base-0{1,0}) --language ko --forms wh \
     --same-sentence 0.9 --max-questions 80000 --not-from "$test" --out "$out/made.json"
-  teach qa qa --model "$out/selection/final" --train "$out/made.json" --not-from "$test" --errors repair $windows \
-    --dev "$held_out/ko/qa-dev.json.xz" --set batch_size=16 --set training.learning_rate=4e-4 \
-    --set training.max_steps=2800
+  teach qa qa --model "$out/selection/final" --train "$out/made.json" --not-from "$test" --errors repair $questions \
+    --dev "$held_out/ko/qa-dev.json.xz" --set training.learning_rate=4e-4 --set training.max_steps=2800
 fi

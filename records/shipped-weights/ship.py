@@ -27,33 +27,23 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Shipment:
-    """What becomes of one run: the folder in the package, and the rank in which a task's changes are stored, if any."""
+    """What becomes of one run: the folder in the package, and the rank in which each task's changes are stored."""
 
     folder: str
-    base: str  # the run that made the encoder
-    family: tuple[str, str]  # type and class of its folder; what that class has no place for lies beside it
-    ranks: dict[str, int | None]  # None: whole
+    ranks: dict[str, int]
     learned: Learners
 
 
 SHIPMENTS = {
-    "en": Shipment(
-        folder="mini",
-        base="reader",
-        family=("modernbert", "ModernBertForMaskedLM"),
-        ranks={"qa": None, "tagging": 16, "coref": 16},
-        learned=ENGLISH,
-    ),
-    "ko": Shipment(
-        folder="nano-ko", base="selection", family=("bert", "BertForMaskedLM"), ranks={"qa": 64}, learned=KOREAN
-    ),
+    "en": Shipment("mini", {"qa": 64, "tagging": 16, "coref": 16}, ENGLISH),
+    "ko": Shipment("nano-ko", {"qa": 64}, KOREAN),
 }
 WHERE_FROM = """
 ## Where it comes from
 
-`{name}` was made from random weights on two CPU cores by {start}`records/shipped-weights/run.sh` of the spanwise
-repository, which has every figure. Licence: CC BY-SA 3.0, that of the text; sources and authors are named in
-`LICENSES.md` of the folder above.
+`{name}` was made from random weights on two CPU cores by `records/{start}/run.sh`, then
+`records/shipped-weights/run.sh`, of the spanwise repository; the second has every figure. Licence: CC BY-SA 3.0, that
+of the text; sources and authors are named in `LICENSES.md` of the folder above.
 """
 
 
@@ -64,17 +54,16 @@ def main() -> None:
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        base = read_folder(out / shipment.base / "final")
-        model_type, source_class = shipment.family
-        convert(replace(base, model_type=model_type, source_class=source_class), place / "base", dtype="bf16")
+        base = read_folder(out / "selection" / "final")
+        # BERT's class holds the masked LM head; that of span selection lies beside it
+        convert(replace(base, model_type="bert", source_class="BertForMaskedLM"), place / "base", dtype="bf16")
         say_what_is_known(place / "base", shipment.folder, shipment.learned.text)
         for task in shipment.ranks:
             shutil.copytree(out / task / "final", place / task)
             entries = (*shipment.learned.text, *shipment.learned.tasks[task])
             say_what_is_known(place / task, shipment.folder, entries)
         tasks = [place / task for task in shipment.ranks]
-        ranks = {task: rank for task, rank in shipment.ranks.items() if rank}
-        combine(place / "base", tasks, target, ranks=ranks, dtype="bf16")
+        combine(place / "base", tasks, target, ranks=dict(shipment.ranks), dtype="bf16")
     (target / MANIFEST_NAME).unlink()  # the card changes; the weights have hashes of their own
     write_card(target / "README.md", f"spanwise-{shipment.folder}", language, shipment.learned)
     file = HERE / "shipped.json"
@@ -111,8 +100,7 @@ def write_card(card: Path, name: str, language: str, learned: Learners) -> None:
     )
     text = text.replace("---\n", f"---\nlicense: cc-by-sa-3.0\nlanguage: {language}\n", 1)
     worth = (HERE / f"worth-{language}.md").read_text(encoding="utf-8")
-    start = f"`records/{learned.start}/run.sh` and " if learned.start else ""
-    origin = WHERE_FROM.replace("{name}", name).replace("{start}", start)
+    origin = WHERE_FROM.replace("{name}", name).replace("{start}", learned.start)
     card.write_text(f"{text}\n\n{worth}{origin}", encoding="utf-8")
 
 
