@@ -11,8 +11,8 @@ def test_counts_histograms_and_gauges_are_written():
     metrics.observe("spanwise_request_seconds", 0.03, task="qa")
     lines = metrics.text().splitlines()
     assert 'spanwise_requests_total{path="/v1/x",status="200"} 2' in lines
-    assert 'spanwise_request_seconds_bucket{task="qa",le="0.025"} 0' in lines
-    assert 'spanwise_request_seconds_bucket{task="qa",le="0.05"} 1' in lines
-    assert 'spanwise_request_seconds_bucket{task="qa",le="+Inf"} 1' in lines
+    assert 'spanwise_request_seconds_bucket{le="0.025",task="qa"} 0' in lines
+    assert 'spanwise_request_seconds_bucket{le="0.05",task="qa"} 1' in lines
+    assert 'spanwise_request_seconds_bucket{le="+Inf",task="qa"} 1' in lines
     assert "spanwise_waiting 7" in lines
     assert sum(line.startswith("# TYPE") for line in lines) == len(HELP)

@@ -70,6 +70,7 @@ class Pipeline(ABC, Generic[Item, Answer, Options]):
     """
 
     name: ClassVar[str]
+    tokenizer: Tokenizer
     options_type: type[Options]
     overflow_choices: ClassVar[tuple[str, ...]] = ("windows", "error")
     is_one_for_list_of_one: ClassVar[bool] = False  # as the pipelines of transformers have it for some tasks

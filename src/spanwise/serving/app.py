@@ -151,8 +151,8 @@ class Asker:
         if late:
             words = f"no answer within {self._limits.deadline:g} s; the server is busy, or the text is long."
             raise Refused(504, "DeadlineError", words)
-        for number, future in enumerate(futures):
-            error = future.exception()
+        errors = [future.exception() for future in futures]  # all are looked at, or asyncio logs the others
+        for number, error in enumerate(errors):
             if isinstance(error, SpanwiseError) and len(futures) > 1:
                 raise type(error)(f"input {number}: {error}")
             if error is not None:

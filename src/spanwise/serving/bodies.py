@@ -122,14 +122,12 @@ class Body(BaseModel, Generic[Item]):
 def body_of(task: str) -> type[Body[Any]]:
     """Return the model of a task's body, its options those of the task's pipeline."""
     name = task.title().replace("-", "")
-    item = ITEMS[task]
-    return create_model(
-        f"{name}Request",
-        __base__=Body,
-        __doc__=f"Inputs of `{task}`.",
-        inputs=(item | list[item], Field(examples=[EXAMPLES[task]])),
-        options=(_options_model(task, f"{name}Options") | None, None),
-    )
+    item: Any = ITEMS[task]
+    fields: dict[str, Any] = {
+        "inputs": (item | list[item], Field(examples=[EXAMPLES[task]])),
+        "options": (_options_model(task, f"{name}Options") | None, None),
+    }
+    return create_model(f"{name}Request", __base__=Body, __doc__=f"Inputs of `{task}`.", **fields)
 
 
 def _options_model(task: str, name: str) -> type[BaseModel]:

@@ -34,10 +34,10 @@ class Metrics:
     def observe(self, name: str, seconds: float, **labels: str) -> None:
         """Count one duration into a histogram."""
         for bound in SECONDS:
-            self.add(f"{name}_bucket", float(seconds <= bound), **labels, le=str(bound))
-        self.add(f"{name}_bucket", **labels, le="+Inf")
+            self.add(f"{name}_bucket", float(seconds <= bound), le=str(bound), **labels)
+        self.add(f"{name}_bucket", 1, le="+Inf", **labels)
         self.add(f"{name}_sum", seconds, **labels)
-        self.add(f"{name}_count", **labels)
+        self.add(f"{name}_count", 1, **labels)
 
     def text(self) -> str:
         """Return all series as a page of Prometheus."""
