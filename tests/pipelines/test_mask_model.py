@@ -8,8 +8,8 @@ from tests.nn.int8.byte_machine import refused_here
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder
-from spanwise.pipelines import mask_model
 from spanwise.pipelines.mask_model import MaskModel, Question
+from spanwise.tasks.batches import Packing
 
 
 def question(n: int, run: tuple[int, int], seed: int = 0) -> Question:
@@ -57,17 +57,24 @@ def test_both_heads_together_are_their_normalised_mean(spanbert_folder):
         torch.testing.assert_close(mean.exp().sum(-1), torch.ones(len(mean)))
 
 
-def test_answers_do_not_depend_on_what_is_asked_beside_them(spanbert_folder, monkeypatch):
+def test_answers_do_not_depend_on_what_is_asked_beside_them(spanbert_folder):
     model = MaskModel(read_folder(spanbert_folder), "both").eval()
     asked = [question(5 + 3 * i, (2, 4), i) for i in range(6)]
     together = list(model.log_probs(asked))
-    monkeypatch.setattr(mask_model, "PACK_TOKENS", 20)
-
-    apart = list(model.log_probs(asked))
+    apart = list(model.log_probs(asked, packing=Packing(20)))
 
     assert len(together) == len(apart) == 6
     for one, other in zip(together, apart, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
+
+
+def test_in_packs_of_a_fixed_shape_answers_are_the_same_bits(spanbert_folder):
+    model = MaskModel(read_folder(spanbert_folder), "both").eval()
+    asked = [question(5 + 3 * i, (2, 4), i) for i in range(6)]
+    packing = Packing(64, is_fixed=True)
+    together = list(model.log_probs(asked, packing=packing))
+    alone = [next(iter(model.log_probs([one], packing=packing))) for one in asked]
+    assert all(torch.equal(one, other) for one, other in zip(together, alone, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -104,3 +104,18 @@ def test_prediction_fills_packs_by_tokens_not_by_rows_and_keeps_the_order(pack_t
     following = rows.lengths_W[[packs[k + 1].ids[0] for k in range(len(packs) - 1)]]
     assert all(size + more > pack_tokens for size, more in zip(sizes, following, strict=False))  # the next had no room
     assert sum(pack.num_padding for pack in packs) <= MIN_PACK_TOKENS * len(packs)
+
+
+def test_packs_of_a_fixed_shape_have_one_size_and_spare_rows(windows):
+    packing = Packing(200, is_fixed=True)
+    packs = list(prediction_packs(windows, packing))
+    assert {len(pack.input_ids) for pack in packs} == {200} and len(packs) > 1
+    assert all(pack.num_padding >= 16 for pack in packs)
+    assert [row for pack in packs for row in pack.ids] == list(range(len(windows)))
+
+
+def test_what_is_longer_than_a_fixed_pack_stands_alone_in_whole_multiples(windows):
+    packing = Packing(40, is_fixed=True)
+    lengths = [len(pack.input_ids) for pack in prediction_packs(windows, packing)]
+    assert max(windows.lengths_W) > 24 and all(length % 40 == 0 for length in lengths)
+    assert packing.borders(np.array([10, 100, 5, 6])) == [(0, 1), (1, 2), (2, 4)]
