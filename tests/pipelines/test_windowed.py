@@ -11,9 +11,9 @@ from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
-from spanwise.pipelines import windowed
 from spanwise.pipelines.given import InputError, open_checkpoint
 from spanwise.pipelines.windowed import WindowReader, trimmed, whole_characters
+from spanwise.tasks.batches import Packing
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -31,7 +31,7 @@ def test_states_are_those_of_the_text_alone_whatever_is_packed_with_it(reader, m
         with torch.no_grad():
             alone = reader.encoder(whole, torch.zeros_like(whole), Sequences.from_lengths([len(whole)]))
         torch.testing.assert_close(states, alone[1:-1], atol=1e-5, rtol=1e-5)
-    monkeypatch.setattr(windowed, "PACK_TOKENS", 12)
+    monkeypatch.setattr(reader, "packing", Packing(12))
     for one, other in zip(reader.read(windows), found, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
     assert list(reader.read([])) == []

@@ -134,7 +134,8 @@ class SpanScores(Scores):
         return start_T, end_T, *self._no_answer(rows.hidden_TD[rows.sequences.cu_seqlens[:-1].long()])
 
     def _no_answer(self, first_BD: Tensor) -> tuple[Tensor, ...]:
-        return () if self.head.answerable is None else (self.head.answerable(first_BD),)
+        part = self.head.answerable
+        return () if part is None else (part.score_rows(part.read(first_BD)),)
 
 
 class PointerScores(Scores):

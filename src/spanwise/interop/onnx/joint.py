@@ -48,9 +48,10 @@ class JointScores(Scores):
         ends_BSL = self._ends(rows.hidden_ND[rows_BS], rows.hidden_BLD)
         ends_BSL = ends_BSL.masked_fill(~shown_BL[:, None], -torch.inf).log_softmax(2)
         no_answer: tuple[Tensor, ...] = ()
-        if self.head.answerable is not None:
+        part = self.head.answerable
+        if part is not None:
             mean_BD = (log_p_BL.exp()[:, None] @ rows.hidden_BLD)[:, 0]
-            no_answer = (self.head.answerable(rows.hidden_BLD[:, 0], mean_BD),)
+            no_answer = (part.score_rows(part.read(rows.hidden_BLD[:, 0], mean_BD)),)
         return log_p_BL, place_BS, ends_BSL, *no_answer
 
     def _ends(self, starts_BSD: Tensor, tokens_BLD: Tensor) -> Tensor:

@@ -44,13 +44,21 @@ class Answerability(nn.Module):
 
     def forward(self, first_SD: Tensor, start_SD: Tensor | None = None) -> Tensor:
         """first_SD: the first token of each window; start_SD: the mean vector under its start probabilities."""
-        rows = first_SD
-        if self.dense is not None and start_SD is not None:
-            rows = gelu(self.dense(torch.cat([first_SD, start_SD], dim=1)), "gelu")
+        rows = self.read(first_SD, start_SD)
         if self.training or not len(rows):
-            return self.out(rows).float().squeeze(1)
+            return self.score_rows(rows)
         padded = torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % MIN_ROWS))
-        return torch.cat([self.out(part) for part in padded.split(MIN_ROWS)])[: len(rows)].float().squeeze(1)
+        return torch.cat([self.score_rows(part) for part in padded.split(MIN_ROWS)])[: len(rows)]
+
+    def read(self, first_SD: Tensor, start_SD: Tensor | None = None) -> Tensor:
+        """Return the vector of each window that is scored."""
+        if self.dense is None or start_SD is None:
+            return first_SD
+        return gelu(self.dense(torch.cat([first_SD, start_SD], dim=1)), "gelu")
+
+    def score_rows(self, rows: Tensor) -> Tensor:
+        """Return the log-odds [S] of vectors, in one product; the last bits depend on how many there are."""
+        return self.out(rows).float().squeeze(1)
 
 
 class QuestionAnsweringHead(nn.Module):
