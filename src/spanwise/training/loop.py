@@ -235,6 +235,7 @@ class _Loop:
             max_grad_norm=options.max_grad_norm,
             timer=self.timer,
             reducer=self.reducer,
+            exact_sums=options.exact_sums,
         )
         self.identity = json.loads(json.dumps(self.identity))
         record = to_record(options)
@@ -308,8 +309,10 @@ class _Loop:
 
     def _fingerprint(self) -> JsonObject:
         """Return what equal bits depend on; one process alone is the rule and isn't mentioned."""
-        several = {"processes": self.reducer.size} if self.reducer.size > 1 else {}
-        return {**numerics_fingerprint(self.device, self.precision), **several}
+        numerics = numerics_fingerprint(self.device, self.precision)
+        if self.options.exact_sums:
+            return {**numerics, "exact_sums": True}  # the number of processes changes nothing then
+        return {**numerics, "processes": self.reducer.size} if self.reducer.size > 1 else numerics
 
     def _packs(self, index: int) -> list[Batch]:
         """The packs of a step that are computed here."""

@@ -41,7 +41,11 @@ class Reducer(Protocol):
         ...
 
     def total(self, number: Tensor) -> Tensor:
-        """Return the sum of the number that each process gives, where it is computed."""
+        """Return the sum of the numbers that each process gives, where they are computed."""
+        ...
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes."""
         ...
 
     def gather(self, mine: T) -> list[T]:
@@ -73,6 +77,9 @@ class SingleProcess:
 
     def total(self, number: Tensor) -> Tensor:
         return number
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """They are sums over all processes already."""
 
     def gather(self, mine: T) -> list[T]:
         return [mine]
@@ -113,6 +120,9 @@ class SeveralProcesses:
     def total(self, number: Tensor) -> Tensor:
         self._group.add([number])
         return number
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        self._group.add(tensors)
 
     def gather(self, mine: T) -> list[T]:
         return self._group.gather(mine)

@@ -25,6 +25,7 @@ from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import HostCopy, autocast
 from spanwise.runtime.seed import seed_device
 from spanwise.training.evaluate import Loss, loss_sum, num_correct
+from spanwise.training.exact import AddedGradients, ExactGradients, Gradients
 from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm, guard
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
@@ -70,7 +71,8 @@ class StepSums:
 class _Share:
     """The sums over the packs of one process, the norm of the whole gradient, and whether all numbers are finite."""
 
-    sums: StepSums
+    sums: StepSums  # but for the losses
+    losses: dict[str, list[float]]  # of each pack: added once all are here, so that their order changes no bit
     norm: float
     is_finite: bool
 
@@ -106,10 +108,13 @@ class Updater:
     max_grad_norm: float
     timer: SectionTimer
     reducer: Reducer = field(default_factory=SingleProcess)
+    exact_sums: bool = False  # gradients have the same bits for any number of processes
 
     def __post_init__(self) -> None:
         self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
+        kind = ExactGradients if self.exact_sums else AddedGradients
+        self._gradients: Gradients = kind(self._trainable, self.reducer)
         self._bad = torch.zeros((), device=self.device)  # 1 from the first number on that is not finite
         guard(self.optimizer, self._bad)
 
@@ -127,9 +132,13 @@ class Updater:
         with self.timer.section("communication"):
             totals = self.reducer.counts([batch.counts for batch in packs])
         self.optimizer.zero_grad(set_to_none=True)
-        measured = [self._forward_backward(step, k, batch, totals) for k, batch in enumerate(packs)]
+        measured = []
+        for k, batch in enumerate(packs):
+            measured.append(self._forward_backward(step, k, batch, totals))
+            with self.timer.section("backward"):
+                self._gradients.take()
         with self.timer.section("communication"):
-            self.reducer.gradients(self._trainable)
+            self._gradients.meet()
         with self.timer.section("optimizer"):
             gradients = [p.grad for p in self._trainable if p.grad is not None]
             norm = gradient_norm(gradients)
@@ -160,8 +169,12 @@ class Updater:
             if not all(share.is_finite for share in shares):
                 raise self._bad_numbers(one, packs)
             sums = StepSums()
+            losses: dict[str, list[float]] = {}
             for share in shares:
                 sums.add(share.sums)
+                for name, values in share.losses.items():
+                    losses.setdefault(name, []).extend(values)
+            sums.losses = {name: math.fsum(values) for name, values in losses.items()}
             sums.counts = dict(one.totals)
             read.append((sums, shares[0].norm))
         return read
@@ -234,13 +247,15 @@ def _share(one: Begun, found: list[dict[Key, float]], norm: float) -> _Share:
         num_tokens=sum(batch.num_tokens for batch in one.packs),
         num_padding=sum(batch.num_padding for batch in one.packs),
     )
+    losses: dict[str, list[float]] = {}
     is_finite = math.isfinite(norm)
     for pack in found:
         is_finite = is_finite and all(map(math.isfinite, pack.values()))
-        _add(sums.losses, {name: value for (kind, name), value in pack.items() if kind == "loss"})
+        for name in [name for kind, name in pack if kind == "loss"]:
+            losses.setdefault(name, []).append(pack["loss", name])
         right = {name: value for (kind, name), value in pack.items() if kind == "correct"}
         _add(sums.correct, {name: int(value) if math.isfinite(value) else 0 for name, value in right.items()})
-    return _Share(sums, norm, is_finite)
+    return _Share(sums, losses, norm, is_finite)
 
 
 @dataclass(frozen=True)
