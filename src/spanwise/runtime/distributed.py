@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from spanwise.errors import ConfigError, PeerLostError
+from spanwise.runtime.heartbeat import Heartbeat
 
 T = TypeVar("T")
 BUCKET_BYTES = 1 << 20  # smaller tensors are added together; larger ones one by one, where they lie
@@ -113,7 +114,9 @@ def join_processes() -> Iterator[Group | None]:
     with _lost_peers():
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=WAIT)
     try:
-        yield Group(world)
+        group = Group(world)
+        with Heartbeat(group):
+            yield group
     finally:
         with contextlib.suppress(RuntimeError):
             dist.destroy_process_group()

@@ -47,14 +47,15 @@ def launch(command: Sequence[str], num_processes: int, num_threads: int) -> int:
         ]
         try:
             with _handed_on(processes):
-                first = _wait(processes)
+                first, ended = _wait(processes)
         finally:
             _end(processes, 0.0)
         statuses = [process.returncode for process in processes]
         excused = (0, PeerLostError.exit_status, -signal.SIGTERM)
         if first is not None and statuses[first] in excused:  # the cause and who noticed it ended in one glance
-            first = next((place for place, status in enumerate(statuses) if status not in excused), first)
-        blamed = first if first is not None and statuses[0] in excused else 0
+            causes = (place for place, status in enumerate(statuses) if status not in excused and place not in ended)
+            first = next(causes, first)
+        blamed = first if first is not None and (statuses[0] in excused or 0 in ended) else 0
         if blamed:
             said[blamed - 1].seek(0)
             words = said[blamed - 1].read().decode(errors="replace")
@@ -89,20 +90,25 @@ def _environment(rank: int, size: int, num_threads: int, port: str) -> dict[str,
     return {**os.environ, **named, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
 
 
-def _wait(processes: Sequence[subprocess.Popen]) -> int | None:
-    """Wait for all; return the place of the first that failed. Once one has, the others get a little time to notice."""
+def _wait(processes: Sequence[subprocess.Popen]) -> tuple[int | None, set[int]]:
+    """Wait for all. Once one has failed, the others get a little time to notice, and then are ended.
+
+    Returns the place of the first that failed, and the places of those that were ended here.
+    """
     first: int | None = None
+    ended: set[int] = set()
     until = float("inf")
     while any(process.poll() is None for process in processes):
         for place, process in enumerate(processes):
             if first is None and process.poll() not in (None, 0):
                 first, until = place, time.monotonic() + GRACE_SECONDS
         if time.monotonic() > until:
+            ended = {place for place, process in enumerate(processes) if process.poll() is None}
             _end(processes, 5.0)
         time.sleep(_POLL_SECONDS)
     if first is None:
         first = next((place for place, process in enumerate(processes) if process.returncode), None)
-    return first
+    return first, ended
 
 
 def _end(processes: Sequence[subprocess.Popen], seconds: float) -> None:
