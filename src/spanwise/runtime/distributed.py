@@ -115,7 +115,7 @@ def join_processes() -> Iterator[Group | None]:
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=WAIT)
     try:
         group = Group(world)
-        with Heartbeat(group):
+        with Heartbeat(world.rank, world.size, group.gather):
             yield group
     finally:
         with contextlib.suppress(RuntimeError):

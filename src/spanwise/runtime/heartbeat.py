@@ -14,34 +14,32 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spanwise.errors import PeerLostError
-
-if TYPE_CHECKING:  # which starts a heartbeat for every group
-    from spanwise.runtime.distributed import Group
 
 PATIENCE_SECONDS = 30.0  # a process this long without a sign is called lost
 _EVERY_SECONDS = 1.0
 
 
 class Heartbeat:
-    """Signs of life among the processes of `group`, for the length of a `with` block.
+    """Signs of life among `size` processes, of which this is number `rank`, for the length of a `with` block.
 
-    A lost process ends this one with the exit status of PeerLostError, whatever its other threads wait for.
+    `gather` returns what every process gives, by rank, as that of a Group does; it is used before the block alone. A
+    lost process ends this one with the exit status of PeerLostError, whatever its other threads wait for.
     """
 
-    def __init__(self, group: Group) -> None:
-        self._world, self._patience = group.world, PATIENCE_SECONDS
+    def __init__(self, rank: int, size: int, gather: Callable[[Any], list[Any]]) -> None:
+        self._rank, self._size, self._patience = rank, size, PATIENCE_SECONDS
         self._ended = threading.Event()
-        self._hosts = group.gather(socket.gethostname())
-        others = range(1, self._world.size) if self._world.is_leader else [0]
+        self._hosts = gather(socket.gethostname())
+        others = range(1, size) if rank == 0 else [0]
         self._heard = {rank: (b"", time.monotonic()) for rank in others}  # its last number, and since when
-        self._store = self._open_store(group)
+        self._store = self._open_store(gather)
         self._threads = [
-            threading.Thread(target=target, name="spanwise-heartbeat", daemon=True) for target in (self._beat, self._mind)
+            threading.Thread(target=work, name="spanwise-heartbeat", daemon=True) for work in (self._beat, self._mind)
         ]
 
     def __enter__(self) -> Heartbeat:
@@ -54,15 +52,15 @@ class Heartbeat:
         for thread in self._threads:
             thread.join(2 * _EVERY_SECONDS)  # the first may wait for a store that doesn't answer
 
-    def _open_store(self, group: Group) -> Any:
+    def _open_store(self, gather: Callable[[Any], list[Any]]) -> Any:
         """The leader keeps a store at a free port of the address where all processes met it; the others connect."""
         from torch.distributed import TCPStore
 
         address, wait = os.environ["MASTER_ADDR"], timedelta(seconds=self._patience)
         store = None
-        if self._world.is_leader:
+        if self._rank == 0:
             store = TCPStore(address, 0, is_master=True, wait_for_workers=False, timeout=wait)
-        port = group.gather(store.port if store is not None else 0)[0]
+        port = gather(store.port if store is not None else 0)[0]
         return store if store is not None else TCPStore(address, port, timeout=wait)
 
     def _beat(self) -> None:
@@ -71,7 +69,7 @@ class Heartbeat:
         while not self._ended.wait(_EVERY_SECONDS):
             beats += 1
             try:
-                self._store.set(_key(self._world.rank), str(beats))
+                self._store.set(_key(self._rank), str(beats))
                 for rank, (before, _) in list(self._heard.items()):
                     value = self._store.get(_key(rank)) if self._store.check([_key(rank)]) else b""
                     if value != before:
@@ -90,7 +88,7 @@ class Heartbeat:
                 os._exit(PeerLostError.exit_status)
 
     def _words(self, ranks: Sequence[int]) -> str:
-        who = ", ".join(f"process {rank} of {self._world.size} on {self._hosts[rank]}" for rank in ranks)
+        who = ", ".join(f"process {rank} of {self._size} on {self._hosts[rank]}" for rank in ranks)
         return (
             f"{who}: no sign of life for {self._patience:.0f} s, so this run can't go on. "
             "Go on from the newest checkpoint with --resume.\n"

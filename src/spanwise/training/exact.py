@@ -91,7 +91,7 @@ class ExactGradients:
         self._exponents = self._too_large = None
 
     def _begun(self) -> tuple[Tensor, Tensor]:
-        """The exponents of this step, told by the first process before any pack is added, and the count of overflows."""
+        """The exponents of this step, told by the first process before a pack is added, and the count of overflows."""
         if self._exponents is None or self._too_large is None:
             mine = self._measured()
             told = mine if self._reducer.rank == 0 else torch.zeros_like(mine)
