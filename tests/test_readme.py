@@ -48,7 +48,7 @@ def at_tiny_size(arguments: list[str]) -> list[str]:
     if arguments[0] == "pretrain":
         arguments += [part for change in TINY.split() for part in ("--set", change)]
     if arguments[0] == "adapt":
-        arguments += ["--steps", "3", "--set", "batch.tokens_per_step=512", "--set", "batch.max_tokens=512"]
+        arguments += ["--steps", "8", "--set", "batch.tokens_per_step=512", "--set", "batch.max_tokens=512"]
     if arguments[0] == "finetune":
         arguments += ["--set", "training.num_epochs=null", "--set", "training.max_steps=2", "--set", "batch_size=4"]
     if arguments[0] == "study":
