@@ -21,7 +21,7 @@ from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
 KOREAN_PAGES = sorted((ROOT / "docs" / "ko").glob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").glob("*.md")), *KOREAN_PAGES]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *KOREAN_PAGES]
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
 
