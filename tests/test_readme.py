@@ -20,15 +20,19 @@ from spanwise.serving.server import run as run_server
 from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
-SAME = ROOT / "README.ko.md"  # shows the commands and code of README.md in the same order, so they run once
 PAGES = [page for folder in (".", "docs", "docs/ko") for page in sorted((ROOT / folder).glob("*.md"))]
-RUN = [page for page in PAGES if page != SAME]
+SAME = ROOT / "README.ko.md"  # shows the commands and code of README.md in the same order, so they run once
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
 
 
 def name_of(page: Path) -> str:
-    return str(page.relative_to(ROOT))
+    return page.relative_to(ROOT).as_posix()
+
+
+def pages_to_run() -> list[object]:
+    """The pages as parameters of tests that run what they show."""
+    return [pytest.param(p, id=name_of(p)) for p in PAGES if p != SAME]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -111,7 +115,7 @@ def make_bert(folder: Path, lines: list[str]) -> None:
     tokenizer.save_pretrained(folder)
 
 
-@pytest.mark.parametrize("page", RUN, ids=name_of)
+@pytest.mark.parametrize("page", pages_to_run())
 def test_every_command_shown_runs(page, person, capsys, monkeypatch):
     def until_started(app, at, limits, started):
         run_server(app, at, limits, lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -125,7 +129,7 @@ def test_every_command_shown_runs(page, person, capsys, monkeypatch):
         assert status == 0, f"{page.name}: {shlex.join(command)} ended with {status}: {capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("page", RUN, ids=name_of)
+@pytest.mark.parametrize("page", pages_to_run())
 def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     if not blocks(page, "python"):
         return
