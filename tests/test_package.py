@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 import spanwise
 
@@ -34,3 +36,10 @@ def test_the_version_is_that_of_the_installed_package():
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(AttributeError, match="pipeline"):
         spanwise.pipelin  # noqa: B018
+
+
+def test_the_changelog_and_the_citation_are_of_this_version():
+    root = Path(__file__).parents[1]
+    cited = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
+    assert cited["version"] == spanwise.__version__ and cited["preferred-citation"]["doi"]
+    assert f"\n## {spanwise.__version__}" in (root / "CHANGELOG.md").read_text("utf-8")

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,19 @@ from spanwise.serving.server import run as run_server
 from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page for folder in (".", "docs", "docs/ko") for page in sorted((ROOT / folder).glob("*.md"))]
+SAME = ROOT / "README.ko.md"  # shows the commands and code of README.md in the same order, so they run once
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def pages_to_run() -> list[object]:
+    """The pages as parameters of tests that run what they show."""
+    return [pytest.param(p, id=name_of(p)) for p in PAGES if p != SAME]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -62,19 +73,23 @@ def person(tmp_path, monkeypatch, request) -> Path:
     """A folder as a reader of the README has it: my-text/, train.json, dev.json; they stand in it.
 
     held-out/ has text of its own. A reader of the page about Hugging Face has my-bert/ and my-tokens.txt too, one of
-    the page about parts of one's own the files of examples/ and names.jsonl.
+    the page about parts of one's own the files of examples/ and names.jsonl. A reader of the Korean pages has Korean
+    text and questions, and questions.txt.
     """
+    korean = "docs/ko/" in request.node.name
     (tmp_path / "my-text").mkdir()
     (tmp_path / "held-out").mkdir()
-    with open_bundle() as bundle:
-        documents = [" ".join(d.sentences) for d, _ in zip(read_documents([bundle.valid_text]), range(7), strict=False)]
-    (tmp_path / "my-text" / "wiki.txt").write_text("\n\n".join(documents[:4]))
-    (tmp_path / "held-out" / "wiki.txt").write_text(
-        "\n\n".join(documents[4:])
-    )  # partners of a pair need other documents
-    context = "Denver won the game in February 2016."
+    with open_bundle("ko" if korean else "en") as bundle:
+        some = islice(read_documents([bundle.valid_text]), 15 if korean else 7)
+        documents = [" ".join(document.sentences) for document in some]
+    (tmp_path / "my-text" / "wiki.txt").write_text("\n\n".join(documents[:-3]))
+    (tmp_path / "held-out" / "wiki.txt").write_text("\n\n".join(documents[-3:]))  # partners of a pair need others
+    question, answer, context = "Who won?", "Denver", "Denver won the game in February 2016."
+    if korean:
+        question, answer, context = "무엇이 서울을 지나나요?", "한강", "한강은 서울을 지나 서해로 흐른다."
+        (tmp_path / "questions.txt").write_text("언제 태어났나요?\n")
     for name in ("train", "dev"):
-        qas = [{"id": name, "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}]}]
+        qas = [{"id": name, "question": question, "answers": [{"text": answer, "answer_start": 0}]}]
         record = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
     if "huggingface.md" in request.node.name:
@@ -100,7 +115,7 @@ def make_bert(folder: Path, lines: list[str]) -> None:
     tokenizer.save_pretrained(folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_to_run())
 def test_every_command_shown_runs(page, person, capsys, monkeypatch):
     def until_started(app, at, limits, started):
         run_server(app, at, limits, lambda: os.kill(os.getpid(), signal.SIGTERM))
@@ -114,7 +129,7 @@ def test_every_command_shown_runs(page, person, capsys, monkeypatch):
         assert status == 0, f"{page.name}: {shlex.join(command)} ended with {status}: {capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_to_run())
 def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     if not blocks(page, "python"):
         return
@@ -154,12 +169,12 @@ def test_the_pages_mention_every_command():
 
 
 def test_both_languages_show_the_same_commands_and_code():
-    english, korean = ROOT / "README.md", ROOT / "README.ko.md"
-    assert sorted(commands(english)) == sorted(commands(korean))  # Korean has its own section on Korean earlier
-    assert blocks(english, "python") == blocks(korean, "python")
+    english = ROOT / "README.md"
+    assert commands(english) == commands(SAME)
+    assert blocks(english, "python") == blocks(SAME, "python")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_to_files_that_exist(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         if "://" not in target and not target.startswith("docs/images/"):
