@@ -22,16 +22,19 @@ if [ "$language" = en ]; then
   [ -d "$out/valid" ] || spanwise prepare $(text wiki-valid) --language en --tokenizer "$start" --out "$out/valid"
   [ -d "$out/selection/final" ] || spanwise pretrain spanbert-selection-mini --init "$start" --data "$out/store" \
     --valid "$out/valid" --out "$out/selection" --processes 2 $select $(resume selection)
-  base=$out/selection/final
+  # Then all three objectives on all the text, in sequences as long as the windows of questions, without dropout
+  if [ ! -d "$out/all-text" ]; then
+    spanwise prepare $(text wiki-small wiki-base-0{0,1,2,3} wiki-extra-0{0,1,2,3,4,5}) --language en --tokenizer "$start" \
+      --out "$out/all-text"
+  fi
+  base=$out/longer/final
+  [ -d "$base" ] || spanwise pretrain spanbert-selection-mini --init "$out/selection/final" --data "$out/all-text" \
+    --valid "$out/valid" --out "$out/longer" --processes 2 --budget 70min --set batch.max_tokens=2048 \
+    --set format.max_length=384 --set encoder.hidden_dropout=0 --set training.learning_rate=2e-3 \
+    --set training.warmup_steps=100 --set training.eval_every=500 $(resume longer)
   [ -f "$out/mixed.json" ] || python "$here/training_questions.py" "$data" "$out"
-  [ -f "$out/made.json" ] || spanwise make-questions $(text wiki-base-0{0,1,3} wiki-extra-00 wiki-base-02) \
-    --forms wh --not-from "$test" --out "$out/made.json"
-  teach qa answered --model "$base" --train "$out/answered.json" --not-from "$test" $questions \
-    --set training.learning_rate=4e-4 --set training.num_epochs=1
-  teach qa made --model "$out/answered/final" --train "$out/made.json" --not-from "$test" --errors repair $questions \
-    --set training.learning_rate=3e-4 --set training.max_steps=1800
-  teach qa qa --model "$out/made/final" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
-    --set training.learning_rate=3e-4 --set training.num_epochs=1
+  teach qa qa --model "$base" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
+    --set training.learning_rate=4e-4 --set training.max_steps=STEPS
   [ -f "$out/names-dev.conll" ] || python "$here/names.py" "$data" "$out"
   teach tagging tagging --model "$base" --train "$out/names-train.conll" --dev "$out/names-dev.conll" \
     --set training.num_epochs=3

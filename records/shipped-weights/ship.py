@@ -30,13 +30,14 @@ class Shipment:
     """What becomes of one run: the folder in the package, and the rank in which each task's changes are stored."""
 
     folder: str
+    base: str  # the run whose encoder and heads all tasks share
     ranks: dict[str, int]
     learned: Learners
 
 
 SHIPMENTS = {
-    "en": Shipment("mini", {"qa": 64, "tagging": 16, "coref": 16}, ENGLISH),
-    "ko": Shipment("nano-ko", {"qa": 64}, KOREAN),
+    "en": Shipment("mini", "longer", {"qa": 64, "tagging": 16, "coref": 16}, ENGLISH),
+    "ko": Shipment("nano-ko", "selection", {"qa": 64}, KOREAN),
 }
 WHERE_FROM = """
 ## Where it comes from
@@ -54,7 +55,7 @@ def main() -> None:
     shutil.rmtree(target, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        base = read_folder(out / "selection" / "final")
+        base = read_folder(out / shipment.base / "final")
         # BERT's class holds the masked LM head; that of span selection lies beside it
         convert(replace(base, model_type="bert", source_class="BertForMaskedLM"), place / "base", dtype="bf16")
         say_what_is_known(place / "base", shipment.folder, shipment.learned.text)
