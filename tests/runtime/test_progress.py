@@ -124,19 +124,5 @@ def test_a_closed_pipe_silences_the_lines_and_stops_nothing(tmp_path, display):
     assert len(read_metrics(tmp_path / "metrics.jsonl")) == 50
 
 
-def test_a_log_leaves_its_folder_alone_until_something_is_written(tmp_path):
-    RunLog(tmp_path / "run", tensorboard="on").close()  # a run takes an empty folder only
-
-    assert not (tmp_path / "run").exists()
-
-
-def test_without_the_extra_tensorboard_is_explained_and_with_it_files_appear(tmp_path):
-    stream = io.StringIO()
-    with RunLog(tmp_path, stream=stream, tensorboard="on") as log:
-        log.write({"step": 1, "losses": {"mlm": 1.0}})
-    written = list((tmp_path / "tensorboard").glob("*")) if (tmp_path / "tensorboard").exists() else []
-    assert written or "pip install 'spanwise[tensorboard]'" in stream.getvalue()
-
-
 def test_a_line_without_numbers_is_still_a_line():
     assert training_line({"step": 3}) == "step 3"

@@ -8,18 +8,18 @@ closed silences the lines and never stops the run.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, TypeGuard
 
 from spanwise.runtime.files import JsonObject, explained_disk_errors, write_text_atomic
 from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.tracking import Tracking
 
 METRICS_NAME = "metrics.jsonl"
 _COUNTS = ("step", "total_steps", "tokens", "seconds")
@@ -38,8 +38,10 @@ _NUMBERS = (
 class RunLog:
     """The log of one run folder; `folder=None` keeps nothing, `stream=None` shows nothing.
 
-    `display` "auto" is a live line on a terminal and plain lines otherwise. `tensorboard` also writes event files to
-    `<folder>/tensorboard` where the extra is installed, and says so where it is not.
+    `display` "auto" is a live line on a terminal and plain lines otherwise. `trackers` are named as in
+    `runtime/tracking`, and get the numbers of every step.
+
+    Raises: ConfigError for a tracker that is not known or not installed.
     """
 
     def __init__(
@@ -48,18 +50,14 @@ class RunLog:
         *,
         stream: IO[str] | None = None,
         display: Literal["auto", "live", "plain"] = "auto",
-        tensorboard: Literal["off", "on"] = "off",
+        trackers: Sequence[str] = (),
     ) -> None:
         self.path = Path(folder) / METRICS_NAME if folder is not None else None
         self._stream = stream
         live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
         self._live = _LiveLine(stream) if live and stream is not None else None
         self._file: io.FileIO | None = None
-        self._writer: Any = None  # made at the first number: a run folder must be empty when the run takes it
-        self._wants_writer = tensorboard == "on" and self.path is not None
-        if self._wants_writer and importlib.util.find_spec("tensorboard") is None:
-            self._wants_writer = False
-            self.say("TensorBoard is not installed: pip install 'spanwise[tensorboard]'. metrics.jsonl has everything.")
+        self._tracking = Tracking(trackers, self.path.parent, self.say) if trackers and self.path is not None else None
 
     @property
     def is_shown(self) -> bool:
@@ -94,11 +92,8 @@ class RunLog:
                 rest = memoryview(json.dumps(clean, allow_nan=False).encode() + b"\n")
                 while rest:
                     rest = rest[self._file.write(rest) or 0 :]
-        if self._wants_writer and self.path is not None and self._writer is None:
-            self._writer = _tensorboard_writer(self.path.parent)
-        if self._writer is not None and "step" in clean:
-            for name, value in _numbers(clean):
-                self._writer.add_scalar(name, value, clean["step"])
+        if self._tracking is not None and "step" in clean:
+            self._tracking.log(clean["step"], dict(_numbers(clean)))
 
     def sync(self) -> None:
         """Force the lines written so far to the disk. Raises: SpanwiseError."""
@@ -124,8 +119,8 @@ class RunLog:
         """End the live line and close the files; the log can still be written to afterwards."""
         if self._live is not None:
             self._quietly(self._live.stop)
-        if self._writer is not None:
-            self._writer.flush()
+        if self._tracking is not None:
+            self._tracking.close()
         self._close_file()
 
     def __enter__(self) -> RunLog:
@@ -283,12 +278,6 @@ def _numbers(record: Mapping[str, object], front: str = "") -> list[tuple[str, f
         elif isinstance(value, int | float) and not isinstance(value, bool) and name != "step":
             found.append((f"{front}{name}", float(value)))
     return found
-
-
-def _tensorboard_writer(folder: Path) -> Any:
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(folder / "tensorboard"))
 
 
 def _write_line(stream: IO[str], text: str) -> None:
