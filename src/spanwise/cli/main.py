@@ -87,6 +87,9 @@ def build_app() -> App:
     for place, (name, words) in enumerate(SHOW.items()):
         show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)
     app.command(show)
+    app.register_install_completion_command(
+        help="Complete commands and options in this shell (bash, zsh, fish) from its next start on.", sort_key=len(COMMANDS)
+    )
     return app
 
 

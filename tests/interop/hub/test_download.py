@@ -113,7 +113,7 @@ def test_training_and_combining_take_it_where_a_folder_goes(mini, capsys):
     for command in (
         f"finetune qa --model {TINY} --from-base --train dev.json --out runs/qa {few}",
         f"combine {TINY} runs/qa --out my-tasks --replace",
-        f"adapt {TINY} my-text/ --out runs/adapted --steps 4 {small}",
+        f"adapt {TINY} my-text/ --out runs/adapted --steps 8 {small}",
         f"pretrain spanbert-mini --init {TINY} --text my-text/ --out runs/on --set training.max_tokens=null "
         f"--set training.budget=null --set training.max_steps=1 {small}",
     ):

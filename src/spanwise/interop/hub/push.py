@@ -59,7 +59,7 @@ def _upload(
     api: "HfApi", staged: Path, repository: str, title: str, private: bool, revision: str | None
 ) -> tuple[str, str]:
     """Return the address and the full name of the repository that got the files."""
-    made = api.create_repo(repository, private=private, exist_ok=True)
+    made = api.create_repo(repository, private=private or None, exist_ok=True)  # None: as the owner has it
     if revision is not None:
         api.create_branch(made.repo_id, branch=revision, exist_ok=True)
     api.upload_folder(repo_id=made.repo_id, folder_path=staged, revision=revision, commit_message=f"Upload {title}")
