@@ -88,7 +88,8 @@ def build_app() -> App:
         show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)
     app.command(show)
     app.register_install_completion_command(
-        help="Complete commands and options in this shell (bash, zsh, fish) from its next start on.", sort_key=len(COMMANDS)
+        help="Complete commands and options in this shell (bash, zsh, fish) from its next start on.",
+        sort_key=len(COMMANDS),
     )
     return app
 

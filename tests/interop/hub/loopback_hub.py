@@ -80,7 +80,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _read(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.hub.asked.append((self.command, path))
-        pattern = r"/api/models/(?P<name>.+?)/(?P<what>revision|tree)/(?P<revision>[^/]+)|/api/models/(?P<other>[^/]+/[^/]+)"
+        pattern = (
+            r"/api/models/(?P<name>.+?)/(?P<what>revision|tree)/(?P<revision>[^/]+)|/api/models/(?P<other>[^/]+/[^/]+)"
+        )
         about = re.fullmatch(pattern, path)
         file = re.fullmatch(r"/(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<file>.+)", path)
         found = about or file
@@ -103,9 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
         if about and about["what"] == "tree":
             sizes = {file: len(content) for file, content in files.items()}
             blobs = {file: hashlib.sha1(content).hexdigest() for file, content in files.items()}
-            return self._answer(
-                [{"type": "file", "path": f, "size": sizes[f], "oid": blobs[f]} for f in sorted(files)]
-            )
+            return self._answer([{"type": "file", "path": f, "size": sizes[f], "oid": blobs[f]} for f in sorted(files)])
         siblings = [{"rfilename": name} for name in files]
         return self._answer({"id": name, "modelId": name, "sha": commit, "siblings": siblings, "tags": []})
 
@@ -124,7 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
             name = f"{asked.get('organization') or 'me'}/{asked['name']}"
             if name in self.hub.repositories:
                 return self._answer({"url": f"{self.hub.address}/{name}"}, 409)
-            self.hub.repositories[name] = Repository(private=asked.get("visibility") == "private" or bool(asked.get("private")))
+            self.hub.repositories[name] = Repository(
+                private=asked.get("visibility") == "private" or bool(asked.get("private"))
+            )
             return self._answer({"url": f"{self.hub.address}/{name}", "name": name})
         if path == "/api/validate-yaml":
             return self._answer({"warnings": [], "errors": []})

@@ -34,7 +34,9 @@ def test_all_but_the_training_state_arrives_and_comes_back(model, hub):
 
     there = hub.repositories["someone/model"]
     sent = {name: content for name, content in FILES.items() if not name.startswith("training/")}
-    assert there.private and {**sent, "manifest.json": there.branches["main"]["manifest.json"]} == there.branches["main"]
+    assert (
+        there.private and {**sent, "manifest.json": there.branches["main"]["manifest.json"]} == there.branches["main"]
+    )
     assert set(pushed.files) == set(there.branches["main"])
     assert (pushed.repository, pushed.address) == ("someone/model", f"{hub.address}/someone/model")
     verify_folder(find_folder("someone/model"))
