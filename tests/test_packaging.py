@@ -145,7 +145,7 @@ def test_the_installed_wheel_answers_outside_the_checkout(built, tmp_path):
     subprocess.run(install, check=True, capture_output=True)
     (tmp_path / "my-text").mkdir()
     (tmp_path / "my-text" / "town.txt").write_text(
-        "The bridge over the river was built in 1890 by the city of Boston.\n\nThe market sells bread, fish and cloth.\n"
+        "The bridge over the river was built in 1890 by the city of Boston.\n\nThe market sells bread and fish.\n"
     )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 

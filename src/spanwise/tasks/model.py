@@ -55,7 +55,8 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
         """Return what the head says about each of the W examples, in order.
 
         Runs without dropout and gives the model back in the mode it was in. precision: "int8" for a model that was
-        loaded with it, and for no other. `told` is given the tokens of each pack that is read. Raises: ConfigError for another precision than this model or machine has.
+        loaded with it, and for no other. `told` is given the tokens of each pack that is read.
+        Raises: ConfigError for another precision than this model or machine has.
         """
         check_prepared(self.encoder, precision)
         device = next(self.parameters()).device

@@ -5,4 +5,3 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "interop" / "hub"))
 
-from hub_fixture import hub

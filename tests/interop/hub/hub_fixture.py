@@ -1,4 +1,4 @@
-"""The fixture `hub`: this process asks a hub on loopback, keeps what it gets in a cache of the test, and has a token."""
+"""The fixture `hub`: this process asks a hub on loopback, keeps what it gets in a cache of the test, with a token."""
 
 import huggingface_hub
 import pytest

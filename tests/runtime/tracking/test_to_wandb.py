@@ -40,7 +40,7 @@ def test_a_resumed_run_goes_on_in_the_same_run(
 
 
 def records_in(data: bytes) -> list[bytes]:
-    """Return the records of a .wandb file: a log as LevelDB writes it, after 7 bytes of its own, in blocks of 32 KiB."""
+    """Return the records of a .wandb file: a log as LevelDB writes it, after 7 bytes, in blocks of 32 KiB."""
     found, place = [], 7
     while place + 7 <= len(data):
         left = 32768 - place % 32768

@@ -78,8 +78,8 @@ def _staged(model: Path) -> Iterator[Path]:
                 raise CheckpointError(f"{source} is missing; {MANIFEST_NAME} lists it. Restore it first.")
             if file != CARD and sha256_of(source) != facts["sha256"]:
                 raise CheckpointError(
-                    f"{source} differs from what {MANIFEST_NAME} says; it was edited or is damaged. Restore it, or write "
-                    "the folder anew: spanwise convert."
+                    f"{source} differs from what {MANIFEST_NAME} says; it was edited or is damaged. Restore it, "
+                    "or write the folder anew: spanwise convert."
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             try:

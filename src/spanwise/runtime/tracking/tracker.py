@@ -17,8 +17,10 @@ PROJECT = "spanwise"  # where a tracker sorts runs by project, unless its own en
 
 @dataclass(frozen=True, kw_only=True)
 class TrackedRun:
-    """A run as trackers know it: its folder, a name that people read, its recipe, and the tracker's own id for it, which
-    is None the first time."""
+    """A run as trackers know it: its folder, a name that people read, its recipe, and the tracker's own id for it.
+
+    The id is None the first time.
+    """
 
     folder: Path
     name: str
