@@ -63,8 +63,8 @@ def run_study(
     side by side, each by a process of its own. A folder in which the same study was stopped is gone on with; more seeds
     and further probes may be asked for later. Tables are written anew whenever a model is done. `stream` shows what
     happens; `log_to` names trackers that get the numbers of every run. `command` goes on with this study where it is
-    stopped, and stands in the report. Started as several processes (torchrun), all call this alike and share the steps of training; the first of them measures, the others
-    are given None.
+    stopped, and stands in the report. Started as several processes (torchrun), all call this alike and share the steps
+    of training; the first of them measures, the others are given None.
 
     Raises: ConfigError (also for a folder with another study), DataError, FolderInUseError, InterruptedAndSaved.
     """

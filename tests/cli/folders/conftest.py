@@ -4,4 +4,3 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "interop" / "hub"))
-
