@@ -4,3 +4,5 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "interop" / "hub"))
+
+from hub_fixture import hub  # noqa: F401  a fixture
