@@ -31,6 +31,18 @@ def test_a_hugging_face_option_is_answered_with_ours(capsys):
     assert "--set training.num_epochs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_installed_for_the_shell_in_the_home_of_the_user(shell, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("ZSH_CUSTOM", "ZSH", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["--install-completion", "--shell", shell]) == 0
+    (script,) = (path for path in tmp_path.rglob("*spanwise*") if path.is_file())
+    text = script.read_text()
+    assert all(word in text for word in ("make-questions", "--log-to", "tensorboard"))
+    assert str(script) in capsys.readouterr().out
+
+
 def test_a_missing_argument_is_wrong_use(capsys):
     assert main(["prepare"]) == 2
     assert "spanwise prepare --help" in capsys.readouterr().err

@@ -34,6 +34,13 @@ def test_a_seed_gives_equal_bytes_in_every_process_and_another_seed_others(text,
     assert (tmp_path / "other.json").read_bytes() != first
 
 
+def test_documents_may_be_counted_on_their_way(text, tmp_path):
+    seen = []
+    watch = lambda documents: (seen.append(one) or one for one in documents)  # noqa: E731
+    report = make_questions([text], tmp_path / "q.json", watch=watch)
+    assert len(seen) == report.num_documents == 2
+
+
 def test_it_stops_at_the_number_asked_for(text, tmp_path):
     report = make_questions([text], tmp_path / "q.json", max_questions=3)
     assert report.num_questions == len(read_questions(tmp_path / "q.json").questions) == 3

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spanwise.errors import SpanwiseError
-from spanwise.runtime.progress import RunLog, finite, read_metrics, training_line
+from spanwise.runtime.progress import Gauge, RunLog, finite, read_metrics, training_line
 
 RECORD = {
     "step": 1200,
@@ -124,19 +124,52 @@ def test_a_closed_pipe_silences_the_lines_and_stops_nothing(tmp_path, display):
     assert len(read_metrics(tmp_path / "metrics.jsonl")) == 50
 
 
-def test_a_log_leaves_its_folder_alone_until_something_is_written(tmp_path):
-    RunLog(tmp_path / "run", tensorboard="on").close()  # a run takes an empty folder only
-
-    assert not (tmp_path / "run").exists()
-
-
-def test_without_the_extra_tensorboard_is_explained_and_with_it_files_appear(tmp_path):
-    stream = io.StringIO()
-    with RunLog(tmp_path, stream=stream, tensorboard="on") as log:
-        log.write({"step": 1, "losses": {"mlm": 1.0}})
-    written = list((tmp_path / "tensorboard").glob("*")) if (tmp_path / "tensorboard").exists() else []
-    assert written or "pip install 'spanwise[tensorboard]'" in stream.getvalue()
-
-
 def test_a_line_without_numbers_is_still_a_line():
     assert training_line({"step": 3}) == "step 3"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal, or that its reader has gone."""
+
+    broken = False
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        if self.broken:
+            raise BrokenPipeError
+        return super().write(text)
+
+
+def test_a_gauge_tells_what_is_done_how_fast_and_how_long_it_takes_yet(monkeypatch):
+    clock = iter([100.0, 102.0, 104.0, 106.0, 108.0])
+    monkeypatch.setattr("spanwise.runtime.progress.time.monotonic", lambda: next(clock))
+    gauge = Gauge("encoding", "MB", stream=Terminal(), display="live")
+    updates = []
+    monkeypatch.setattr(gauge._bar, "update", lambda task, **values: updates.append(values))
+    gauge.expect(400)
+    assert list(gauge.over([100, 60], float)) == [100, 60]
+    assert updates == [
+        {"completed": 100.0, "total": 400.0, "said": "100 MB  50.0 MB/s"},
+        {"completed": 160.0, "total": 400.0, "said": "160 MB  40.0 MB/s"},
+    ]
+    gauge.__exit__()
+
+
+def test_a_gauge_is_seen_on_a_terminal_and_silent_elsewhere(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    seen, unseen = Terminal(), io.StringIO()
+    for stream in (seen, unseen):
+        with Gauge("encoding", "MB", stream=stream) as gauge:
+            gauge.expect(2)
+            gauge.add(1)
+    assert "encoding" in seen.getvalue() and unseen.getvalue() == ""
+
+
+def test_a_gauge_without_a_reader_stops_nothing(monkeypatch):
+    monkeypatch.setattr("spanwise.runtime.progress.SECONDS_BETWEEN_UPDATES", 0.0)
+    stream = Terminal()
+    with Gauge("encoding", "MB", stream=stream, display="live") as gauge:
+        stream.broken = True
+        assert list(gauge.over(range(30), float)) == list(range(30))

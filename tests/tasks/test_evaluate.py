@@ -92,3 +92,27 @@ def test_what_prediction_drops_is_said(pretrained_folder, tmp_path, caplog):
     caplog.clear()
     predict("classification", model=run.final, input=path, output=tmp_path / "p.json")
     assert "1 of 2 examples are longer than the model reads; 14 tokens were dropped" in caplog.text
+
+
+class Counted:
+    """A gauge that keeps what it is told."""
+
+    def __init__(self):
+        self.expected = self.read = 0
+
+    def expect(self, tokens):
+        self.expected += tokens
+
+    def add(self, tokens):
+        self.read += tokens
+
+
+def test_a_gauge_is_told_of_all_tokens_before_and_as_they_are_read(finetuned, squad_files, tmp_path):
+    gauge = Counted()
+    given = {"model": finetuned.final, "precision": "fp32", "gauge": gauge}
+    predict("qa", input=squad_files["1.1"], output=tmp_path / "p.json", **given)
+    once = gauge.expected
+    assert 0 < once <= gauge.read  # packs are filled up
+    evaluate("qa", data=squad_files["1.1"], **given)
+    evaluate_each("qa", data=[squad_files["1.1"], squad_files["v2.0"]], **given)
+    assert gauge.expected >= 3 * once and gauge.read >= gauge.expected

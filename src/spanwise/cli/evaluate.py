@@ -40,13 +40,15 @@ def evaluate(
     json
         Print one JSON object with the official script's keys, at full precision.
     """
+    from spanwise.runtime.progress import Gauge
     from spanwise.tasks import evaluate as tasks
 
-    if len(data) == 1:
-        result = tasks.evaluate(task, model=model, data=data[0], out=out, errors=errors, **asdict(asking))
-        results = {"": result}
-    else:
-        results = tasks.evaluate_each(task, model=model, data=data, out=out, errors=errors, **asdict(asking))
+    with Gauge("reading", "tokens") as gauge:
+        given = {"model": model, "out": out, "errors": errors, "gauge": gauge, **asdict(asking)}
+        if len(data) == 1:
+            results = {"": tasks.evaluate(task, data=data[0], **given)}
+        else:
+            results = tasks.evaluate_each(task, data=data, **given)
     if json:
         print_json(results[""].scores if "" in results else {name: found.scores for name, found in results.items()})
         return

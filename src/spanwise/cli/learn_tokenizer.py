@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.ranges import Characters, Count, CountOrNone, VocabularySize
-from spanwise.cli.options.text import USUAL_TEXT, TextOptions
+from spanwise.cli.options.text import USUAL_TEXT, TextOptions, watched
 
 if TYPE_CHECKING:
     from spanwise.text.tokenizers import Tokenizer
@@ -62,12 +62,17 @@ def learn_tokenizer(
     json
         Print one JSON object.
     """
+    from spanwise.runtime.progress import Gauge
+    from spanwise.text.corpus import documents_of
     from spanwise.text.learn import learn_tokenizer as learn
     from spanwise.text.learn import unknown_share
 
     cased, corpus = None if uncased is None else not uncased, reading.corpus()
-    tokenizer = learn(list(text), **asdict(vocabulary), cased=cased, options=corpus, out=out)
-    share = unknown_share(tokenizer, list(text), options=corpus)
+    with Gauge("reading", "MB") as gauge:
+        documents = watched(documents_of(text, corpus), text, gauge)
+        tokenizer = learn(documents, **asdict(vocabulary), cased=cased, options=corpus, out=out)
+    with Gauge("counting [UNK]", "MB") as gauge:
+        share = unknown_share(tokenizer, watched(documents_of(text, corpus), text, gauge))
     if json:
         record = {"out": str(out), "vocab_size": tokenizer.vocab_size, "sha256": tokenizer.sha256}
         print_json({**record, "unknown_share": share})

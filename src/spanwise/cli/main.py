@@ -37,6 +37,7 @@ COMMANDS = {
     "study": "Train the arms of a study from several seeds and put them into one table with intervals.",
     "combine": "Fine-tuned models of one base in, one folder that serves all their tasks out.",
     "convert": "Other people's checkpoints in, plain Hugging Face folders out.",
+    "push": "A model folder to the hub, with its card and without what only training needs.",
     "report": "Put runs into one HTML page: curves, timing, masks and scores.",
     "init": "Write a commented YAML of a recipe's values, to edit and pass as --config.",
     "bench": "How fast this machine is with us and with the peers that are installed.",
@@ -44,6 +45,7 @@ COMMANDS = {
 }
 # modules of commands that lie in a folder
 PLACES = {"ask": "asking.ask", "extract": "corpus.extract", "serve": "asking.serve"}
+PLACES |= {"combine": "folders.combine", "convert": "folders.convert", "push": "folders.push"}
 SHOW = {
     "recipe": "The recipes, or one recipe: its parts, size, cost and differences from the paper.",
     "store": "What a token store holds.",
@@ -85,6 +87,10 @@ def build_app() -> App:
     for place, (name, words) in enumerate(SHOW.items()):
         show.command(f"spanwise.cli.show.{name}:show_{name}", name=name, help=words, sort_key=place)
     app.command(show)
+    app.register_install_completion_command(
+        help="Complete commands and options in this shell (bash, zsh, fish) from its next start on.",
+        sort_key=len(COMMANDS),
+    )
     return app
 
 

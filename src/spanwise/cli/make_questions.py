@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
 from spanwise.cli.options.ranges import CountOrNone, Seed, between
-from spanwise.cli.options.text import USUAL_LINES, LineOptions
+from spanwise.cli.options.text import USUAL_LINES, LineOptions, watched
 from spanwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -92,21 +92,24 @@ def make_questions(
     keep = kept.load(language)
     from spanwise.questions.make import make_questions as make
     from spanwise.questions.parts import FORMS, KINDS
+    from spanwise.runtime.progress import Gauge
 
-    report = make(
-        text,
-        out,
-        language=language,
-        max_questions=asked.max_questions,
-        seed=asked.seed,
-        kinds=asked.kinds or KINDS,
-        forms=asked.forms or FORMS,
-        impossible=asked.impossible,
-        same_sentence=asked.same_sentence,
-        not_from=asked.not_from or (),
-        keep=keep,
-        options=reading.corpus(),
-    )
+    with Gauge("making", "MB") as gauge:
+        report = make(
+            text,
+            out,
+            language=language,
+            max_questions=asked.max_questions,
+            seed=asked.seed,
+            kinds=asked.kinds or KINDS,
+            forms=asked.forms or FORMS,
+            impossible=asked.impossible,
+            same_sentence=asked.same_sentence,
+            not_from=asked.not_from or (),
+            keep=keep,
+            options=reading.corpus(),
+            watch=lambda documents: watched(documents, text, gauge),
+        )
     if json:
         print_json({"out": str(out), **asdict(report)})
     else:

@@ -36,9 +36,13 @@ def predict(
     json
         Print the names of the written files as one JSON object.
     """
+    from spanwise.runtime.progress import Gauge
     from spanwise.tasks.evaluate import predict as run_prediction
 
-    written = run_prediction(task, model=model, input=input, output=output, errors=errors, **asdict(asking))
+    with Gauge("reading", "tokens") as gauge:
+        written = run_prediction(
+            task, model=model, input=input, output=output, errors=errors, gauge=gauge, **asdict(asking)
+        )
     if json:
         print_json({"written": [str(path) for path in written]})
     else:

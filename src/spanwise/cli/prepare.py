@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
 from spanwise.cli.options.ranges import ProcessesOrNone
-from spanwise.cli.options.text import USUAL_TEXT, TextOptions
+from spanwise.cli.options.text import USUAL_TEXT, TextOptions, watched
 from spanwise.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def prepare(
     if processes is not None:
         os.environ["RAYON_NUM_THREADS"] = str(processes)  # read when the library starts its threads
     from spanwise.data.prepare import prepare as prepare_store
+    from spanwise.runtime.progress import Gauge
+    from spanwise.text.corpus import documents_of
     from spanwise.text.extend import extend_tokenizer, read_tokens
     from spanwise.text.tokenizers import Tokenizer
 
@@ -89,7 +91,9 @@ def prepare(
     words = Tokenizer.load(tokenizer)
     if add_tokens is not None:
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
-    report = prepare_store(list(text), words, out, corpus, taggers=taggers)
+    with Gauge("encoding", "MB") as gauge:
+        documents = watched(documents_of(text, corpus), text, gauge)
+        report = prepare_store(documents, words, out, taggers=taggers)
     if json:
         print_json({"out": str(out), **asdict(report), "tokens_per_second": report.tokens_per_second})
     else:

@@ -12,6 +12,7 @@ from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.options.budget import parse_budget
 from spanwise.cli.options.processes import is_one_of_several, launch_again
 from spanwise.cli.options.ranges import Few, Processes, Tokens
+from spanwise.cli.options.run import LogTo
 from spanwise.runtime.program import program
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def study(
     probe_data: Path | None = None,
     changes: StudyOptions = AS_IT_IS,
     workers: Workers = ONE_BY_ONE,
+    log_to: LogTo = None,
     json: bool = False,
 ) -> int:
     """Train every arm of a study from several seeds, measure all by its probes, and write the table.
@@ -95,6 +97,8 @@ def study(
         A store of held-out text, of the same tokenizer.
     probe_data
         Folder with the files of the probes; a missing file is refused with how to get it.
+    log_to
+        Trackers that get the numbers of every run too: tensorboard, wandb, mlflow or trackio. May be repeated.
     json
         Print result.json at the end, progress to standard error.
     """
@@ -112,6 +116,7 @@ def study(
         probe_data=probe_data,
         jobs=workers.jobs,
         device=workers.device,
+        log_to=log_to or (),
         stream=sys.stderr if json else sys.stdout,
         command=f"{program()} {shlex.join(sys.argv[1:])}",
     )

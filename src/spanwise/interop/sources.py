@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.hub.download import download
 from spanwise.interop.record import RECORD
-from spanwise.interop.tensor_files import INDEX, PICKLED, SAFETENSORS
+from spanwise.interop.tensor_files import SAFETENSORS
 from spanwise.runtime.files import (
     BEST_NAME,
     CHECKPOINTS_NAME,
@@ -15,12 +16,9 @@ from spanwise.runtime.files import (
     MARKER_NAME,
     read_manifest,
 )
-from spanwise.runtime.suggest import did_you_mean
-from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
-from spanwise.weights import SHIPPED, shipped_folder
+from spanwise.weights import shipped_folder
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
 CONFIG = "config.json"
 
 logger = logging.getLogger(__name__)
@@ -49,7 +47,7 @@ def find_folder(source: str | Path) -> Path:
             f"{source} does not exist, and its folder {path.parent} does. A model of the hub is not looked for there: "
             "correct the name."
         )
-    return _download(source)
+    return download(source)
 
 
 def _model_in(folder: Path) -> Path:
@@ -82,19 +80,3 @@ def _is_best_in_place(run: Path) -> bool:
 
 def _named(folders: list[Path]) -> str:
     return ", ".join(map(str, folders[:3])) + (", ..." if len(folders) > 3 else "")
-
-
-def _download(hub_id: str) -> Path:
-    from huggingface_hub import snapshot_download  # heavy, and local folders don't need it
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    try:
-        folder = Path(snapshot_download(hub_id, allow_patterns=[*SMALL_FILES, "*.safetensors"]))
-        if not any((folder / name).exists() for name in (SAFETENSORS, INDEX)):
-            folder = Path(snapshot_download(hub_id, allow_patterns=[*SMALL_FILES, PICKLED]))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(
-            f"{hub_id!r} is no folder here, and the hub did not give it: {reason}{did_you_mean(hub_id, list(SHIPPED))}"
-        ) from error
-    return folder

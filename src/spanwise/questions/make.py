@@ -59,13 +59,14 @@ def make_questions(
     not_from: Sequence[str | Path] = (),
     keep: AnswerFilter | None = None,
     options: CorpusOptions | None = None,
+    watch: Callable[[Iterator[Document]], Iterator[Document]] = iter,
 ) -> MakeReport:
     """Write questions made from text files and folders to `out`; equal text, seed and options give equal bytes.
 
     `same_sentence` is the share of questions put, in other words, to the passage that holds their own sentence; None: 0
     in English, 0.8 in Korean. Memory holds one document, the ids of all questions, and the runs of words of `not_from`.
     Reading ends with the document that brings `max_questions`. `keep` leaves out questions whose answer its model does
-    not find.
+    not find. `watch` is given the documents and gives them on: it may count them.
     Raises: ConfigError for an option, and for Korean without kiwipiepy; DataError as `read_documents`, for a damaged
     file of `not_from`, and where the text gives no question.
     """
@@ -83,7 +84,7 @@ def make_questions(
         forbidden=paragraph_runs(not_from),
     )
     lines = replace(options or CorpusOptions(language=language), lines="sentences")  # passages are cut from them here
-    made: Iterable[Questions] = _made(read_documents(texts, lines), maker, language, seed)
+    made: Iterable[Questions] = _made(watch(read_documents(texts, lines)), maker, language, seed)
     counts: Counter[str] = Counter()
     with SquadWriter(Path(out), with_impossible=impossible > 0) as file:
         for document, questions in made if keep is None else keep.kept(made):

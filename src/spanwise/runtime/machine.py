@@ -15,8 +15,8 @@ from pathlib import Path
 
 NEEDED = ["torch", "numpy", "numba", "tokenizers", "safetensors", "huggingface_hub", "pydantic", "cyclopts", "rich"]
 NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "scipy", "sentencepiece"]
-EXTRAS = {"parquet": "pyarrow", "tensorboard": "tensorboard", "ko": "kiwipiepy", "spacy": "spacy", "bench": "datasets"}
-EXTRAS |= {"onnx": "onnxruntime"}
+EXTRAS = {"parquet": "pyarrow", "ko": "kiwipiepy", "spacy": "spacy", "bench": "datasets"}
+EXTRAS |= {"onnx": "onnxruntime", "serve": "fastapi", "documents": "pypdf", "track": "wandb"}
 HUGE_PAGES = "glibc.malloc.hugetlb=1"
 MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 2.0
 

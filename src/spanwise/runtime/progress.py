@@ -8,20 +8,28 @@ closed silences the lines and never stops the run.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, TypeGuard
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
 from spanwise.runtime.files import JsonObject, explained_disk_errors, write_text_atomic
 from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.tracking import Tracking
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+T = TypeVar("T")
 
 METRICS_NAME = "metrics.jsonl"
+SECONDS_BETWEEN_UPDATES = 0.1
 _COUNTS = ("step", "total_steps", "tokens", "seconds")
 _GROUPS = ("losses", "accuracy", "targets", "time")
 _NUMBERS = (
@@ -38,8 +46,10 @@ _NUMBERS = (
 class RunLog:
     """The log of one run folder; `folder=None` keeps nothing, `stream=None` shows nothing.
 
-    `display` "auto" is a live line on a terminal and plain lines otherwise. `tensorboard` also writes event files to
-    `<folder>/tensorboard` where the extra is installed, and says so where it is not.
+    `display` "auto" is a live line on a terminal and plain lines otherwise. `trackers` are named as in
+    `runtime/tracking`, and get the numbers of every step.
+
+    Raises: ConfigError for a tracker that is not known or not installed.
     """
 
     def __init__(
@@ -48,18 +58,14 @@ class RunLog:
         *,
         stream: IO[str] | None = None,
         display: Literal["auto", "live", "plain"] = "auto",
-        tensorboard: Literal["off", "on"] = "off",
+        trackers: Sequence[str] = (),
     ) -> None:
         self.path = Path(folder) / METRICS_NAME if folder is not None else None
         self._stream = stream
         live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
         self._live = _LiveLine(stream) if live and stream is not None else None
         self._file: io.FileIO | None = None
-        self._writer: Any = None  # made at the first number: a run folder must be empty when the run takes it
-        self._wants_writer = tensorboard == "on" and self.path is not None
-        if self._wants_writer and importlib.util.find_spec("tensorboard") is None:
-            self._wants_writer = False
-            self.say("TensorBoard is not installed: pip install 'spanwise[tensorboard]'. metrics.jsonl has everything.")
+        self._tracking = Tracking(trackers, self.path.parent, self.say) if trackers and self.path is not None else None
 
     @property
     def is_shown(self) -> bool:
@@ -94,11 +100,8 @@ class RunLog:
                 rest = memoryview(json.dumps(clean, allow_nan=False).encode() + b"\n")
                 while rest:
                     rest = rest[self._file.write(rest) or 0 :]
-        if self._wants_writer and self.path is not None and self._writer is None:
-            self._writer = _tensorboard_writer(self.path.parent)
-        if self._writer is not None and "step" in clean:
-            for name, value in _numbers(clean):
-                self._writer.add_scalar(name, value, clean["step"])
+        if self._tracking is not None and "step" in clean:
+            self._tracking.log(clean["step"], dict(_numbers(clean)))
 
     def sync(self) -> None:
         """Force the lines written so far to the disk. Raises: SpanwiseError."""
@@ -124,8 +127,8 @@ class RunLog:
         """End the live line and close the files; the log can still be written to afterwards."""
         if self._live is not None:
             self._quietly(self._live.stop)
-        if self._writer is not None:
-            self._writer.flush()
+        if self._tracking is not None:
+            self._tracking.close()
         self._close_file()
 
     def __enter__(self) -> RunLog:
@@ -149,20 +152,100 @@ class RunLog:
                     live.stop()
 
 
+class Gauge:
+    """How far a long step is that has no run folder: a bar on a terminal with rate and time left, elsewhere nothing.
+
+    `what` is being done ("encoding") to so many `unit`s ("MB", "tokens"). Standard output is for results, so the bar
+    is on standard error.
+    """
+
+    def __init__(
+        self, what: str, unit: str, *, stream: IO[str] | None = None, display: Literal["auto", "live"] = "auto"
+    ) -> None:
+        stream = sys.stderr if stream is None else stream
+        self._bar = _bar(_console(stream)) if display == "live" or _is_terminal(stream) else None
+        self._what, self._unit = what, unit
+        self._task: Any = None
+        self._done, self._total, self._shown = 0.0, 0.0, 0.0
+        self._began: float | None = None
+
+    def expect(self, amount: float) -> None:
+        """Say that so much more is to be done; without it the bar shows no end and no time left."""
+        self._total += amount
+        self._begin()
+
+    def add(self, amount: float) -> None:
+        """Say that so much more is done."""
+        if self._bar is None:
+            return
+        now, began = time.monotonic(), self._begin()
+        try:
+            if self._task is None:
+                self._bar.start()
+                self._task = self._bar.add_task(self._what, total=None, said="")
+            self._done += amount
+            if now - self._shown < SECONDS_BETWEEN_UPDATES:
+                return
+            self._shown = now
+            rate = self._done / max(now - began, 1e-9)
+            said = f"{_rounded(self._done)} {self._unit}  {_rounded(rate)} {self._unit}/s"
+            self._bar.update(self._task, completed=self._done, total=max(self._total, self._done) or None, said=said)
+        except (BrokenPipeError, ValueError, OSError):  # the reader has gone; the work matters more
+            self._silence()
+
+    def over(self, items: Iterable[T], size: Callable[[T], float]) -> Iterator[T]:
+        """Give the items on, and count each once the next one is asked for."""
+        self._begin()
+        for item in items:
+            yield item
+            self.add(size(item))
+
+    def __enter__(self) -> Gauge:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._silence()
+
+    def _begin(self) -> float:
+        self._began = time.monotonic() if self._began is None else self._began
+        return self._began
+
+    def _silence(self) -> None:
+        bar, self._bar = self._bar, None
+        if bar is not None:
+            with contextlib.suppress(Exception):
+                bar.stop()
+
+
+def _console(stream: IO[str]) -> Console:
+    """Return a console that raises where its reader has gone."""
+    from rich.console import Console
+
+    class PipeSafeConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would leave the whole process; the log only falls silent
+
+    return PipeSafeConsole(file=stream)
+
+
+def _bar(console: Console) -> Progress:
+    """Return a bar with a text and the time left, which is wiped away at its end."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[said]}")]
+    return Progress(*columns, TimeRemainingColumn(compact=True), console=console, transient=True)
+
+
+def _rounded(number: float) -> str:
+    return f"{number:,.1f}" if number < 100 else f"{number:,.0f}"
+
+
 class _LiveLine:
     """One bar at the bottom of a terminal."""
 
     def __init__(self, stream: IO[str]) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-        class PipeSafeConsole(Console):
-            def on_broken_pipe(self) -> None:
-                raise BrokenPipeError  # rich would leave the whole process; the log only falls silent
-
-        self._console = PipeSafeConsole(file=stream)
-        columns = [TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[said]}")]
-        self._bar = Progress(*columns, TimeRemainingColumn(compact=True), console=self._console, transient=True)
+        self._console = _console(stream)
+        self._bar = _bar(self._console)
         self._task: Any = None
 
     def update(self, record: JsonObject) -> None:
@@ -283,12 +366,6 @@ def _numbers(record: Mapping[str, object], front: str = "") -> list[tuple[str, f
         elif isinstance(value, int | float) and not isinstance(value, bool) and name != "step":
             found.append((f"{front}{name}", float(value)))
     return found
-
-
-def _tensorboard_writer(folder: Path) -> Any:
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(folder / "tensorboard"))
 
 
 def _write_line(stream: IO[str], text: str) -> None:

@@ -1,6 +1,6 @@
 """A study made ready: files found, text opened, every arm's tokens settled, and the models that there will be."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from spanwise.runtime.device import choose_device
 from spanwise.runtime.files import sha256_of
 from spanwise.runtime.progress import RunLog
 from spanwise.runtime.seed import derive_key
+from spanwise.runtime.tracking import check_trackers
 from spanwise.studies.budget import Budget, flops_per_token, settle_budget
 from spanwise.studies.folder import StudyFolder
 from spanwise.studies.phases import first_of
@@ -53,6 +54,7 @@ class StudyPlan:
     hashes: Mapping[str, Mapping[str, str]]  # of those files
     identity: Mapping[str, object]
     device: str | None = None
+    log_to: tuple[str, ...] = ()  # trackers of every run
     resume_command: str = SAME_COMMAND
 
     @cached_property
@@ -133,15 +135,18 @@ def plan_study(
     probe_data: str | Path | None = None,
     device: str | None = None,
     jobs: int = 1,
+    log_to: Sequence[str] = (),
     log: RunLog | None = None,
     resume_command: str = SAME_COMMAND,
 ) -> StudyPlan:
     """Check the study and everything it will need, and settle how many tokens every arm reads; nothing is written.
 
-    `jobs` of more than 1 say that every run has one thread: the rates of a budget of seconds are measured so.
+    `jobs` of more than 1 say that every run has one thread: the rates of a budget of seconds are measured so. `log_to`
+    names the trackers of every run.
     Raises: ConfigError, DataError.
     """
     check_study(study)
+    check_trackers(log_to)
     choose_device(device)  # a device that is not there is told now
     if seeds < 1:
         raise ConfigError(f"a study needs a seed or more, got --seeds {seeds}; three are usual.")
@@ -180,6 +185,7 @@ def plan_study(
         hashes={probe: {key: sha256_of(path) for key, path in found.items()} for probe, found in files.items()},
         identity=identity,
         device=device,
+        log_to=tuple(log_to),
         resume_command=resume_command,
     )
 

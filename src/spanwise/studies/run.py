@@ -1,6 +1,7 @@
 """A study from its first step to its table; called again, it goes on where it stopped."""
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
@@ -51,6 +52,7 @@ def run_study(
     valid: str | Path | None = None,
     probe_data: str | Path | None = None,
     jobs: int = 1,
+    log_to: Sequence[str] = (),
     device: str | None = None,
     stream: IO[str] | None = None,
     command: str = "",
@@ -60,9 +62,9 @@ def run_study(
     `data` and `valid` are token stores, `probe_data` is the folder with the probes' files. `jobs` models are worked on
     side by side, each by a process of its own. A folder in which the same study was stopped is gone on with; more seeds
     and further probes may be asked for later. Tables are written anew whenever a model is done. `stream` shows what
-    happens; `command` goes on with this study where it is stopped, and stands in the report. Started as several
-    processes (torchrun), all call this alike and share the steps of training; the first of them measures, the others
-    are given None.
+    happens; `log_to` names trackers that get the numbers of every run. `command` goes on with this study where it is
+    stopped, and stands in the report. Started as several processes (torchrun), all call this alike and share the steps
+    of training; the first of them measures, the others are given None.
 
     Raises: ConfigError (also for a folder with another study), DataError, FolderInUseError, InterruptedAndSaved.
     """
@@ -78,6 +80,7 @@ def run_study(
         probe_data=probe_data,
         device=device,
         jobs=jobs,
+        log_to=log_to,
         log=log,
         resume_command=command or SAME_COMMAND,
     )

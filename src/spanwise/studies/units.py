@@ -74,7 +74,7 @@ def train(plan: StudyPlan, unit: Unit, stream: IO[str] | None, world: World = AL
     init: Path | None = None
     try:
         for recipe, leg, name in legs:
-            log = RunLog(leg.path if world.is_leader else None, stream=stream)
+            log = RunLog(leg.path if world.is_leader else None, stream=stream, trackers=plan.log_to)
             log.say(f"{leg.path.name}: {plan.budget.tokens[name]:,} tokens")
             pretrain(
                 recipe,

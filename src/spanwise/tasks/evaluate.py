@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic
 
+import numpy as np
+
 from spanwise.errors import ConfigError
 from spanwise.runtime.device import Precision
 from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.progress import Gauge
 from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
 from spanwise.tasks.batches import DropsTokens
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model
@@ -40,17 +43,19 @@ def evaluate(
     precision: Precision = "auto",
     on_overflow: str | None = None,
     errors: OnError = "strict",
+    gauge: Gauge | None = None,
 ) -> EvaluationResult:
     """Score a fine-tuned model on labelled data, with the threshold stored in it; `out` receives the scores as JSON.
 
     on_overflow: what is done with examples longer than the model reads, where the task has a choice ("error" refuses
-    them); None: as it was fine-tuned. errors: "repair" leaves malformed rows out and counts them.
+    them); None: as it was fine-tuned. errors: "repair" leaves malformed rows out and counts them. gauge: is told of the
+    tokens that there are and that are read.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
-    result = _score(loaded, task_name, Path(data), precision, errors)
+    result = _score(loaded, task_name, Path(data), precision, errors, gauge)
     if out is not None:
         _write(Path(out), as_json(result.scores))
     return result
@@ -67,6 +72,7 @@ def evaluate_each(
     precision: Precision = "auto",
     on_overflow: str | None = None,
     errors: OnError = "strict",
+    gauge: Gauge | None = None,
 ) -> dict[str, EvaluationResult]:
     """Score several files with one model, such as MNLI's matched and mismatched pairs: a result per file.
 
@@ -79,7 +85,8 @@ def evaluate_each(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
     results = {
-        name: _score(loaded, task_name, Path(path), precision, errors) for name, path in zip(names, data, strict=True)
+        name: _score(loaded, task_name, Path(path), precision, errors, gauge)
+        for name, path in zip(names, data, strict=True)
     }
     if out is not None:
         _write(Path(out), as_json({name: result.scores for name, result in results.items()}))
@@ -97,12 +104,13 @@ def predict(
     precision: Precision = "auto",
     on_overflow: str | None = None,
     errors: OnError = "strict",
+    gauge: Gauge | None = None,
 ) -> list[Path]:
     """Answer unlabelled data; return the files written: `output`, and what else the task gives beside it.
 
     For "qa": question id to answer text in `output`, n-best lists in `*.nbest.json`, null odds in `*.null_odds.json`.
     errors: "repair" leaves malformed rows out; they have no line in what is written, are counted and named in the log,
-    and change the id of no other row.
+    and change the id of no other row. gauge: is told of the tokens that there are and that are read.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
     loaded = load_task_model(
@@ -110,14 +118,19 @@ def predict(
     )
     unlabelled = read_data(task_name, loaded.task, input, purpose="predict", errors=errors)
     _count_left_out(unlabelled, input, "malformed; nothing is written for them")
-    return write_predictions(Path(output), loaded.task, answers_of(loaded, unlabelled, precision))
+    return write_predictions(Path(output), loaded.task, answers_of(loaded, unlabelled, precision, gauge))
 
 
 def _score(
-    loaded: LoadedTask[D, F, O, P], task_name: str, path: Path, precision: Precision, errors: OnError
+    loaded: LoadedTask[D, F, O, P],
+    task_name: str,
+    path: Path,
+    precision: Precision,
+    errors: OnError,
+    gauge: Gauge | None,
 ) -> EvaluationResult[D, F, O, P]:
     labelled = read_data(task_name, loaded.task, path, purpose="score", errors=errors)
-    predictions = answers_of(loaded, labelled, precision)
+    predictions = answers_of(loaded, labelled, precision, gauge)
     scores = loaded.task.score(labelled, predictions)
     _count_left_out(labelled, path, "malformed, or without a label")
     return EvaluationResult(scores=scores, predictions=predictions, task=loaded.task)
@@ -129,7 +142,7 @@ def _count_left_out(data: object, path: str | Path, reason: str) -> None:
         logger.warning("%s: %s rows are left out: %s.", path, f"{num_dropped:,}", reason)
 
 
-def answers_of(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision) -> P:
+def answers_of(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision, gauge: Gauge | None = None) -> P:
     """Return a fine-tuned model's predictions for data in memory; tokens that it does not read are logged."""
     task, model = loaded.task, loaded.model
     features = task.featurize(data, loaded.tokenizer, model.encoder.config, training=False)
@@ -139,7 +152,10 @@ def answers_of(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision) ->
             "%s of %s examples are longer than the model reads; %s tokens were dropped (--on-overflow error refuses).",
             *(f"{number:,}" for number in (int((dropped_W > 0).sum()), len(dropped_W), int(dropped_W.sum()))),
         )
-    return task.decode(data, features, model.outputs(features, precision=precision))
+    if gauge is not None:
+        gauge.expect(int(np.asarray(features.lengths_W).sum()))
+    told = None if gauge is None else gauge.add
+    return task.decode(data, features, model.outputs(features, precision=precision, told=told))
 
 
 def write_predictions(output: Path, task: Task[D, F, O, P], predictions: P) -> list[Path]:

@@ -3,7 +3,7 @@
 Letters: T tokens in the pack, D hidden size, W examples.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic
 
 import torch
@@ -44,11 +44,19 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
         return losses
 
     @torch.inference_mode()
-    def outputs(self, features: F, *, precision: Precision = "fp32", packing: Packing = PREDICTION) -> list[O]:
+    def outputs(
+        self,
+        features: F,
+        *,
+        precision: Precision = "fp32",
+        packing: Packing = PREDICTION,
+        told: Callable[[int], None] | None = None,
+    ) -> list[O]:
         """Return what the head says about each of the W examples, in order.
 
         Runs without dropout and gives the model back in the mode it was in. precision: "int8" for a model that was
-        loaded with it, and for no other. Raises: ConfigError for another precision than this model or machine has.
+        loaded with it, and for no other. `told` is given the tokens of each pack that is read.
+        Raises: ConfigError for another precision than this model or machine has.
         """
         check_prepared(self.encoder, precision)
         device = next(self.parameters()).device
@@ -58,6 +66,8 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
 
         def encode(batch: Batch) -> Tensor:
             moved = batch.to(device)
+            if told is not None:
+                told(batch.input_ids.numel())
             return self.encoder(moved.input_ids, moved.token_type_ids, moved.sequences)
 
         try:

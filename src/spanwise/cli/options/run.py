@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,6 +15,8 @@ from spanwise.runtime.program import program
 
 if TYPE_CHECKING:
     from spanwise.runtime.progress import RunLog
+
+LogTo = list[Literal["tensorboard", "wandb", "mlflow", "trackio"]] | None
 
 
 def read_changes(
@@ -70,8 +72,8 @@ class RunOptions:
     """Give equal bits on a GPU too, also after an interruption, somewhat slower. A CPU always does."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
-    tensorboard: bool = False
-    """Write TensorBoard files too."""
+    log_to: LogTo = None
+    """Trackers that get the numbers too: tensorboard, wandb, mlflow or trackio. May be repeated."""
     json: bool = False
     """Print one JSON object at the end, progress to standard error."""
 
@@ -92,7 +94,7 @@ class RunOptions:
         from spanwise.runtime.progress import RunLog
 
         stream = sys.stderr if self.json else sys.stdout
-        return RunLog(folder, stream=stream, tensorboard="on" if self.tensorboard else "off")
+        return RunLog(folder, stream=stream, trackers=self.log_to or ())
 
 
 USUAL_RUN = RunOptions()

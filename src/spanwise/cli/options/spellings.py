@@ -15,7 +15,8 @@ OPTIONS = {
     "dataset_name": "--train FILE (for pretrain: --text FILES)",
     "resume_from_checkpoint": "--resume",
     "overwrite_output_dir": "a new folder: --out never overwrites a run",
-    "report_to": "nothing: metrics.jsonl is always written",
+    "report_to": "--log-to tensorboard (or wandb, mlflow, trackio)",
+    "tensorboard": "--log-to tensorboard",
     "per_device_eval_batch_size": "nothing: evaluation packs by tokens",
 }
 # Values of a recipe whose names are the same here, so that no table of foreign names holds them.

@@ -1,12 +1,17 @@
 """Options of the commands that read text: `--lines`, `--errors`, `--text-field`, `--language`."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from spanwise.text.corpus import CorpusOptions
+    from spanwise.runtime.progress import Gauge
+    from spanwise.text.corpus import CorpusOptions, Document
+
+PLAIN = (".txt", ".text")  # whose text is as long as the file
 
 
 @Parameter(name="*")
@@ -35,6 +40,17 @@ class TextOptions(LineOptions):
 
     language: str = "en"
     """Of the text, for splitting sentences: en, ko, ..."""
+
+
+def watched(documents: "Iterator[Document]", paths: Sequence[str | Path], gauge: "Gauge") -> "Iterator[Document]":
+    """Give on the documents of files, and tell the gauge (in MB) of each; of the end too, where the files say how much
+    text they hold."""
+    from spanwise.text.corpus import corpus_files
+
+    files = corpus_files(paths)
+    if all(file.suffix in PLAIN for file in files):
+        gauge.expect(sum(file.stat().st_size for file in files) / 1e6)
+    return gauge.over(documents, lambda document: sum(len(line.encode()) + 1 for line in document.sentences) / 1e6)
 
 
 USUAL_LINES = LineOptions()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spanwise.cli.combine import ranks_of
+from spanwise.cli.folders.combine import ranks_of
 from spanwise.cli.main import main
 from spanwise.errors import ConfigError
 

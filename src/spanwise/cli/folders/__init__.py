@@ -1,0 +1,1 @@
+"""Commands that make other folders of a model's folder, or hand it on."""
