@@ -6,7 +6,6 @@ The pages are Markdown, and so are the docstrings: `MarkdownText` lets MyST read
 import importlib.metadata
 import inspect
 import re
-import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -15,8 +14,9 @@ from docutils.utils import new_document
 from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 
+from spanwise.recipes import find
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "examples"))
 
 project = "spanwise"
 author = "the spanwise developers"
@@ -57,6 +57,18 @@ class MarkdownText(Directive):
         return document.children
 
 
+class Differences(Directive):
+    """Where a recipe knowingly leaves its paper, as the recipe itself says."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        lines = nodes.bullet_list()
+        for line in find(self.arguments[0]).differences:
+            lines += nodes.list_item("", nodes.paragraph(text=line))
+        return [lines]
+
+
 def as_markdown(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Hand a docstring to MyST; what it raises, differs in, and comes from stands in paragraphs of their own."""
     text = inspect.cleandoc("\n".join(lines))
@@ -81,6 +93,7 @@ def lead_to_pages(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("markdown-text", MarkdownText)
+    app.add_directive("differences", Differences)
     app.connect("autodoc-process-docstring", as_markdown)
     app.connect("source-read", lead_to_pages)
     return {"parallel_read_safe": True}
