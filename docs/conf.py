@@ -26,11 +26,15 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "README*.md", "*/README.md", "records/*/README.md", "src/**/LICENSES.md"]
 exclude_patterns = [".*", "tests", "build", "runs", "out", "dist"]
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "spanwise"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1f6f63", "color-brand-content": "#1f6f63"},
+    "dark_css_variables": {"color-brand-primary": "#6fc9b8", "color-brand-content": "#6fc9b8"},
+}
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "start.html"}  # the folder's own first page leads to docs/index.html
@@ -42,6 +46,7 @@ html_show_sphinx = False
 python_maximum_signature_line_length = 90
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+suppress_warnings = ["toc.empty_glob"]  # of the Korean pages, where there are none yet
 nitpick_ignore_regex = [(r"py:.*", r".*")]  # types in signatures are those of torch, numpy and of modules without a page
 
 
