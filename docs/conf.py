@@ -26,7 +26,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "README*.md", "*/README.md", "records/*/README.md", "src/**/LICENSES.md"]
 exclude_patterns = [".*", "tests", "build", "runs", "out", "dist"]
-myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"

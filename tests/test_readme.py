@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,25 @@ from spanwise.serving.server import run as run_server
 from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HEAVY = ("docs/moving", "docs/running", "docs/systems", "docs/adapt.md", "docs/pretrain.md")  # train longer: slow tests
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
 
 
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def pages_to_run() -> list[object]:
+    """The pages as parameters of tests that run what they show."""
+    marks = {page: [pytest.mark.slow] if name_of(page).startswith(HEAVY) else [] for page in PAGES}
+    return [pytest.param(page, id=name_of(page), marks=marks[page]) for page in PAGES]
+
+
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.S)
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", page.read_text("utf-8"), re.S | re.M)
+    return [textwrap.dedent(block) for _, block in found]
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -77,7 +90,7 @@ def person(tmp_path, monkeypatch, request) -> Path:
         qas = [{"id": name, "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}]}]
         record = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
-    if "huggingface.md" in request.node.name:
+    if "docs/huggingface.md" in request.node.name or "run-mlm.md" in request.node.name:
         make_bert(tmp_path / "my-bert", documents)
         (tmp_path / "my-tokens.txt").write_text("Yangpyeong\nmarket square\n")
     if "extending.md" in request.node.name:
@@ -100,13 +113,16 @@ def make_bert(folder: Path, lines: list[str]) -> None:
     tokenizer.save_pretrained(folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages_to_run())
 def test_every_command_shown_runs(page, person, capsys, monkeypatch):
     def until_started(app, at, limits, started):
         run_server(app, at, limits, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
     monkeypatch.setattr(spanwise.serving.server, "run", until_started)
     for command in commands(page):
+        if command[0] == "torchrun" or "--processes" in command:  # started by a launcher: processes of their own
+            several(command)
+            continue
         if command[0] != "spanwise":
             assert command[:2] == ["python3", "run.py"], f"{page.name} shows {command}, which nothing runs"
             continue
@@ -114,7 +130,16 @@ def test_every_command_shown_runs(page, person, capsys, monkeypatch):
         assert status == 0, f"{page.name}: {shlex.join(command)} ended with {status}: {capsys.readouterr().err}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def several(command: list[str]) -> None:
+    """Run a command that is started as several processes."""
+    own = command.index("spanwise") + 1
+    start = ["spanwise"] if command[0] == "spanwise" else ["torch.distributed.run", *command[1:own]]
+    whole = [sys.executable, "-m", *start, *at_tiny_size(command[own:])]
+    done = subprocess.run(whole, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{shlex.join(command)} ended with {done.returncode}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", pages_to_run())
 def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     if not blocks(page, "python"):
         return
@@ -159,7 +184,7 @@ def test_both_languages_show_the_same_commands_and_code():
     assert blocks(english, "python") == blocks(korean, "python")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_to_files_that_exist(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         if "://" not in target and not target.startswith("docs/images/"):
