@@ -46,7 +46,9 @@ python_maximum_signature_line_length = 90
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 suppress_warnings = ["toc.empty_glob"]  # of the Korean pages, where there are none yet
-nitpick_ignore_regex = [(r"py:.*", r".*")]  # types in signatures are those of torch, numpy and of modules without a page
+nitpick_ignore_regex = [
+    (r"py:.*", r".*")
+]  # types in signatures are those of torch, numpy and of modules without a page
 
 
 class MarkdownText(Directive):

@@ -134,7 +134,8 @@ def several(command: list[str]) -> None:
     """Run a command that is started as several processes."""
     own = command.index("spanwise") + 1
     start = ["spanwise"] if command[0] == "spanwise" else ["torch.distributed.run", *command[1:own]]
-    whole = [sys.executable, "-m", *start, *at_tiny_size(command[own:])]
+    room = ["--set", "batch.tokens_per_step=2048"]  # a pack for each of two
+    whole = [sys.executable, "-m", *start, *at_tiny_size(command[own:]), *room]
     done = subprocess.run(whole, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{shlex.join(command)} ended with {done.returncode}: {done.stderr}"
 
