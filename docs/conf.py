@@ -1,4 +1,4 @@
-"""How the documentation site is built: `python3 run.py docs`. Sphinx reads the repository, so every link keeps its place.
+"""How the site is built (`python3 run.py docs`): Sphinx reads the repository as it is, so every link keeps its place.
 
 The pages are Markdown, and so are the docstrings: `MarkdownText` lets MyST read them where autodoc would read reST.
 """
