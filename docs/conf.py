@@ -5,6 +5,7 @@ The pages are Markdown, and so are the docstrings: `MarkdownText` lets MyST read
 
 import importlib.metadata
 import inspect
+import os
 import re
 from pathlib import Path
 
@@ -24,7 +25,7 @@ release = importlib.metadata.version("spanwise")
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 
 root_doc = "docs/index"
-include_patterns = ["docs/**", "README*.md", "*/README.md", "records/*/README.md", "src/**/LICENSES.md"]
+include_patterns = ["docs/**", "*.md", "*/README.md", "records/*/README.md", "src/**/LICENSES.md"]
 exclude_patterns = [".*", "tests", "build", "runs", "out", "dist"]
 myst_heading_anchors = 3
 
@@ -45,7 +46,6 @@ html_show_sphinx = False
 python_maximum_signature_line_length = 90
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
-suppress_warnings = ["toc.empty_glob"]  # of the Korean pages, where there are none yet
 nitpick_ignore_regex = [
     (r"py:.*", r".*")
 ]  # types in signatures are those of torch, numpy and of modules without a page
@@ -88,11 +88,12 @@ def lead_to_pages(app: Sphinx, docname: str, source: list[str]) -> None:
     here = (ROOT / docname).parent
 
     def page(link: re.Match[str]) -> str:
-        folder = here / link[1]
+        folder = (here / link[1]).resolve()
         if "://" in link[1] or not folder.is_dir():
             return link[0]
-        name = "README.md" if (folder / "README.md").is_file() else f"../docs/{folder.name}.md"
-        return f"]({link[1].rstrip('/')}/{name})"
+        pages = [ROOT / "docs" / f"{folder.name}.md", *(above / "README.md" for above in (folder, *folder.parents))]
+        found = next(page for page in pages if page.is_file())
+        return f"]({os.path.relpath(found, here)})"
 
     source[0] = re.sub(r"\]\(([^)#\s]+)\)", page, source[0])
 

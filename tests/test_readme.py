@@ -21,9 +21,11 @@ from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
-HEAVY = ("docs/moving", "docs/running", "docs/systems", "docs/adapt.md", "docs/pretrain.md")  # train longer: slow tests
+# Pages whose commands train longer than a moment: slow tests.
+HEAVY = ("docs/moving", "docs/running", "docs/systems", "docs/adapt.md", "docs/pretrain.md", "docs/tasks.md")
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
+MAKE_MODELS = ("pretrain", "finetune")
 
 
 def name_of(page: Path) -> str:
@@ -98,8 +100,31 @@ def person(tmp_path, monkeypatch, request) -> Path:
             shutil.copy(file, tmp_path)
         rows = [{"text": "Ada met Bob.", "names": 2}, {"text": "It rained.", "names": 0}]
         (tmp_path / "names.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if "docs/tasks.md" in request.node.name:
+        make_bert(tmp_path / "my-bert", documents)
+        make_labelled_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def make_labelled_files(folder: Path) -> None:
+    """The smallest labelled files of the tasks that the page about them shows."""
+    for name in ("train", "dev"):
+        (folder / f"{name}.tsv").write_text("sentence\tlabel\nA quiet film.\t1\nA dull one.\t0\n")
+        (folder / f"{name}.conll").write_text(
+            "#begin document (a); part 000\nAnn (1)\nmet -\nKim (2)\n. -\n\nShe (1)\nleft -\n. -\n\n#end document\n"
+        )
+    (folder / "story.txt").write_text("Ann met Kim. She likes him.\n")
+    (folder / "names.conll").write_text("The O\nHan B-LOC\nRiver I-LOC\nrose O\n\nIt O\nrained O\n\n")
+    question = {"context": "It rained.", "question": "How was the street?", "choices": ["Dry.", "Wet."]}
+    relation = {"text": "Ada was born in London.", "subject": {"start": 0, "end": 3, "type": "PERSON"}}
+    relation |= {"object": {"start": 16, "end": 22, "type": "CITY"}}
+    rows = {
+        "choices": [question | {"answer": letter} for letter in "AB"],
+        "relations": [relation | {"label": label} for label in ("born_in", "none")],
+    }
+    for name, lines in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def make_bert(folder: Path, lines: list[str]) -> None:
@@ -147,6 +172,8 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     shown = [command for command in commands(ROOT / "README.md") if command[1] in ("learn-tokenizer", "prepare")]
     for command in shown[:2]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
+    if page.name == "tasks.md":  # whose lines ask the models that its commands make
+        assert not any(main(at_tiny_size(command[1:])) for command in commands(page) if command[1] in MAKE_MODELS)
     if page.name == "deploying.md":
         assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0
         assert all("torch" not in line and "spanwise" not in line for line in blocks(page, "python")[0].splitlines())
