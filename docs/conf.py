@@ -27,6 +27,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc"]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "*.md", "*/README.md", "records/*/README.md", "src/**/LICENSES.md"]
 exclude_patterns = [".*", "tests", "build", "runs", "out", "dist"]
+myst_enable_extensions = ["html_image"]  # an image with a width is HTML in Markdown
 myst_heading_anchors = 3
 
 html_theme = "furo"
