@@ -172,7 +172,7 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     shown = [command for command in commands(ROOT / "README.md") if command[1] in ("learn-tokenizer", "prepare")]
     for command in shown[:2]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
-    if page.name == "tasks.md":  # whose lines ask the models that its commands make
+    if name_of(page) == "docs/tasks.md":  # whose lines ask the models that its commands make
         assert not any(main(at_tiny_size(command[1:])) for command in commands(page) if command[1] in MAKE_MODELS)
     if page.name == "deploying.md":
         assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0
