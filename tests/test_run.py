@@ -74,6 +74,14 @@ def test_what_changes_the_set_up_runs_it_again_torch_first(change, run, monkeypa
     assert run.install(set()) == 0.0
 
 
+def test_the_site_is_built_by_a_program_of_its_own_with_the_packages_that_it_needs(run, monkeypatch):
+    called = []
+    monkeypatch.setattr(run, "install", lambda extras: called.append(extras) or 0.0)
+    monkeypatch.setattr(run, "call", lambda command, **options: called.append(command) or 3)
+    assert run.main(["docs", "my-site"]) == 3
+    assert called == [{"docs"}, [run.PYTHON, run.ROOT / "docs" / "build.py", "my-site"]]
+
+
 def test_a_failed_install_is_told_and_not_remembered(run, monkeypatch, capsys):
     run.VENV.mkdir()
     monkeypatch.setattr(run, "make_venv", lambda: None)
