@@ -109,6 +109,6 @@ def serve_models(
 
 def check_installed() -> None:
     """Raises: ConfigError where the packages that serving needs are not installed."""
-    for name in ("fastapi", "uvicorn"):
+    for name in ("fastapi", "uvicorn", "httptools"):
         if importlib.util.find_spec(name) is None:
             raise ConfigError(f"serving needs {name}, which is not installed: pip install 'spanwise[serve]'.")
