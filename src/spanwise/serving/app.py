@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from spanwise.errors import SpanwiseError
-from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError
+from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, workers_of
 from spanwise.serving.bodies import ITEMS, Body, body_of, check_size, texts_of
 from spanwise.serving.guard import Guard, Refused, busy, error_body, stopping
 from spanwise.serving.limits import Limits
@@ -48,11 +48,13 @@ def make_app(
     api_key: str | None = None,
     hosts: frozenset[str] | None = None,
     start_text: str | None = None,
+    device: str = "cpu",
 ) -> Guard:
-    """Return the ASGI application of models that are open. start_text: what the page shows first."""
+    """Return the ASGI application of models that are open. start_text: what the page shows first. device: the type of
+    that of the models."""
     limits = limits or Limits()
     metrics = Metrics()
-    batcher = Batcher(limits, metrics)
+    batcher = Batcher(limits, metrics, workers_of(device))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI):

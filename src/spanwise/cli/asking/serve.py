@@ -80,6 +80,7 @@ def serve_models(
 ) -> None:
     """Open the models, listen, and serve until asked to stop. start_text: what the page shows first."""
     check_installed()
+    from spanwise.runtime.device import choose_device
     from spanwise.serving.app import make_app
     from spanwise.serving.guard import LOOPBACK
     from spanwise.serving.limits import Limits
@@ -91,7 +92,14 @@ def serve_models(
     address = f"http://{f'[{host}]' if ':' in host else host}:{at.getsockname()[1]}"
     opened = open_models(models, precision, device, pack_tokens)
     is_local = host in LOOPBACK
-    app = make_app(opened, limits=limits, api_key=api_key, hosts=LOOPBACK if is_local else None, start_text=start_text)
+    app = make_app(
+        opened,
+        limits=limits,
+        api_key=api_key,
+        hosts=LOOPBACK if is_local else None,
+        start_text=start_text,
+        device=choose_device(device).type,
+    )
     for name, model in opened.items():
         say(f"{name}: {', '.join(model.pipelines)}")
     if not is_local and api_key is None:
