@@ -128,6 +128,7 @@ class Asker:
         head = options.pop("head", None)
         pipeline = model.pipeline(self.task, head)
         kind = (id(pipeline), json.dumps(options, sort_keys=True))
+        is_alone = self.task == "text-generation"  # what is drawn depends on the place in a call
         loop = asyncio.get_running_loop()
         return [
             Job(
@@ -135,7 +136,7 @@ class Asker:
                 item=item,
                 options=options,
                 texts=tuple(texts_of(item)),
-                kind=None if isinstance(item, dict) and "documents" in item else kind,
+                kind=None if is_alone or (isinstance(item, dict) and "documents" in item) else kind,
                 future=loop.create_future(),
                 loop=loop,
             )
