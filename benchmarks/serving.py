@@ -9,8 +9,8 @@
 | identical | every answer byte for byte the same alone and in random company, in fp32, bf16 and int8 |
 | stop | no request that was accepted is lost when the server is told to stop under load |
 
-Everything runs on 127.0.0.1, with spanwise-mini; the clients (serving_load.py) take part of the same processor. The peers
-run the same weights in transformers, float32, and need torch, transformers, FastAPI and uvicorn alone. Prints what was
+Everything runs on 127.0.0.1, with spanwise-mini; the clients (serving_load.py) take part of the same processor. The
+peers run the same weights in transformers, float32, and need torch, transformers, FastAPI and uvicorn alone. Prints what was
 found beside each goal; the exit status is 1 where a goal is missed.
 """
 
@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from serving_load import HOST, Connection, Load, all_of, asking, closed_loop, open_loop, request
+
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.text.corpus import read_documents
 
@@ -98,7 +99,7 @@ def throughput(seconds: float) -> dict[str, object]:
     loads: dict[str, Load] = {name: Load() for name in arms}
     alone: dict[str, Load] = {}
     with contextlib.ExitStack() as stack:
-        for port, (name, command) in enumerate(arms.items(), PORT):
+        for port, command in enumerate(arms.values(), PORT):
             stack.enter_context(server(port, *command, "--port", str(port)))
             asyncio.run(closed_loop(port, asked, 3, CLIENTS))  # kernels are made
         for _ in range(ROUNDS):
@@ -277,7 +278,7 @@ def identical(count: int, batchings: int, precisions: list[str]) -> dict[str, ob
 
 
 async def until_closed(asked: list[bytes], counts: dict[str, int], told: list[float]) -> None:
-    """Ask with CLIENTS connections until each is closed; one that was closed on a request from before `told` is lost."""
+    """Ask with CLIENTS connections until each is closed; a request from before `told` without answer is lost."""
     loop = asyncio.get_running_loop()
 
     async def client(number: int) -> None:

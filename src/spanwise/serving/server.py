@@ -120,7 +120,7 @@ def run(app: Guard, at: socket.socket, limits: Limits, started: Callable[[], Non
 async def _when_started(server: uvicorn.Server, started: Callable[[], None]) -> None:
     while not server.started:
         await asyncio.sleep(0.02)
-    await asyncio.to_thread(started)
+    started()
 
 
 def make_server(app: Guard, limits: Limits) -> uvicorn.Server:

@@ -1,6 +1,10 @@
 """`spanwise serve`: fine-tuned models behind an address, for programs and for people."""
 
 import importlib.util
+import os
+import sys
+import threading
+import webbrowser
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -8,6 +12,8 @@ from cyclopts import Parameter
 from spanwise.cli.console import say
 from spanwise.cli.options.ranges import Count, Port, Seconds
 from spanwise.errors import ConfigError
+
+SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")  # one of these is set where a browser has somewhere to appear
 
 
 def serve(
@@ -107,12 +113,21 @@ def serve_models(
 
     def started() -> None:
         say(f"Serving at {address} (stop with Ctrl-C)")
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
+        if browser:  # in a thread that nobody waits for: a browser may return only when it is closed
+            threading.Thread(target=_open_page, args=(address,), daemon=True).start()
 
     run(app, at, limits, started)
+
+
+def _open_page(address: str) -> None:
+    """Open a page, or say that there is no screen; browsers inside a terminal, which would take it over, don't count."""
+    has_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, SCREENS))
+    try:
+        is_open = has_screen and webbrowser.open(address)
+    except (OSError, webbrowser.Error):
+        is_open = False
+    if not is_open:
+        say(f"There is no browser to open here; {address} is the page.")
 
 
 def check_installed() -> None:
