@@ -1,4 +1,4 @@
-"""Folders of tiny models with random weights: fine-tuned ones that know the words of the shipped model, and a writer."""
+"""Folders of tiny models with random weights: fine-tuned ones with the words of the shipped model, and a writer."""
 
 import json
 from pathlib import Path
@@ -35,9 +35,7 @@ def tiny_task(task: str, folder: Path) -> str:
     (folder / "train.jsonl").write_text("\n".join(map(json.dumps, LABELLED[task])))
     changes = ["training.max_steps=2", "training.precision=fp32", "task.max_length=64"]
     changes += ["task.markers=punct"] if task == "relation" else []
-    run = finetune(
-        task, model=folder / "start", train=folder / "train.jsonl", out=folder / "run", overrides=changes
-    )
+    run = finetune(task, model=folder / "start", train=folder / "train.jsonl", out=folder / "run", overrides=changes)
     return str(run.final)
 
 

@@ -8,6 +8,7 @@ without end would keep connections and memory; the protocol here has both.
 import asyncio
 import contextlib
 import logging
+import re
 import signal
 import socket
 import threading
@@ -23,6 +24,7 @@ from spanwise.serving.limits import Limits
 
 BACKLOG = 1024
 MOST_HEADER_BYTES = 65_536
+OFFER = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
 class _Server(uvicorn.Server):
@@ -52,7 +54,7 @@ def _protocol(seconds: float) -> type[asyncio.Protocol]:
             self._header_timer: asyncio.TimerHandle | None = self.loop.call_later(seconds, self._close)
 
         def data_received(self, data: bytes) -> None:
-            super().data_received(data)
+            super().data_received(_without_offer(data) if self._is_in_header else data)
             if self._is_in_header:
                 self._header_bytes += len(data)
             if self._header_bytes > MOST_HEADER_BYTES:
@@ -75,7 +77,7 @@ def _protocol(seconds: float) -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def _unsupported_upgrade_warning(self) -> None:
-            """Answer the request as if it had asked for no other protocol; what follows would be in that one."""
+            """An offer that came in two pieces: the request is answered, and no more are read."""
             self.cycle.keep_alive = False
 
         def _stop_timer(self) -> None:
@@ -89,6 +91,14 @@ def _protocol(seconds: float) -> type[asyncio.Protocol]:
                 self.transport.close()
 
     return Limited
+
+
+def _without_offer(data: bytes) -> bytes:
+    """Return the beginning of a request with its offer of another protocol under a name that means none: the parser
+    takes what follows an offer for that protocol, while HTTP lets a server go on (Java's client offers h2c always)."""
+    end = data.find(b"\r\n\r\n")
+    end = len(data) if end < 0 else end
+    return OFFER.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
 
 
 def listen(host: str, port: int) -> socket.socket:
