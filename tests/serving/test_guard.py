@@ -72,7 +72,7 @@ def test_a_header_without_end_and_a_flood_of_headers_lose_their_connection(runni
 
 
 def test_a_request_that_offers_another_protocol_is_answered_in_this_one(running):
-    offer = "connection: Upgrade\r\nupgrade: h2c\r\n"
+    offer = "connection: Upgrade, close\r\nUpgrade: h2c\r\n"
     status, answer = ask(running, b'{"inputs": "Ada came."}', more=offer)
     assert status == 200 and answer["answers"]["num_windows"] == 1
 
