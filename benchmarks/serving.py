@@ -10,8 +10,8 @@
 | stop | no request that was accepted is lost when the server is told to stop under load |
 
 Everything runs on 127.0.0.1, with spanwise-mini; the clients (serving_load.py) take part of the same processor. The
-peers run the same weights in transformers, float32, and need torch, transformers, FastAPI and uvicorn alone. Prints what was
-found beside each goal; the exit status is 1 where a goal is missed.
+peers run the same weights in transformers, float32, and need torch, transformers, FastAPI and uvicorn alone. Prints
+what was found beside each goal; the exit status is 1 where a goal is missed.
 """
 
 import argparse
