@@ -120,7 +120,7 @@ def serve_models(
 
 
 def _open_page(address: str) -> None:
-    """Open a page, or say that there is no screen; browsers inside a terminal, which would take it over, don't count."""
+    """Open a page, or say that there is no screen; browsers inside a terminal would take it over and don't count."""
     has_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, SCREENS))
     try:
         is_open = has_screen and webbrowser.open(address)
