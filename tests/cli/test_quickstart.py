@@ -1,8 +1,15 @@
 """`spanwise quickstart`: its options; the job itself is tested in tests/quickstart."""
 
+import json
+import os
+import signal
+import urllib.request
+from types import SimpleNamespace
+
 import pytest
 
 from spanwise.cli.main import main
+from spanwise.weights import shipped_folder
 
 
 @pytest.mark.parametrize(
@@ -27,3 +34,23 @@ def test_a_folder_that_is_not_empty_is_not_written_over(tmp_path, capsys):
     assert main(["quickstart", "--out", str(tmp_path)]) == 2
     assert (tmp_path / "mine.txt").read_text() == "keep me"
     assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_serve_opens_the_page_of_a_text_until_ctrl_c(monkeypatch, tmp_path, capsys):
+    """The job itself is left out; the server, its page with the person's text, and Ctrl-C are the real ones."""
+    (tmp_path / "mine.txt").write_text("Ada built a bridge.\n")
+    result = SimpleNamespace(qa_model=shipped_folder("spanwise-nano-ko"))
+    monkeypatch.setattr("spanwise.quickstart.run.quickstart", lambda *texts, **options: result)
+    monkeypatch.setenv("DISPLAY", ":0")
+    shown = []
+
+    def visit(address: str) -> bool:
+        with urllib.request.urlopen(f"{address}/v1/models", timeout=30) as answer:
+            shown.append(json.loads(answer.read())["start"])
+        os.kill(os.getpid(), signal.SIGINT)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", visit)
+    assert main(["quickstart", str(tmp_path / "mine.txt"), "--serve", "--out", str(tmp_path / "out")]) == 0
+    assert shown == ["Ada built a bridge."]
+    assert "Serving at http://127.0.0.1:" in capsys.readouterr().out

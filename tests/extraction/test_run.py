@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.tiny_tasks import tiny_task
 
 import spanwise
 from spanwise.errors import ConfigError, InterruptedAndSaved
@@ -72,3 +73,36 @@ def test_an_output_that_exists_is_not_written_over(corpus):
     (corpus / "out.jsonl").write_text("mine")
     with pytest.raises(ConfigError, match="exists already"):
         run(corpus, "out.jsonl")
+
+
+def test_relations_between_names_and_labels_of_documents_are_those_of_the_pipelines(corpus):
+    models = ["spanwise-mini", *(tiny_task(task, made(corpus / task)) for task in ("relation", "classification"))]
+    report = run(corpus, "out.jsonl", models=models, tasks=["tagging", "relation", "classification"], questions=None)
+    rows = [json.loads(line) for line in (corpus / "out.jsonl").read_text().splitlines()]
+    assert report.num_rows == len(rows) and report.errors is None
+    names = [row for row in rows if row["task"] == "tagging" and row["document"] == "a.txt#1"]
+    related = [row for row in rows if row["task"] == "relation"]
+    ada, charles, *_ = names
+    first = next(r for r in related if (r["text"], r["object_text"]) == (ada["text"], charles["text"]))
+    sentence = TEXTS[0].partition(". ")[0] + "."
+    sides = {
+        role: {"start": n["start"], "end": n["end"], "type": n["kind"]}
+        for role, n in (("subject", ada), ("object", charles))
+    }
+    expected = spanwise.pipeline("relation-extraction", models[1], precision="fp32")({"text": sentence, **sides})
+    assert (first["kind"], first["score"]) == (expected["label"], pytest.approx(expected["score"], abs=1e-5))
+    assert {(r["start"], r["object_start"]) for r in related} >= {
+        (ada["start"], charles["start"]),
+        (charles["start"], ada["start"]),
+    }
+    assert all(
+        TEXTS[0][r["object_start"] : r["object_end"]] == r["object_text"] for r in related if r["document"] == "a.txt#1"
+    )
+    label = spanwise.pipeline("text-classification", models[2], precision="fp32")
+    found = [(row["kind"], row["score"]) for row in rows if row["task"] == "classification"]
+    assert found == [(a["label"], pytest.approx(a["score"], abs=1e-5)) for a in map(label, TEXTS)]
+
+
+def made(folder):
+    folder.mkdir()
+    return folder

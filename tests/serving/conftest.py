@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from tests.tiny_tasks import tiny_task, tiny_writer
 
 from spanwise.serving.app import make_app
 from spanwise.serving.guard import LOOPBACK
@@ -73,3 +74,18 @@ def running(mini) -> Iterator[Running]:
     limits = Limits(body=60_000, text=20_000, request=40_000, inputs=8, documents=4, pieces=50, sending=1.0)
     with serving(mini, limits) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def related(mini, tmp_path_factory) -> dict[str, ServedModel]:
+    """One model that finds names and one that relates them, as a combined folder has them; the second is random."""
+    folder = tiny_task("relation", tmp_path_factory.mktemp("relation"))
+    relate = open_models([folder], "fp32", pack_tokens=544)["run"].pipelines["relation-extraction"]
+    names = mini["spanwise-mini"].pipelines["token-classification"]
+    return {"both": ServedModel(name="both", pipelines={"token-classification": names, "relation-extraction": relate})}
+
+
+@pytest.fixture(scope="session")
+def writer(tiny_text, tmp_path_factory) -> dict[str, ServedModel]:
+    """A causal model with random weights."""
+    return open_models([tiny_writer(tmp_path_factory.mktemp("writer") / "gpt", tiny_text)], "fp32")

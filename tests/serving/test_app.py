@@ -10,6 +10,8 @@ import pytest
 import spanwise
 from spanwise.client import Client, ServerError
 
+from .conftest import serving
+
 TEXT = "Marie Jones was born in Boston. Her father, Thomas, built bridges. In 1884 she moved to Paris."
 
 
@@ -137,3 +139,30 @@ def test_hostile_bodies_end_in_an_answer_of_the_400s(running):
         head += "content-type: application/json\r\nconnection: close\r\n\r\n"
         status = int(running.raw(head.encode() + bytes(data)).split(b" ", 2)[1])
         assert status == 200 or 400 <= status < 500
+
+
+def test_relations_are_those_of_the_pipeline(related):
+    item = {"text": "Ada met Bob in Paris.", "subject": [0, 3], "object": {"start": 8, "end": 11, "type": "PER"}}
+    with serving(related) as running:
+        client = Client(running.address)
+        found = client.ask("relation-extraction", [item, {**item, "object": [15, 20]}])
+        assert client.models()[0]["tasks"] == ["token-classification", "relation-extraction"]
+        with pytest.raises(ServerError, match="outside"):
+            client.ask("relation-extraction", {**item, "subject": [0, 99]})
+    pipeline = related["both"].pipelines["relation-extraction"]
+    assert shape(found[0]) == shape(pipeline(item)) and found[0]["label"] in ("met", "met_by")
+    assert found[1]["object"]["text"] == "Paris"
+
+
+def test_a_writer_writes_on_and_what_it_draws_depends_on_the_seed_alone(writer):
+    drawn = {"do_sample": True, "seed": 3, "max_new_tokens": 6}
+    with serving(writer) as running:
+        write = Client(running.address).pipeline("text-generation")
+        assert Client(running.address).models()[0]["tasks"] == ["text-generation"]
+        alone = write("The old river", **drawn)
+        many = write(["In winter", "The old river", "The old river"], **drawn)
+        greedy = write("The old river", max_new_tokens=6)
+        with pytest.raises(ServerError, match="max_new_tokens"):
+            write("The old river", max_new_tokens=5000)
+    assert many[1] == many[2] == alone and alone["num_tokens"] == 6
+    assert greedy == writer["gpt"].pipelines["text-generation"]("The old river", max_new_tokens=6)

@@ -1,13 +1,15 @@
 """The queue: who shares a pack, what is refused, and that nothing that was taken is lost."""
 
 import asyncio
+import threading
 
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, answers_to
+from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, answers_to, workers_of
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
+from spanwise.tasks.batches import Packing
 
 
 def job(mini, text: str, kind: object = "tags", task: str = "token-classification") -> Job:
@@ -81,3 +83,40 @@ def test_a_bad_input_spoils_no_other_answer(mini):
     first, bad, last = run(work)
     assert isinstance(bad, DataError) and "input" not in str(bad)
     assert first["spans"][0]["text"] == "Ada" and last["num_windows"] == 1
+
+
+def test_packs_are_computed_side_by_side_and_each_input_once(mini):
+    """Two threads are inside a model at the same time, and take nothing twice."""
+    both, seen = threading.Barrier(2, timeout=30), []
+
+    class Slow:
+        tokenizer = mini["spanwise-mini"].pipelines["token-classification"].tokenizer
+        packing = Packing(64, is_fixed=True)
+
+        def __call__(self, items):
+            items = [items] if isinstance(items, str) else items
+            seen.extend(items)
+            if len(seen) <= 8:
+                both.wait()  # breaks where one thread does all
+            return items if len(items) > 1 else items[0]
+
+    async def work():
+        loop = asyncio.get_running_loop()
+        batcher = Batcher(Limits(), Metrics(), (2, 1))
+        texts = [f"{n} " + "word " * 30 for n in range(40)]
+        jobs = [
+            Job(pipeline=Slow(), item=t, options={}, texts=(t,), kind="a", future=loop.create_future()) for t in texts
+        ]
+        batcher.put(jobs)
+        batcher.start()
+        await asyncio.to_thread(batcher.close)
+        assert [one.future.result() for one in jobs] == texts and sorted(seen) == sorted(texts)
+
+    run(work)
+
+
+def test_a_gpu_has_one_pack_at_a_time_and_cores_are_shared_out(monkeypatch):
+    monkeypatch.setattr("spanwise.serving.batcher.num_usable_cores", lambda: 9)
+    assert workers_of("cpu") == (4, 2) and workers_of("cuda")[0] == 1
+    monkeypatch.setattr("spanwise.serving.batcher.num_usable_cores", lambda: 2)
+    assert workers_of("cpu") == (2, 1)

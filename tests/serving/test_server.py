@@ -4,6 +4,7 @@ import json
 import threading
 import time
 import urllib.request
+from collections import Counter
 
 import pytest
 
@@ -22,6 +23,9 @@ def test_a_server_that_stops_answers_what_it_has_taken(mini):
     body = json.dumps({"inputs": ["Ada met Bob in Paris. " * 20] * 4}).encode()
     answers = []
     with serving(mini) as running:
+        taken: Counter[str] = Counter()
+        put = running.app._batcher.put
+        running.app._batcher.put = lambda jobs: put(jobs) or taken.update(inputs=len(jobs))
 
         def ask() -> None:
             request = urllib.request.Request(
@@ -34,7 +38,7 @@ def test_a_server_that_stops_answers_what_it_has_taken(mini):
         for thread in threads:
             thread.start()
         end = time.monotonic() + 30
-        while running.app._batcher._metrics.gauges["spanwise_waiting"]() < 12 and time.monotonic() < end:
+        while taken.total() < 24 and time.monotonic() < end:
             time.sleep(0.002)
         running.server.should_exit = True
         for thread in threads:

@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from spanwise.errors import SpanwiseError
-from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError
+from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, workers_of
 from spanwise.serving.bodies import ITEMS, Body, body_of, check_size, texts_of
 from spanwise.serving.guard import Guard, Refused, busy, error_body, stopping
 from spanwise.serving.limits import Limits
@@ -48,11 +48,13 @@ def make_app(
     api_key: str | None = None,
     hosts: frozenset[str] | None = None,
     start_text: str | None = None,
+    device: str = "cpu",
 ) -> Guard:
-    """Return the ASGI application of models that are open. start_text: what the page shows first."""
+    """Return the ASGI application of models that are open. start_text: what the page shows first. device: the type of
+    that of the models."""
     limits = limits or Limits()
     metrics = Metrics()
-    batcher = Batcher(limits, metrics)
+    batcher = Batcher(limits, metrics, workers_of(device))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI):
@@ -126,6 +128,7 @@ class Asker:
         head = options.pop("head", None)
         pipeline = model.pipeline(self.task, head)
         kind = (id(pipeline), json.dumps(options, sort_keys=True))
+        is_alone = self.task == "text-generation"  # what is drawn depends on the place in a call
         loop = asyncio.get_running_loop()
         return [
             Job(
@@ -133,7 +136,7 @@ class Asker:
                 item=item,
                 options=options,
                 texts=tuple(texts_of(item)),
-                kind=None if isinstance(item, dict) and "documents" in item else kind,
+                kind=None if is_alone or (isinstance(item, dict) and "documents" in item) else kind,
                 future=loop.create_future(),
                 loop=loop,
             )

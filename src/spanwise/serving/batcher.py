@@ -1,4 +1,7 @@
-"""Waiting inputs, and the one thread that answers them: it packs those of a kind together, up to a token budget.
+"""Waiting inputs, and the threads that answer them: each packs those of a kind together, up to a token budget.
+
+A thread computes a whole pack with its own share of the cores: on two cores, two packs at a time with a thread of torch
+each take less than one pack after another with two, whose threads wait for each other at every product.
 
 Inputs of a kind have the same pipeline and the same options. The oldest is always in the next pack; others join it in
 the order they came as far as they fit, so nobody waits for company and nobody is passed over for long. Answers do not
@@ -15,8 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from spanwise.errors import SpanwiseError
 from spanwise.pipelines.base import Pipeline
+from spanwise.runtime.machine import num_usable_cores
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 
@@ -24,6 +30,7 @@ logger = logging.getLogger(__name__)
 LOOKED_AT = 64  # inputs behind the oldest that may join it
 SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
 SPECIALS = 4  # tokens around a text
+MOST_WORKERS = 4  # they share one interpreter; cores beyond them are shared out among these
 
 
 class QueueFullError(Exception):
@@ -70,22 +77,36 @@ class Job:
         return self.num_tokens
 
 
-class Batcher:
-    """A bounded queue and its thread. `put` is called on the event loop, everything else from any thread."""
+def workers_of(device: str) -> tuple[int, int]:
+    """Return how many packs are computed at a time, and with how many threads of torch each."""
+    if device != "cpu":
+        return 1, torch.get_num_threads()
+    cores = num_usable_cores()
+    workers = min(cores, MOST_WORKERS)
+    return workers, cores // workers
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+
+class Batcher:
+    """A bounded queue and its threads. `put` is called on the event loop, everything else from any thread."""
+
+    def __init__(self, limits: Limits, metrics: Metrics, workers: tuple[int, int] = (1, 1)) -> None:
         self._limits, self._metrics = limits, metrics
         self._jobs: collections.deque[Job] = collections.deque()
         self._changed = threading.Condition()
         self._size = 0  # characters that wait
-        self._rate = 50.0  # inputs a second, lately
+        self._rate = 50.0  # inputs a second of a worker, lately
         self.is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="spanwise-batcher", daemon=True)
+        self._num_torch_threads = workers[1]
+        self._threads = [
+            threading.Thread(target=self._run, name=f"spanwise-batcher-{number}", daemon=True)
+            for number in range(workers[0])
+        ]
         metrics.gauges = {"spanwise_waiting": lambda: len(self._jobs), "spanwise_ready": lambda: not self.is_stopping}
 
     def start(self) -> None:
         """Begin to answer."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def check_room(self, count: int = 1, size: int = 0) -> None:
         """Raises: QueueFullError where so many inputs don't fit now; StoppingError once the server stops."""
@@ -94,7 +115,7 @@ class Batcher:
         waiting = len(self._jobs)
         is_full = waiting + count > self._limits.waiting or self._size + size > self._limits.waiting_text
         if is_full and (waiting or count > self._limits.waiting):
-            raise QueueFullError(max(1, round(waiting / self._rate)))
+            raise QueueFullError(max(1, round(waiting / (self._rate * len(self._threads)))))
 
     def put(self, jobs: list[Job]) -> None:
         """Take all of these inputs or none. Raises: as `check_room`."""
@@ -103,16 +124,18 @@ class Batcher:
             self.check_room(len(jobs), size)
             self._jobs.extend(jobs)
             self._size += size
-            self._changed.notify()
+            self._changed.notify(len(jobs))
 
     def close(self) -> None:
-        """Answer what was taken, take nothing more, and end the thread."""
+        """Answer what was taken, take nothing more, and end the threads."""
         with self._changed:
             self.is_stopping = True
-            self._changed.notify()
-        self._thread.join()
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
+        torch.set_num_threads(self._num_torch_threads)  # of this thread; the others keep theirs
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._jobs or self.is_stopping)
@@ -123,7 +146,7 @@ class Batcher:
                 if job.kind == seen[0].kind:
                     job.count_tokens()
             with self._changed:
-                jobs = self._next()
+                jobs = self._next() if self._jobs else []  # another thread may have taken them meanwhile
             if jobs:
                 self._answer(jobs)
 
@@ -150,7 +173,8 @@ class Batcher:
         began = time.monotonic()
         answers = answers_to(jobs)
         seconds = max(1e-4, time.monotonic() - began)
-        self._rate += 0.1 * (len(jobs) / seconds - self._rate)
+        with self._changed:
+            self._rate += 0.1 * (len(jobs) / seconds - self._rate)
         self._metrics.add("spanwise_packs_total")
         self._metrics.add("spanwise_inputs_total", len(jobs))
         for loop in {job.loop for job in jobs}:

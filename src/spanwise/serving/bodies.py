@@ -17,7 +17,15 @@ from spanwise.serving.limits import Limits
 
 Offset = Annotated[int, Field(ge=0, le=10_000_000)]
 SpanRange = Annotated[list[Offset], Field(min_length=2, max_length=2)]
-MOST = {"top_k": 100, "num_beams": 20, "max_answer_len": 512, "max_question_len": 512, "max_seq_len": 8192}
+MOST = {
+    "top_k": 100,
+    "num_beams": 20,
+    "max_answer_len": 512,
+    "max_question_len": 512,
+    "max_seq_len": 8192,
+    "max_new_tokens": 1024,
+    "num_return_sequences": 20,
+}
 LEAST = {"max_seq_len": 64}
 Item = TypeVar("Item")
 
@@ -96,6 +104,7 @@ ITEMS: dict[str, Any] = {
     "relation-extraction": Mentions,
     "multiple-choice": Choices,
     "replaced-tokens": str,
+    "text-generation": str,
 }
 EXAMPLES: dict[str, Any] = {
     "question-answering": {"question": "Who built the bridge?", "context": "The bridge was built by Ada Smith."},
@@ -107,6 +116,7 @@ EXAMPLES: dict[str, Any] = {
     "relation-extraction": {"text": "Ada lives in Paris.", "subject": [0, 3], "object": [13, 18]},
     "multiple-choice": {"question": "What is red?", "choices": ["blood", "grass"]},
     "replaced-tokens": "The chef ate the meal.",
+    "text-generation": "The river",
 }
 
 

@@ -6,11 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
+
 import spanwise.pipelines as pipelines
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines.base import Pipeline
-from spanwise.runtime.device import Precision
+from spanwise.pipelines.given import OptionError
+from spanwise.runtime.device import Precision, choose_device
+from spanwise.serving.batcher import workers_of
+from spanwise.serving.small_packs import allow_small_packs
 from spanwise.tasks.batches import Packing
 from spanwise.tasks.checkpoint import known_tasks
 from spanwise.tasks.registry import task_recipe
@@ -59,10 +64,15 @@ def open_models(
     if pack_tokens < 64:
         raise ConfigError(f"pack_tokens must be at least 64, got {pack_tokens}.")
     found: dict[str, ServedModel] = {}
-    for source in sources:
-        name = _free_name(source, found)
-        options = {"precision": precision, "device": device, "packing": Packing(pack_tokens, is_fixed=True)}
-        found[name] = _open(source, name, options)
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(workers_of(choose_device(device).type)[1])  # kernels may depend on it, and so does the trial
+    try:
+        for source in sources:
+            name = _free_name(source, found)
+            options = {"precision": precision, "device": device, "packing": Packing(pack_tokens, is_fixed=True)}
+            found[name] = _open(source, name, options)
+    finally:
+        torch.set_num_threads(num_threads)
     return found
 
 
@@ -73,24 +83,37 @@ def _open(source: str, name: str, options: Mapping[str, Any]) -> ServedModel:
         assert pipeline_name is not None  # every task of the package has one
         opened[pipeline_name] = pipelines.pipeline(pipeline_name, source, **options)
     checkpoint = read_folder(source)
-    heads: dict[str, Any] = {}
-    for head in HEADS:
-        if head in checkpoint.heads and not checkpoint.config.causal:
-            try:
-                heads[head] = pipelines.pipeline("fill-mask", source, head=head, **options)
-            except CheckpointError as error:  # a tokenizer without a mask token
-                logger.warning("%s", error)
+    causal = checkpoint.config.causal
+    heads = {
+        head: made
+        for head in HEADS
+        if head in checkpoint.heads and not causal and (made := _if_able("fill-mask", source, head=head, **options))
+    }
     if heads:
         opened["fill-mask"] = next(iter(heads.values()))
     if "rtd" in checkpoint.heads:
         opened["replaced-tokens"] = pipelines.pipeline("replaced-tokens", source, **options)
-    if not checkpoint.config.causal:
+    if not causal:
         opened["span-embedding"] = pipelines.pipeline("span-embedding", source, **options)
+    tried = [*opened.items(), *(("fill-mask", head) for head in list(heads.values())[1:])]
+    if causal and (writer := _if_able("text-generation", source, **options)):
+        opened["text-generation"] = writer
     if not opened:
-        raise CheckpointError(f"{source} has nothing that can be served: it is a causal model without a task.")
+        raise CheckpointError(f"{source} has nothing that can be served: it has no task, and does not write.")
     _share_encoder([*heads.values(), opened.get("span-embedding")])
+    mask = next((head.mask_token for head in heads.values()), "")  # type: ignore[attr-defined]
+    allow_small_packs(tried, mask)
     tokenizer = next(iter(opened.values())).tokenizer
     return ServedModel(name=name, pipelines=opened, heads=heads, is_korean=_knows_hangul(tokenizer))
+
+
+def _if_able(task: str, source: str, **options: Any) -> Pipeline[Any, Any, Any] | None:
+    """Return a pipeline; None, and a line in the log, where the folder lacks what it needs."""
+    try:
+        return pipelines.pipeline(task, source, **options)
+    except (CheckpointError, OptionError) as error:  # no mask token; bytes for a model that writes
+        logger.warning("%s", error)
+        return None
 
 
 def _share_encoder(of_base: Sequence[Any]) -> None:

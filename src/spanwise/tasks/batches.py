@@ -92,11 +92,14 @@ class Packing:
 
     A small pack ends in filler, so that an example's outputs do not depend on which others share its pack. `is_fixed`
     makes this hold whatever a machine's kernels do: every pack has exactly `tokens` tokens, so that every product has
-    the same number of rows; an example that is longer has packs of whole multiples of it for itself.
+    the same number of rows; an example that is longer has packs of whole multiples of it for itself. A fixed pack whose
+    examples fit into `small` tokens is filled to these alone: for machines whose kernels were seen to round alike at
+    both sizes (`serving/small_packs.py`).
     """
 
     tokens: int
     is_fixed: bool = False
+    small: int = 0
 
     @property
     def capacity(self) -> int:
@@ -117,6 +120,8 @@ class Packing:
         num_tokens = len(batch.input_ids)
         if not self.is_fixed:
             return filled(batch, MIN_PACK_TOKENS)
+        if num_tokens + SPARE_TOKENS <= min(self.small, self.tokens):
+            return filled(batch, self.small)
         num_packs = 1 if num_tokens <= self.capacity else -(-(num_tokens + SPARE_TOKENS) // self.tokens)
         return filled(batch, num_packs * self.tokens)
 

@@ -62,7 +62,8 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
         device = next(self.parameters()).device
         resolved = resolve_precision(precision, device)
         was_training = self.training
-        self.eval()
+        if was_training:  # else nothing is touched: several threads may ask one model
+            self.eval()
 
         def encode(batch: Batch) -> Tensor:
             moved = batch.to(device)
@@ -74,4 +75,5 @@ class TaskModel(nn.Module, Generic[D, F, O, P]):
             with autocast(resolved, device):
                 return list(self.task.outputs(encode, self.head, features, packing))
         finally:
-            self.train(was_training)
+            if was_training:
+                self.train()

@@ -6,7 +6,7 @@ import threading
 import time
 import urllib.request
 
-from spanwise.cli.asking.serve import check_installed
+from spanwise.cli.asking.serve import SCREENS, _open_page, check_installed
 from spanwise.cli.main import main
 from spanwise.serving.server import listen
 
@@ -48,3 +48,19 @@ def test_missing_packages_are_named(monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert main(["serve"]) == 2
     assert "pip install 'spanwise[serve]'" in capsys.readouterr().err
+
+
+def test_a_machine_without_a_screen_is_told_the_address(monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in SCREENS:
+        monkeypatch.delenv(name, raising=False)
+    _open_page("http://here")
+    assert not opened and "http://here is the page" in capsys.readouterr().out
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    _open_page("http://here")
+    assert opened == ["http://here"] and not capsys.readouterr().out
+    monkeypatch.setattr("webbrowser.open", lambda address: False)
+    _open_page("http://here")
+    assert "no browser" in capsys.readouterr().out

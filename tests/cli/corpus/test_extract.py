@@ -1,6 +1,12 @@
 """The command: its status, and what it prints."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
 
 from spanwise.cli.main import main
 
@@ -14,3 +20,35 @@ def test_broken_documents_are_told_by_the_exit_status_and_the_others_are_read(tm
     assert "Dylan" in (tmp_path / "out.jsonl").read_text()
     assert main([*asked, "--errors", "replace", "--out", str(tmp_path / "all.jsonl")]) == 0
     assert "Read 2 documents" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_job_that_was_stopped_and_then_killed_ends_in_the_bytes_of_one_that_was_not(tmp_path):
+    """SIGTERM leaves with status 75, `kill -9` with nothing said; the same command goes on from both."""
+    text = tmp_path / "a.txt"
+    text.write_text("\n\n".join(f"Bob Dylan sang in Paris {n} times. Ada heard him." for n in range(64 * 12)))
+    asked = ["extract", str(text), "--models", "spanwise-mini", "--tasks", "tagging", "--processes", "1"]
+    asked += ["--precision", "fp32", "--out"]
+    out = tmp_path / "out.jsonl"
+
+    def run_until(number: int, kind: int) -> int:
+        """Send a signal once so many shards are done, and return the exit status."""
+        process = subprocess.Popen([sys.executable, "-m", "spanwise", *asked, str(out)], stdout=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 120
+            while len(list(tmp_path.glob("out.jsonl.work/shard-*.json"))) < number and time.monotonic() < end:
+                time.sleep(0.005)
+            process.send_signal(kind)
+            return process.wait(60)
+        finally:
+            process.kill()
+
+    assert run_until(1, signal.SIGTERM) == 75 and not out.exists()
+    kept = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("out.jsonl.work/shard-*.json")}
+    assert 1 <= len(kept) < 12
+    assert run_until(len(kept) + 1, signal.SIGKILL) == -signal.SIGKILL and not out.exists()
+    left = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("out.jsonl.work/shard-*.json")}
+    assert kept.items() <= left.items() and len(left) < 12  # what was done was not done again
+    assert main([*asked, str(out)]) == 0
+    assert main([*asked, str(tmp_path / "whole.jsonl")]) == 0
+    assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()

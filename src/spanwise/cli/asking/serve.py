@@ -1,6 +1,10 @@
 """`spanwise serve`: fine-tuned models behind an address, for programs and for people."""
 
 import importlib.util
+import os
+import sys
+import threading
+import webbrowser
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -8,6 +12,8 @@ from cyclopts import Parameter
 from spanwise.cli.console import say
 from spanwise.cli.options.ranges import Count, Port, Seconds
 from spanwise.errors import ConfigError
+
+SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")  # one of these is set where a browser has somewhere to appear
 
 
 def serve(
@@ -80,6 +86,7 @@ def serve_models(
 ) -> None:
     """Open the models, listen, and serve until asked to stop. start_text: what the page shows first."""
     check_installed()
+    from spanwise.runtime.device import choose_device
     from spanwise.serving.app import make_app
     from spanwise.serving.guard import LOOPBACK
     from spanwise.serving.limits import Limits
@@ -91,7 +98,14 @@ def serve_models(
     address = f"http://{f'[{host}]' if ':' in host else host}:{at.getsockname()[1]}"
     opened = open_models(models, precision, device, pack_tokens)
     is_local = host in LOOPBACK
-    app = make_app(opened, limits=limits, api_key=api_key, hosts=LOOPBACK if is_local else None, start_text=start_text)
+    app = make_app(
+        opened,
+        limits=limits,
+        api_key=api_key,
+        hosts=LOOPBACK if is_local else None,
+        start_text=start_text,
+        device=choose_device(device).type,
+    )
     for name, model in opened.items():
         say(f"{name}: {', '.join(model.pipelines)}")
     if not is_local and api_key is None:
@@ -99,16 +113,25 @@ def serve_models(
 
     def started() -> None:
         say(f"Serving at {address} (stop with Ctrl-C)")
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
+        if browser:  # in a thread that nobody waits for: a browser may return only when it is closed
+            threading.Thread(target=_open_page, args=(address,), daemon=True).start()
 
     run(app, at, limits, started)
 
 
+def _open_page(address: str) -> None:
+    """Open a page, or say that there is no screen; browsers inside a terminal would take it over and don't count."""
+    has_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, SCREENS))
+    try:
+        is_open = has_screen and webbrowser.open(address)
+    except (OSError, webbrowser.Error):
+        is_open = False
+    if not is_open:
+        say(f"There is no browser to open here; {address} is the page.")
+
+
 def check_installed() -> None:
     """Raises: ConfigError where the packages that serving needs are not installed."""
-    for name in ("fastapi", "uvicorn"):
+    for name in ("fastapi", "uvicorn", "httptools"):
         if importlib.util.find_spec(name) is None:
             raise ConfigError(f"serving needs {name}, which is not installed: pip install 'spanwise[serve]'.")

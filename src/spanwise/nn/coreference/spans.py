@@ -74,14 +74,16 @@ class SpanScorer(nn.Module):
         """
         scores_N = np.empty(len(start_N), dtype=np.float32)
         was_training = self.training
-        self.eval()
+        if was_training:  # else nothing is touched: several threads may ask one model
+            self.eval()
         try:
             with torch.no_grad():
                 for first, last in self._blocks(start_N):
                     chosen = slice(first, last)
                     self._score_block(hidden_TD, start_N[chosen], end_N[chosen], scores_N[chosen], dtype)
         finally:
-            self.train(was_training)
+            if was_training:
+                self.train()
         return scores_N
 
     def _blocks(self, start_N: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,8 @@
 "use strict";
 
 const at = id => document.getElementById(id);
-const TASKS = ["question-answering", "coreference", "token-classification", "fill-mask"];
+const TASKS = ["question-answering", "coreference", "token-classification", "fill-mask", "text-generation"];
+const NEW_TOKENS = 60; // that are written on at a time
 const LIMIT_PAIRS = 30; // pairs of names that are asked for their relation
 const state = { task: TASKS[0], documents: [], shown: 0, models: [], limits: {}, hidden: new Set(), language: "en", turn: 0 };
 const say = () => WORDS[state.language];
@@ -285,6 +286,18 @@ async function guess() {
   });
 }
 
+async function write() {
+  await run(async () => {
+    const found = await ask("text-generation", text(), { max_new_tokens: NEW_TOKENS });
+    return () => {
+      tell("");
+      const start = found.text.length - found.generated_text.length;
+      view(marked(found.text, [{ start, end: found.text.length }], () => make("mark", { class: "best" })));
+      at("view").querySelector(".best")?.scrollIntoView({ block: "nearest" });
+    };
+  });
+}
+
 // ---- language, theme, keys
 
 function speak(language) {
@@ -304,7 +317,7 @@ function paint(theme) {
 }
 
 function listen() {
-  const doing = { coreference, "token-classification": names, "fill-mask": guess };
+  const doing = { coreference, "token-classification": names, "fill-mask": guess, "text-generation": write };
   at("ask").addEventListener("submit", event => { event.preventDefault(); question(); });
   at("run").addEventListener("click", () => doing[state.task]());
   at("edit").addEventListener("click", () => { editing(true); at("text").focus(); });

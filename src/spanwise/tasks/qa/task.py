@@ -313,8 +313,8 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         scores = np.array([answer.score for answer in answers])
         chances, null = shares(scores, null_odds, self.null_threshold, self.temperature)
         found = [
-            dataclasses.replace(answer, probability=float(chance))
-            for answer, chance in zip(answers, chances, strict=True)
+            SpanAnswer(a.text, a.start, a.end, a.score, float(chance), a.document)  # `replace` takes six times as long
+            for a, chance in zip(answers, chances, strict=True)
         ]
         if self.null_threshold is None:
             return found
