@@ -21,7 +21,7 @@ from spanwise.weights import SHIPPED
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-OF_DEVELOPERS = {"bench", "slow", "test"}
+OF_DEVELOPERS = {"bench", "docs", "slow", "test"}
 MAX_WHEEL_BYTES = 44_000_000
 
 

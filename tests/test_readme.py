@@ -207,8 +207,8 @@ def test_the_objective_that_a_page_shows_is_the_example():
     assert blocks(ROOT / "docs" / "extending.md", "python")[0] == (ROOT / "examples" / "my_objective.py").read_text()
 
 
-def test_the_pages_mention_every_command():
-    text = "".join(page.read_text("utf-8") for page in PAGES)
+def test_the_readme_mentions_every_command():
+    text = (ROOT / "README.md").read_text("utf-8")
     missing = [name for name in [*COMMANDS, "show"] if f"spanwise {name}" not in text]
     assert not missing
 
