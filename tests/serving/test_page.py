@@ -116,3 +116,21 @@ def test_korean_words_and_a_korean_answer(page):
     )
     page.click("#ask button")
     assert "1997년" in page.wait(ANSWER)
+
+
+def test_a_writer_goes_on_where_the_text_ends(writer):
+    with serving(writer) as running, Chromium() as browser:
+        browser.open(running.address)
+        browser.js("setDocuments([{name: 'a', text: '😀 The old river'}])")
+        browser.click("#run")
+        written = browser.wait("document.querySelector('#view mark.best')?.innerText")
+        assert browser.js("document.getElementById('view').innerText").startswith("😀 The old river") and written
+
+
+def test_names_and_their_relations_are_drawn(related):
+    with serving(related) as running, Chromium() as browser:
+        browser.open(running.address)
+        browser.js("setDocuments([{name: 'a', text: 'Bob Dylan met Ada Lovelace in Paris.'}])")
+        browser.click("#run")
+        browser.wait("document.querySelectorAll('#result .rows li').length > 0")
+        assert "→" in browser.js("document.getElementById('result').innerText")

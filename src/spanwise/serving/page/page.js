@@ -291,8 +291,8 @@ async function write() {
     const found = await ask("text-generation", text(), { max_new_tokens: NEW_TOKENS });
     return () => {
       tell("");
-      const start = found.text.length - found.generated_text.length;
-      view(marked(found.text, [{ start, end: found.text.length }], () => make("mark", { class: "best" })));
+      const [start, end] = [found.text.slice(0, found.text.length - found.generated_text.length), found.text].map(part => [...part].length);
+      view(marked(found.text, [{ start, end }], () => make("mark", { class: "best" })));
       at("view").querySelector(".best")?.scrollIntoView({ block: "nearest" });
     };
   });
