@@ -199,7 +199,6 @@ def write_record(path: Path, record: Mapping[str, object], *, is_read_again: boo
 
     What a study reads again has a checksum among its values; its results are for others, and have none.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = finite(dict(record))
     content |= {CHECKSUM: _checksum(content)} if is_read_again else {}
     write_text_atomic(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
