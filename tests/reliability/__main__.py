@@ -1,0 +1,43 @@
+"""`python -m tests.reliability [--soak] [--seed N] [--only NAME]`: every promise tried, one line of JSON for each.
+
+Ends with status 1 where one is broken. `run.py test --reliability` sets up and starts it.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from tests.reliability.figure import Figure, measured
+from tests.reliability.power import losses_of_power, weaker_protocols
+
+Check = Callable[[Path, int, bool], Figure]
+PROMISES: dict[str, Check] = {
+    "power": lambda scratch, seed, soak: losses_of_power(
+        scratch, seed, per_operation=40 if soak else 7, resumed=200 if soak else 40
+    ),
+    "weaker": lambda scratch, seed, soak: weaker_protocols(scratch, seed),
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--soak", action="store_true", help="the numbers of `run.py test --slow`")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="+", choices=list(PROMISES), default=list(PROMISES))
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    broken = 0
+    for name in asked.only:
+        with tempfile.TemporaryDirectory(prefix="spanwise-reliability-") as scratch:
+            figure, seconds = measured(lambda: PROMISES[name](Path(scratch).resolve(), asked.seed, asked.soak))  # noqa: B023
+        print(figure.line(asked.seed, seconds), flush=True)
+        broken += bool(figure.failures) or not figure.tried
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
