@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from tests.reliability.disks import failing_disks
 from tests.reliability.figure import Figure, measured
 from tests.reliability.power import losses_of_power, weaker_protocols
 
@@ -20,6 +21,7 @@ PROMISES: dict[str, Check] = {
         scratch, seed, per_operation=40 if soak else 7, resumed=200 if soak else 40
     ),
     "weaker": lambda scratch, seed, soak: weaker_protocols(scratch, seed),
+    "disks": lambda scratch, seed, soak: failing_disks(scratch, seed),
 }
 
 

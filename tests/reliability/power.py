@@ -46,6 +46,7 @@ class RememberedDisk(WatchedDisk):
     memory: CrashDisk = field(default_factory=CrashDisk)
     states: list[State] = field(default_factory=list)
     acknowledged: int = 0
+    whole: dict[str, dict[str, bytes]] = field(default_factory=dict)  # every checkpoint as it was written
 
     def __post_init__(self) -> None:
         for folder in (*reversed(self.base.parents), self.base):
@@ -55,7 +56,7 @@ class RememberedDisk(WatchedDisk):
 
     def after(self, operation: str, path: Path, target: Path | None = None) -> None:
         path = Path(os.path.abspath(path))
-        if self.base not in path.parents:
+        if self.base not in (path, *path.parents):
             return
         memory = self.memory
         if operation == "make_folder":
@@ -105,6 +106,7 @@ def _acknowledging(disk: Any) -> Iterator[None]:
     def save(folder: Path, step: int, *rest: Any, **more: Any) -> Path:
         written = real(folder, step, *rest, **more)
         disk.acknowledged = step
+        disk.whole[written.name] = contents(written)
         return written
 
     with _replaced(checkpoint, "save_checkpoint", save):
@@ -153,13 +155,13 @@ def losses_of_power(scratch: Path, seed: int, *, per_operation: int, resumed: in
     figure = Figure("power loss at each file operation of a save: 0 wrong, 0 unrecoverable")
     base, chance = scratch / "power", random.Random(seed)
     base.mkdir()
-    whole = {path.name: contents(path) for path in _all_saves(scratch)}
     disk = states_of_saves(base, seed, per_operation)
+    assert disk.acknowledged == STEPS and len(disk.whole) == STEPS // 2
     wanted = result_of(base / "run")
     again = set(chance.sample(range(len(disk.states)), min(resumed, len(disk.states))))
     for number, state in enumerate(disk.states):
         found = scratch / f"found-{number}"
-        wrong = wrong_in(state, base, found, whole)
+        wrong = wrong_in(state, base, found, disk.whole)
         if number in again and not wrong:
             try:
                 train_toy(found / "run", resume=True)
@@ -170,22 +172,6 @@ def losses_of_power(scratch: Path, seed: int, *, per_operation: int, resumed: in
         files.DISK.remove_tree(found)
     figure.facts = {"operations": disk.memory.num_done, "trained_to_the_end": len(again)}
     return figure
-
-
-def _all_saves(scratch: Path) -> list[Path]:
-    """The checkpoints of an undisturbed run, all of which are kept by copies made while it ran."""
-    kept, real = scratch / "kept", checkpoint.save_checkpoint
-    kept.mkdir()
-
-    def save(folder: Path, step: int, *rest: Any, **more: Any) -> Path:
-        written = real(folder, step, *rest, **more)
-        files.DISK.copy_tree(written, kept / written.name)
-        return written
-
-    with _replaced(checkpoint, "save_checkpoint", save):
-        train_toy(scratch / "undisturbed")
-    assert len(list(kept.iterdir())) == STEPS // 2
-    return list(kept.iterdir())
 
 
 def _without_fsync(*names: str, operation: str = "fsync_file") -> Callable[[str, Path], bool]:
@@ -242,7 +228,6 @@ def weaker_protocols(scratch: Path, seed: int, *, per_operation: int = 4, only: 
     """Each way to do less is caught by the same recovery: it loses a checkpoint, or takes a wrong one."""
     figure = Figure("each weaker protocol is caught")
     scratch.mkdir(exist_ok=True)
-    whole = {path.name: contents(path) for path in _all_saves(scratch)}
     chosen = random.Random(seed).sample(list(WEAKER), only or len(WEAKER))
     for place, name in enumerate(chosen):
         how, changes = WEAKER[name]
@@ -256,7 +241,7 @@ def weaker_protocols(scratch: Path, seed: int, *, per_operation: int = 4, only: 
             caught = ""
             for number, state in enumerate(disk.states):
                 found = base / f"found-{number}"
-                caught = caught or wrong_in(state, base, found, whole)
+                caught = caught or wrong_in(state, base, found, disk.whole)
                 files.DISK.remove_tree(found)
                 if caught:
                     break

@@ -20,6 +20,7 @@ from spanwise.runtime.files import (
     MANIFEST_NAME,
     MARKER_NAME,
     TEMPORARY_PREFIX,
+    make_folder_durably,
     remove_leftovers,
     write_text_atomic,
 )
@@ -81,6 +82,7 @@ def claim_run_folder(folder: str | Path, *, resume: bool = False) -> Iterator[Ru
     if held_here(run.path):
         yield run
         return
+    make_folder_durably(run.path)  # the lock would make it, but leave its name to chance
     with folder_lock(run.path):
         _check(run, resume)
         remove_leftovers(run.path)
