@@ -11,8 +11,10 @@ from pathlib import Path
 
 import torch
 
+from tests.reliability.damage import damaged_files
 from tests.reliability.disks import failing_disks
 from tests.reliability.figure import Figure, measured
+from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
 
 Check = Callable[[Path, int, bool], Figure]
@@ -22,6 +24,8 @@ PROMISES: dict[str, Check] = {
     ),
     "weaker": lambda scratch, seed, soak: weaker_protocols(scratch, seed),
     "disks": lambda scratch, seed, soak: failing_disks(scratch, seed),
+    "damage": lambda scratch, seed, soak: damaged_files(scratch, seed, cases=20_000 if soak else 2_000),
+    "order": lambda scratch, seed, soak: order_of_samples(scratch, seed, cases=20_000 if soak else 2_000),
 }
 
 

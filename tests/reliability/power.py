@@ -200,14 +200,14 @@ WEAKER: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "the folder of checkpoints isn't": ({"keeps": _without_fsync("checkpoints", operation="fsync_folder")}, []),
     "the new folder's names aren't": ({"keeps": _without_fsync(".tmp-", operation="fsync_folder")}, []),
     "the names inside training/ aren't": ({"keeps": _without_fsync("training", operation="fsync_folder")}, []),
-    "the name comes before the content": (
+    "the name comes before the content, and names are trusted": (
         {},
         [(files, "commit_folder", lambda: _changed(
             files.commit_folder,
             (RENAME, ""),
             (FIRST, "    fs.rename(temporary, target)\n    fs.fsync_folder(target.parent)\n    temporary = target\n" + FIRST),
             ("    if fs.exists(target):\n", "    if False:\n"),
-        ))],
+        )), (checkpoint, "verify_folder", lambda: lambda folder: None)],
     ),
     "old ones go before the new one is whole": (
         {},

@@ -207,10 +207,11 @@ def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
 
 def remove_folder(folder: Path, fs: DiskFileSystem = DISK) -> None:
     """Retire a committed folder: its manifest goes first, so that a half-deleted folder is never trusted."""
-    if fs.exists(folder / MANIFEST_NAME):
-        fs.remove_file(folder / MANIFEST_NAME)
-        fs.fsync_folder(folder)
-    fs.remove_tree(folder)
+    with explained_disk_errors(folder):
+        if fs.exists(folder / MANIFEST_NAME):
+            fs.remove_file(folder / MANIFEST_NAME)
+            fs.fsync_folder(folder)
+        fs.remove_tree(folder)
 
 
 def make_folder_durably(folder: Path, fs: DiskFileSystem = DISK) -> None:
