@@ -14,6 +14,7 @@ import torch
 from tests.reliability.damage import damaged_files
 from tests.reliability.disks import failing_disks
 from tests.reliability.figure import Figure, measured
+from tests.reliability.kills import killed_commands, killed_groups
 from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
 
@@ -25,6 +26,8 @@ PROMISES: dict[str, Check] = {
     "weaker": lambda scratch, seed, soak: weaker_protocols(scratch, seed),
     "disks": lambda scratch, seed, soak: failing_disks(scratch, seed),
     "damage": lambda scratch, seed, soak: damaged_files(scratch, seed, cases=20_000 if soak else 2_000),
+    "kills": lambda scratch, seed, soak: killed_commands(scratch, seed, kills=300 if soak else 25),
+    "groups": lambda scratch, seed, soak: killed_groups(scratch, seed, kills=60 if soak else 6),
     "order": lambda scratch, seed, soak: order_of_samples(scratch, seed, cases=20_000 if soak else 2_000),
 }
 

@@ -114,9 +114,10 @@ def make_targets(scratch: Path) -> list[Target]:
     store = small_store(scratch / "text")
     with_saves(scratch / "run", scratch / "middle")
     base = scratch / "base"
-    encoder = Encoder(EncoderConfig(vocab_size=store.vocabulary.size, num_layers=2, hidden_size=32, num_heads=2,
-                                    intermediate_size=64, max_positions=64))  # fmt: skip
-    initialize(encoder, 0.02, 1)
+    config = EncoderConfig(vocab_size=store.vocabulary.size, num_layers=2, hidden_size=32, num_heads=2,
+                                    intermediate_size=64, max_positions=64)  # fmt: skip
+    encoder = Encoder(config)
+    initialize(encoder, config, 1)
     base.mkdir()
     write_folder(base, FolderContent(encoder, {}, store.tokenizer()))
     with atomic_folder(scratch / "tuned") as temporary:

@@ -69,7 +69,11 @@ class TokenStoreWriter:
         self._open: _OpenShard | None = None
         self._commit = contextlib.ExitStack()
         self._folder = self._commit.enter_context(atomic_folder(Path(folder)))
-        tokenizer.save(self._folder / TOKENIZER_FOLDER)
+        try:
+            tokenizer.save(self._folder / TOKENIZER_FOLDER)
+        except BaseException as error:
+            self._commit.__exit__(type(error), error, error.__traceback__)
+            raise
 
     @property
     def num_bytes(self) -> int:
