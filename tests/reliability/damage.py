@@ -4,6 +4,7 @@ what reads it names the damage, goes back to what is whole, or ends with the ver
 import logging
 import random
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,9 @@ class Target:
 
 def damaged_files(scratch: Path, seed: int, *, cases: int) -> Figure:
     """Draw cases over all targets: which file, which change. Files are drawn evenly, whatever their size."""
-    figure = Figure("any file of a store, checkpoint, run, study, fine-tuned folder damaged: named or fallback; 0 silent")
+    figure = Figure(
+        "any file of a store, checkpoint, run, study, fine-tuned folder damaged: named or fallback; 0 silent"
+    )
     chance = random.Random(seed)
     scratch.mkdir(exist_ok=True)
     counts: dict[str, int] = {}
@@ -100,7 +103,9 @@ def outcome_of(target: Target, folder: Path, wanted: object, name: str) -> str:
         return f"crash: {type(error).__name__}: {error}"
     if found == wanted:
         return "said, same result" if said else "harmless"
-    return "said" if any(name in line or Path(name).name in line for line in said) else f"silent: another result, {said}"
+    return (
+        "said" if any(name in line or Path(name).name in line for line in said) else f"silent: another result, {said}"
+    )
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -123,7 +128,9 @@ def make_targets(scratch: Path) -> list[Target]:
     with atomic_folder(scratch / "tuned") as temporary:
         tuned_folder(base, temporary, "qa")
     for number in range(3):
-        write_record(scratch / "study" / f"measure-{number}.json", {"figures": {"a": number, "b": [1.5, 2]}, "settings": {}})
+        write_record(
+            scratch / "study" / f"measure-{number}.json", {"figures": {"a": number, "b": [1.5, 2]}, "settings": {}}
+        )
     return [
         Target("store", store.path, read_store, 0.35),
         Target("run", scratch / "middle", read_run, 0.15),
@@ -162,7 +169,9 @@ def read_store(folder: Path) -> tuple[object, list[str]]:
 def read_run(folder: Path) -> tuple[object, list[str]]:
     """Go on with a run to its end. Its log is a log: weights and moments are the result, and a hurt line is said."""
     said = train_toy(folder, resume=True)
-    return result_of(folder)[:2], [line for line in said if "not used" in line or "damaged" in line or "missing" in line]
+    return result_of(folder)[:2], [
+        line for line in said if "not used" in line or "damaged" in line or "missing" in line
+    ]
 
 
 def read_tuned(folder: Path) -> tuple[object, list[str]]:
@@ -174,7 +183,10 @@ def read_tuned(folder: Path) -> tuple[object, list[str]]:
     logger.addHandler(handler)
     logger.propagate, kept = False, logger.propagate
     try:
-        loaded = load_task_model(folder, "qa")
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            loaded = load_task_model(folder, "qa")
+        said += [str(one.message) for one in warned]
     finally:
         logger.removeHandler(handler)
         logger.propagate = kept
@@ -196,5 +208,3 @@ def read_records(folder: Path) -> tuple[object, list[str]]:
     found = [read_record(path, "figures", "settings") for path in (folder / f"measure-{n}.json" for n in range(3))]
     said = [f"measure-{n}.json is gone" for n in range(3) if found[n] is None]
     return found, said
-
-

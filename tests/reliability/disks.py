@@ -85,9 +85,7 @@ def failing_disks(scratch: Path, seed: int, *, only: int | None = None) -> Figur
         ("store", write_store, _nothing_or_whole),
         ("record", lambda place: write_record(place / "study" / "a.json", {"a": 1}), _record_is_whole),
     ):
-        cases = [
-            (kind, place) for kind in KINDS for place in range(operations(work, scratch / f"{name}-{kind}", kind))
-        ]
+        cases = [(kind, place) for kind in KINDS for place in range(operations(work, scratch / f"{name}-{kind}", kind))]
         for kind, place in _some(cases, chance, only):
             folder = scratch / f"{name}-{kind}-{place}"
             failed, error = attempt(lambda: work(folder), kind, place)  # noqa: B023

@@ -154,7 +154,7 @@ def losses_of_power(scratch: Path, seed: int, *, per_operation: int, resumed: in
     """Every operation of three saves, a final model and a store; `resumed` states are trained to the end."""
     figure = Figure("power loss at each file operation of a save: 0 wrong, 0 unrecoverable")
     base, chance = scratch / "power", random.Random(seed)
-    base.mkdir()
+    base.mkdir(parents=True)
     disk = states_of_saves(base, seed, per_operation)
     assert disk.acknowledged == STEPS and len(disk.whole) == STEPS // 2
     wanted = result_of(base / "run")
@@ -192,7 +192,7 @@ def _changed(function: Any, *changes: tuple[str, str]) -> Any:
 RENAME = "    fs.rename(temporary, target)\n"
 FIRST = "    names = [name for name in fs.files_under(temporary) if name != MANIFEST_NAME]\n"
 RETIRE = "    for _, old in step_folders(folder)[keep:]:\n        remove_folder(old)\n"
-BEGIN = "    with atomic_folder(target, existing=\"replace\") as temporary:\n"
+BEGIN = '    with atomic_folder(target, existing="replace") as temporary:\n'
 WEAKER: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
     "no file is forced to the disk": ({"keeps": _without_fsync()}, []),
     "the manifest isn't": ({"keeps": _without_fsync("manifest.json")}, []),

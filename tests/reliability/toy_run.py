@@ -27,7 +27,9 @@ def train_toy(folder: Path, *, resume: bool = False, steps: int = STEPS, save_ev
 
     def save(target: Path) -> None:
         write_json(target / "config.json", {"model_type": "toy"})
-        write_safetensors({name: p.detach().clone() for name, p in model.named_parameters()}, target / "model.safetensors")
+        write_safetensors(
+            {name: p.detach().clone() for name, p in model.named_parameters()}, target / "model.safetensors"
+        )
 
     said: list[str] = []
     log = RunLog(folder)
