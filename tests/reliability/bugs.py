@@ -18,6 +18,7 @@ FILES, CHECKPOINT = "runtime/files.py", "training/checkpoint.py"
 TEST_FILES = "tests/runtime/test_files.py::test_"
 POWER_CUT = TEST_FILES + "no_power_cut_loses_an_acknowledged_checkpoint_or_passes_a_damaged_one"
 SAMPLE = "tests/reliability/test_sample.py::test_"
+REAL_RUN = SAMPLE + "no_power_cut_in_a_real_run_loses_a_save_or_passes_a_wrong_one"
 TEST_CHECKPOINT = "tests/training/test_checkpoint.py::test_"
 
 
@@ -36,12 +37,12 @@ BUGS = (
     Bug("a file's fsync is forgotten", FILES, "        fs.fsync_file(temporary / name)\n", "", POWER_CUT),
     Bug("the manifest's fsync is forgotten", FILES, "    fs.fsync_file(temporary / MANIFEST_NAME)\n", "", POWER_CUT),
     Bug("the new folder's fsync is forgotten", FILES, "    fs.fsync_folder(temporary)\n", "", POWER_CUT),
-    Bug("the parent's fsync is forgotten", FILES, "    fs.fsync_folder(target.parent)\n    if old", "    if old", POWER_CUT),
+    Bug("the parent's fsync is forgotten", FILES, "    fs.fsync_folder(target.parent)\n    if old", "    if old",
+        POWER_CUT),
     Bug("a run folder's own name is left to chance", "training/run_folder.py",
-        "        make_folder_durably(run.path)", "        run.path.mkdir(parents=True, exist_ok=True)",
-        SAMPLE + "no_power_cut_in_a_real_run_loses_a_save_or_passes_a_wrong_one"),
-    Bug("the log is not forced to the disk before a checkpoint", CHECKPOINT, "            self.log.sync()", "            pass",
-        SAMPLE + "no_power_cut_in_a_real_run_loses_a_save_or_passes_a_wrong_one"),
+        "        make_folder_durably(run.path)", "        run.path.mkdir(parents=True, exist_ok=True)", REAL_RUN),
+    Bug("the log is not forced to the disk before a checkpoint", CHECKPOINT, "            self.log.sync()",
+        "            pass", REAL_RUN),
     Bug("content is not compared with its hash", FILES, '        if digest != expected["sha256"]:', "        if False:",
         TEST_FILES + "every_damage_is_named_with_its_file"),
     Bug("a manifest may name files outside", FILES, "        parts = name.split(\"/\")\n", "        continue\n",
@@ -56,7 +57,8 @@ BUGS = (
         TEST_CHECKPOINT + "parameters_buffers_and_moments_come_back_bit_for_bit"),
     Bug("moments are stored in bfloat16", CHECKPOINT, "= _host(value)\n", "= _host(value).bfloat16().float()\n",
         TEST_CHECKPOINT + "parameters_buffers_and_moments_come_back_bit_for_bit"),
-    Bug("weights that are not finite are saved", CHECKPOINT, "torch.isfinite(tensor).all():", "torch.isfinite(tensor).any():",
+    Bug("weights that are not finite are saved", CHECKPOINT,
+        "torch.isfinite(tensor).all():", "torch.isfinite(tensor).any():",
         TEST_CHECKPOINT + "a_poisoned_tensor_is_never_saved_and_the_last_good_checkpoint_stays"),
     Bug("another recipe may go on", CHECKPOINT, "not in HARMLESS_OPTIONS\n    ]", "in ()\n    ]",
         TEST_CHECKPOINT + "another_identity_is_refused_with_every_difference_and_harmless_options_may_differ"),
@@ -65,7 +67,8 @@ BUGS = (
     Bug("targets are counted per process", "training/reduce.py",
         "        return _total([counts for _, counts in everyone])", "        return _total(packs)",
         "tests/training/test_reduce.py::test_two_processes_train_the_very_bits_of_one"),
-    Bug("every process computes all packs", "pretraining/mixtures/steps.py", "range(first + rank, first", "range(first, first",
+    Bug("every process computes all packs", "pretraining/mixtures/steps.py",
+        "range(first + rank, first", "range(first, first",
         SAMPLE + "samples_come_in_one_order_however_they_are_dealt_out"),
     Bug("all epochs have one order", "data/order.py", '"order", epoch)', '"order", 0 * epoch)',
         "tests/data/test_order.py::test_seed_and_epoch_both_change_the_order"),
@@ -75,10 +78,11 @@ BUGS = (
     Bug("lines of a plan are not compared with their checksums", "training/plan.py",
         '(is_protected and record["checksum"] !=', '(False and record["checksum"] !=',
         "tests/training/test_plan.py::test_an_edited_line_is_refused_and_never_trained"),
-    Bug("a lock is a file that is there", "runtime/lock.py", "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n",
-        "        pass\n",
+    Bug("a lock is a file that is there", "runtime/lock.py",
+        "        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n", "        pass\n",
         "tests/runtime/test_lock.py::test_a_second_run_is_refused_with_the_owner_and_may_start_once_it_was_killed"),
-    Bug("deep JSON ends in a traceback", "runtime/json_text.py", "    except RecursionError:", "    except ZeroDivisionError:",
+    Bug("deep JSON ends in a traceback", "runtime/json_text.py",
+        "    except RecursionError:", "    except ZeroDivisionError:",
         "tests/runtime/test_json_text.py::test_what_is_no_json_is_a_value_error"),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import struct
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,11 @@ def tensors(header: bytes, length: int | None = None) -> bytes:
     return struct.pack("<Q", len(header) if length is None else length) + header + bytes(64)
 
 
+def doubled(letter: int) -> bytes:
+    """A line of YAML that names the line before it twice."""
+    return b"%c: &%c [*%c, *%c]\n" % (letter + 1, letter + 1, letter, letter)
+
+
 def payloads(canary: Path) -> dict[str, bytes]:
     """What is put in a file's place, by name."""
     overlapping = {n: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]} for n in ("a", "b")}
@@ -87,9 +93,9 @@ def payloads(canary: Path) -> dict[str, bytes]:
         "tensors on one another": tensors(json.dumps(overlapping).encode()),
         "a deep header": tensors(b"[" * 30_000),
         "a tag of YAML": b"!!python/object/apply:os.system ['touch " + str(canary).encode() + b"']\n",
-        "names that repeat without end": b"a: &a [x, x]\n" + b"".join(b"%c: &%c [*%c, *%c]\n" % (98 + i, 98 + i, 97 + i, 97 + i) for i in range(20)),
-        "code by name": json.dumps({"model_type": "bert", "auto_map": {"AutoModel": "evil.Model"}, "trust_remote_code": True}).encode(),
-        "a weight map outside": json.dumps({"weight_map": {"a": "../../outside.safetensors", "b": "/etc/hostname"}}).encode(),
+        "names that repeat without end": b"a: &a [x, x]\n" + b"".join(doubled(97 + i) for i in range(20)),
+        "code by name": b'{"model_type": "bert", "auto_map": {"AutoModel": "evil.Model"}, "trust_remote_code": true}',
+        "a weight map outside": b'{"weight_map": {"a": "../../outside.safetensors", "b": "/etc/hostname"}}',
     }  # fmt: skip
 
 
@@ -119,25 +125,32 @@ def doors(scratch: Path) -> list[tuple[str, Path | None, Callable[[Path], object
     out = scratch / "out"
 
     def command(*words: object) -> Callable[[Path], object]:
-        return lambda folder: main([str(folder) if word is ... else str(word) for word in words])
+        return lambda folder: main([str(word(folder) if callable(word) else word) for word in words])
+
+    def whole(folder: Path) -> Path:
+        return folder
 
     found: list[tuple[str, Path | None, Callable[[Path], object]]] = []
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json", "spanwise.json", "model.safetensors",
                  "pytorch_model.bin", "model.safetensors.index.json", "manifest.json"):  # fmt: skip
-        found.append((name, tuned, command("show", "model", ...)))
-        found.append((name, tuned, command("convert", ..., out)))
+        found.append((name, tuned, command("show", "model", whole)))
+        found.append((name, tuned, command("convert", whole, out)))
     for name in ("store.json", "manifest.json", "00000.bin", "00000.idx", "tokenizer/tokenizer.json"):
-        found.append((name, store, command("show", "store", ...)))
+        found.append((name, store, command("show", "store", whole)))
     for name in ("metrics.jsonl", "recipe.json", "run.json", "plan.jsonl"):
-        found.append((name, run, command("report", ..., "--out", out / "report.html")))
+        found.append((name, run, command("report", whole, "--out", out / "report.html")))
     pretrain = ("pretrain", "spanbert-tiny", "--data", scratch / "none", "--out", out, "--config")
-    found.append(("recipe.yaml", None, lambda folder: main([*map(str, pretrain), str(folder / "recipe.yaml")])))
+    found.append(("recipe.yaml", None, command(*pretrain, lambda folder: folder / "recipe.yaml")))
+    given = ("--tokenizer", store / "tokenizer", "--out", out)
     for name in ("text.txt", "text.jsonl", "text.txt.gz"):
-        words = ("--tokenizer", str(store / "tokenizer"), "--out", str(out))
-        found.append((name, None, lambda folder, name=name: main(["prepare", str(folder / name), *words])))  # type: ignore[misc]
+        found.append((name, None, command("prepare", partial(_inside, name), *given)))
     for name in ("a.docx", "a.hwpx", "a.html", "a.pdf", "a.md"):
         found.append((name, None, _read_documents))
     return found
+
+
+def _inside(name: str, folder: Path) -> Path:
+    return folder / name
 
 
 def _read_documents(folder: Path) -> int:

@@ -111,7 +111,7 @@ def killed_commands(scratch: Path, seed: int, *, kills: int) -> Figure:
             status = ended([pid])[0]
             done += status == -signal.SIGKILL
             in_saves += is_armed and status == -signal.SIGKILL
-            if status != -signal.SIGKILL or done >= 3 * kills:
+            if status != -signal.SIGKILL or done >= 10 * kills:
                 break
         found = result_of(folder) if status == 0 else ("", "", "")
         parts = [name for name, a, b in zip(("weights", "moments", "log"), found, wanted, strict=True) if a != b]
@@ -131,15 +131,16 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
     figure = Figure("groups killed and restarted on 1 to 5 processes: one hash for 1 and 2, equal losses for 1 to 5")
     chance, store, done, number = random.Random(seed), small_store(scratch / "text").path, 0, 0
     for tokens, most, exact in ((256, 2, True), (128 * largest, largest, False)):
+        until = done + (kills // 2 if exact else kills - kills // 2)
         whole = scratch / f"whole-{most}"
         assert ended([start(store, whole, tokens=tokens, die_at=None, world=None)]) == [0]
-        while done < (kills // 2 if exact else kills):
+        while done < until:
             folder, number, statuses = scratch / f"group-{number}", number + 1, [-signal.SIGKILL]
             is_killed = True
             while is_killed or any(statuses):
                 size = chance.randint(1, most)
                 pids = _group(store, folder, tokens, size)
-                is_killed = chance.random() < 0.6 and done < kills
+                is_killed = chance.random() < 0.6 and done < until + 3
                 if is_killed:
                     _at_a_step(folder, chance.randrange(2, STEPS))
                     for pid in pids:

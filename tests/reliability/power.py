@@ -1,9 +1,9 @@
 """Simulated power loss: at every file operation of real saves, every fate of what no fsync has made certain.
 
-The real loop trains the toy model, and a store is written, through a disk that remembers in memory what has reached
-the platter (`tests/runtime/crash_disk.py`). After each operation a sample of the disks that the machine could find after
-a power cut is laid out in a folder, where the package's own code recovers. A checkpoint that was acknowledged must be
-found, with the right bytes; a sample of states is also trained to the end, with the same weights and the same log.
+The real loop trains the toy model through a disk that remembers in memory what has reached the platter
+(`tests/runtime/crash_disk.py`). After each operation a sample of the disks that the machine could find after a power
+cut is laid out in a folder, where the package's own code recovers. A checkpoint that was acknowledged must be found, with
+the right bytes; a sample of states is also trained to the end, with the same weights and the same log.
 """
 
 import contextlib
@@ -151,7 +151,7 @@ def wrong_in(state: State, base: Path, found: Path, whole: dict[str, dict[str, b
 
 
 def losses_of_power(scratch: Path, seed: int, *, per_operation: int, resumed: int) -> Figure:
-    """Every operation of three saves, a final model and a store; `resumed` states are trained to the end."""
+    """Every operation of three saves, and a final model; `resumed` states are trained to the end."""
     figure = Figure("power loss at each file operation of a save: 0 wrong, 0 unrecoverable")
     base, chance = scratch / "power", random.Random(seed)
     base.mkdir(parents=True)
@@ -205,7 +205,7 @@ WEAKER: dict[str, tuple[dict[str, Any], list[tuple[Any, str, Any]]]] = {
         [(files, "commit_folder", lambda: _changed(
             files.commit_folder,
             (RENAME, ""),
-            (FIRST, "    fs.rename(temporary, target)\n    fs.fsync_folder(target.parent)\n    temporary = target\n" + FIRST),
+            (FIRST, RENAME + "    fs.fsync_folder(target.parent)\n    temporary = target\n" + FIRST),
             ("    if fs.exists(target):\n", "    if False:\n"),
         )), (checkpoint, "verify_folder", lambda: lambda folder: None)],
     ),

@@ -22,7 +22,8 @@ def train_toy(folder: Path, *, resume: bool = False, steps: int = STEPS, save_ev
     model, source = ToyModel(d=8), how.pop("source", None) or ToySource()
     held_out, cpu = [ToySource().pack(10**6, 0)], torch.device("cpu")
     options = TrainingOptions(
-        learning_rate=1e-2, max_steps=steps, log_every=1, save_every=save_every, eval_every=3, precision="fp32", threads=1
+        learning_rate=1e-2, max_steps=steps, log_every=1, save_every=save_every, eval_every=3,
+        precision="fp32", threads=1,
     )  # fmt: skip
 
     def save(target: Path) -> None:

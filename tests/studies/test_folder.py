@@ -3,7 +3,7 @@
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.studies.folder import StudyFolder, in_words, read_record, settle, settle_measure, write_record
+from spanwise.studies.folder import StudyFolder, in_words, read_measure, read_record, settle, settle_measure, write_record
 
 
 def test_the_same_study_settles_again_and_another_is_refused(tmp_path):
