@@ -115,7 +115,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def make_targets(scratch: Path) -> list[Target]:
-    """A store, a run in its middle and at its end, a fine-tuned folder (as predict and as training read it), records."""
+    """A store, a run in its middle and at its end, a fine-tuned folder (as predict and training read it), records."""
     store = small_store(scratch / "text")
     with_saves(scratch / "run", scratch / "middle")
     base = scratch / "base"

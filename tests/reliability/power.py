@@ -2,8 +2,8 @@
 
 The real loop trains the toy model through a disk that remembers in memory what has reached the platter
 (`tests/runtime/crash_disk.py`). After each operation a sample of the disks that the machine could find after a power
-cut is laid out in a folder, where the package's own code recovers. A checkpoint that was acknowledged must be found, with
-the right bytes; a sample of states is also trained to the end, with the same weights and the same log.
+cut is laid out in a folder, where the package's own code recovers. A checkpoint that was acknowledged must be found,
+with the right bytes; a sample of states is also trained to the end, with the same weights and the same log.
 """
 
 import contextlib

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-
 KINDS = ("whole", "half", "zeros", "empty")  # what is left of content that no fsync has made certain
 
 

@@ -3,7 +3,15 @@
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.studies.folder import StudyFolder, in_words, read_measure, read_record, settle, settle_measure, write_record
+from spanwise.studies.folder import (
+    StudyFolder,
+    in_words,
+    read_measure,
+    read_record,
+    settle,
+    settle_measure,
+    write_record,
+)
 
 
 def test_the_same_study_settles_again_and_another_is_refused(tmp_path):
@@ -77,5 +85,5 @@ def test_the_figures_of_one_model_do_not_pass_for_those_of_another(tmp_path):
     assert read_measure(tmp_path / "mlm-1.json").figures == {"f1": 1.0}
     (tmp_path / "mlm-1.json").write_bytes((tmp_path / "mlm-2.json").read_bytes())
 
-    with pytest.raises(ConfigError, match="mlm-1.json is the record mlm-2.json, which was put in its place"):
+    with pytest.raises(ConfigError, match=r"mlm-1\.json is the record mlm-2\.json, which was put in its place"):
         read_measure(tmp_path / "mlm-1.json")
