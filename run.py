@@ -139,10 +139,9 @@ def main(arguments):
         return call([PYTHON, "-m", "spanwise", "quickstart", *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
     status = 0
-    steps = [["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]]
-    if "--reliability" in rest:
-        steps = [["tests.reliability", *(word for word in rest if word != "--reliability")]]
-    for step in steps:
+    tests = [["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]]
+    promises = [["tests.reliability", *(word for word in rest if word != "--reliability")]]
+    for step in promises if "--reliability" in rest else tests:
         status = status or call([PYTHON, "-m", *step], cwd=ROOT, env=environment)
     return status
 
