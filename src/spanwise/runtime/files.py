@@ -196,6 +196,16 @@ def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = 
     return [name for name in listed if fs.size_and_sha256(folder / name)[1] != files[name]["sha256"]]
 
 
+def is_listed(folder: Path, name: str) -> bool:
+    """Return whether a folder's manifest lists a file; also where the manifest is ours and damaged."""
+    if not _is_ours(folder):
+        return False
+    try:
+        return name in read_manifest(folder)
+    except CheckpointError:
+        return True
+
+
 def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
     """Return whether a folder has a manifest of our shape, be it damaged; other projects use that name, too."""
     try:
