@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import torch._dynamo  # noqa: F401  the optimizer's first step imports it: once here, not in every attempt
@@ -70,7 +71,10 @@ def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: 
             disk.left = die_at
             with disk_of(disk):
                 status = main(words)
+    except BaseException:
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         os._exit(status)
 
 
@@ -115,7 +119,7 @@ def killed_commands(scratch: Path, seed: int, *, kills: int) -> Figure:
                 break
         found = result_of(folder) if status == 0 else ("", "", "")
         parts = [name for name, a, b in zip(("weights", "moments", "log"), found, wanted, strict=True) if a != b]
-        said = (scratch / f"{folder.name}.err").read_text()[-300:]
+        said = (scratch / f"{folder.name}.err").read_text()[-900:]
         figure.check(not parts, f"{folder.name} ended with {status}, other {parts}: {said}")
     figure.facts = {"kills": done, "inside_saves": in_saves}
     figure.check(in_saves >= done / 5, f"only {in_saves} of {done} kills met a save")
@@ -153,7 +157,7 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
                 result_of(folder) == result_of(whole) if exact else losses_agree(folder, whole)
             )
             figure.check(
-                same, f"{folder.name} of up to {most}: {statuses} {(scratch / f'{folder.name}.err').read_text()[-300:]}"
+                same, f"{folder.name} of up to {most}: {statuses} {(scratch / f'{folder.name}.err').read_text()[-900:]}"
             )
     figure.facts = {"kills": done}
     return figure
