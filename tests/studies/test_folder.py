@@ -87,3 +87,12 @@ def test_the_figures_of_one_model_do_not_pass_for_those_of_another(tmp_path):
 
     with pytest.raises(ConfigError, match=r"mlm-1\.json is the record mlm-2\.json, which was put in its place"):
         read_measure(tmp_path / "mlm-1.json")
+
+
+def test_a_record_whose_checksum_lost_its_name_is_damaged(tmp_path):
+    path = tmp_path / "a-0.json"
+    write_record(path, {"settings": {}, "figures": {"f1": 71.25}})
+    path.write_text(path.read_text().replace('"checksum"', '"bhecksum"'))
+
+    with pytest.raises(ConfigError, match=r"a-0\.json does not agree with its checksum"):
+        read_record(path)

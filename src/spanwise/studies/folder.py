@@ -190,7 +190,7 @@ def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
         raise ConfigError(f"{path} is damaged ({cause}); {_CURE}") from cause
     if missing:
         raise ConfigError(f"{path} is damaged: it has no {' and no '.join(missing)}; {_CURE}")
-    if checksum is not None and checksum != _checksum(record):
+    if (checksum is not None or OWN_NAME in record) and checksum != _checksum(record):
         raise ConfigError(f"{path} does not agree with its checksum: it was edited or damaged; {_CURE}")
     own = record.pop(OWN_NAME, path.name)  # records of earlier versions don't say theirs
     if own != path.name:
