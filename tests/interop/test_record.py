@@ -79,3 +79,15 @@ def test_a_file_edited_after_writing_is_said_and_still_read(tmp_path, caplog):
     convert(tmp_path / "model", tmp_path / "new")
     caplog.clear()
     assert load(tmp_path / "new").config.hidden_dropout == 0.3 and not caplog.records
+
+
+def test_a_record_that_the_manifest_lists_and_is_gone_is_not_a_folder_of_others(tmp_path):
+    with atomic_folder(tmp_path / "model") as folder:
+        write_safetensors({"a": torch.zeros(2)}, folder / "model.safetensors")
+        write_record(folder, {"task": {"null_threshold": -1.5}})
+    (tmp_path / "model" / "spanwise.json").unlink()
+
+    with pytest.raises(CheckpointError, match=r"spanwise\.json is missing, though manifest\.json lists it"):
+        read_record(tmp_path / "model")
+    (tmp_path / "model" / "manifest.json").unlink()
+    assert read_record(tmp_path / "model") == {}

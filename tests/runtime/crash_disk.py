@@ -10,9 +10,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+KINDS = ("whole", "half", "zeros", "empty")  # what is left of content that no fsync has made certain
 
 
 class PowerCut(Exception):
@@ -146,13 +149,23 @@ class CrashDisk:
         """Every disk that the next start may find."""
         folders, files = _nodes(self.root)
         doubtful = [file for file in files if file.safe != file.content]
-        contents = ("whole", "half", "zeros", "empty") if doubtful else ("whole",)
+        contents = KINDS if doubtful else ("whole",)
         kept = [_subsets(len(folder.unsafe)) for folder in folders]
         for subsets in itertools.product(*kept):
             for kind in contents:
-                yield self._survivor(folders, subsets, doubtful, kind)
+                yield self._survivor(folders, subsets, doubtful, [kind] * len(doubtful))
 
-    def _survivor(self, folders: list[Folder], subsets: tuple, doubtful: list[File], kind: str) -> CrashDisk:
+    def sampled_states(self, chance: random.Random, number: int) -> Iterator[CrashDisk]:
+        """So many of the disks that the next start may find, every doubtful file with a fate of its own."""
+        folders, files = _nodes(self.root)
+        doubtful = [file for file in files if file.safe != file.content]
+        for _ in range(number):
+            subsets = tuple(
+                tuple(index for index in range(len(folder.unsafe)) if chance.random() < 0.5) for folder in folders
+            )
+            yield self._survivor(folders, subsets, doubtful, [chance.choice(KINDS) for _ in doubtful])
+
+    def _survivor(self, folders: list[Folder], subsets: tuple, doubtful: list[File], kinds: list[str]) -> CrashDisk:
         disk = CrashDisk()
         holder = copy.deepcopy({"root": self.root, "folders": folders, "doubtful": doubtful})
         for folder, subset in zip(holder["folders"], subsets, strict=True):
@@ -160,10 +173,11 @@ class CrashDisk:
             for index in subset:
                 apply(names, folder.unsafe[index])
             folder.names = names
-        for file in holder["doubtful"]:
-            whole = file.content
-            half = whole[: len(whole) // 2]
-            file.content = {"whole": whole, "half": half, "zeros": bytes(len(whole)), "empty": b""}[kind]
+        for file, kind in zip(holder["doubtful"], kinds, strict=True):
+            kept = file.safe if file.safe is not None and file.content.startswith(file.safe) else b""
+            rest = file.content[len(kept) :]  # what was added to a file since its last fsync, or all of it
+            half = rest[: len(rest) // 2]
+            file.content = kept + {"whole": rest, "half": half, "zeros": bytes(len(rest)), "empty": b""}[kind]
         disk.root = holder["root"]
         return disk
 

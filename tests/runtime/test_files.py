@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from spanwise.errors import CheckpointError, ConfigError, DataError, SpanwiseError
+from spanwise.runtime.disk import DiskFileSystem
 from spanwise.runtime.files import (
     MANIFEST_NAME,
-    DiskFileSystem,
     append_line,
     atomic_folder,
     edited_files,

@@ -3,7 +3,15 @@
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.studies.folder import StudyFolder, in_words, read_record, settle, settle_measure, write_record
+from spanwise.studies.folder import (
+    StudyFolder,
+    in_words,
+    read_measure,
+    read_record,
+    settle,
+    settle_measure,
+    write_record,
+)
 
 
 def test_the_same_study_settles_again_and_another_is_refused(tmp_path):
@@ -69,3 +77,22 @@ def test_a_record_with_an_edited_digit_is_refused_and_one_of_an_earlier_version_
         read_record(path)
     write_record(path, {"settings": {}, "figures": {"f1": 73.25}}, is_read_again=False)
     assert "checksum" not in path.read_text() and read_record(path)["figures"] == {"f1": 73.25}
+
+
+def test_the_figures_of_one_model_do_not_pass_for_those_of_another(tmp_path):
+    for name, value in (("mlm-1.json", 1.0), ("mlm-2.json", 2.0)):
+        write_record(tmp_path / name, {"settings": {}, "figures": {"f1": value}})
+    assert read_measure(tmp_path / "mlm-1.json").figures == {"f1": 1.0}
+    (tmp_path / "mlm-1.json").write_bytes((tmp_path / "mlm-2.json").read_bytes())
+
+    with pytest.raises(ConfigError, match=r"mlm-1\.json is the record mlm-2\.json, which was put in its place"):
+        read_measure(tmp_path / "mlm-1.json")
+
+
+def test_a_record_whose_checksum_lost_its_name_is_damaged(tmp_path):
+    path = tmp_path / "a-0.json"
+    write_record(path, {"settings": {}, "figures": {"f1": 71.25}})
+    path.write_text(path.read_text().replace('"checksum"', '"bhecksum"'))
+
+    with pytest.raises(ConfigError, match=r"a-0\.json does not agree with its checksum"):
+        read_record(path)

@@ -84,3 +84,11 @@ def test_what_does_not_fit_is_logged_before_any_answer(saved, caplog):
     load_task_model(saved, "qa", device="cpu")
 
     assert "1 tensors not used: extra.weight" in caplog.text
+
+
+def test_an_option_that_was_damaged_is_named_with_its_file(saved):
+    text = (saved / "spanwise.json").read_text()
+    (saved / "spanwise.json").write_text(text.replace('"doc_stride"', '"dod_stride"'))
+
+    with pytest.raises(CheckpointError, match=r"spanwise\.json: dod_stride is unknown.*Copy the folder again"):
+        load_task_model(saved, "qa")

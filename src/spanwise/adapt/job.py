@@ -1,6 +1,5 @@
 """One adaptation in its parts: checked, prepared, fresh heads taught, trained under the judge, recorded."""
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,6 +36,7 @@ from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain, save_pretrained, settled
 from spanwise.pretraining.system import continue_model
 from spanwise.runtime.device import choose_device
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import BEST_NAME, FINAL_NAME, JsonObject, refuse_edited
 from spanwise.runtime.progress import RunLog
 from spanwise.text.extend import extend_tokenizer
@@ -104,7 +104,7 @@ class Job:
         """Choose new pieces, decide how much is measured, and write the stores."""
         folder = self.out / FOLDER
         if folder.exists():  # of a call that was stopped here: how much is measured may come out otherwise now
-            shutil.rmtree(folder)
+            DISK.remove_tree(folder)
         pieces: tuple[str, ...] = ()
         grown: Tokenizer = self.tokenizer
         if self.options.new_pieces:
@@ -134,7 +134,7 @@ class Job:
         texts = {OWN: self.own, GENERAL: self.general}
         for name, text in self._held_out_texts(self.recipe, known, words).items():
             if not any(map(sum, text.targets.values())):
-                shutil.rmtree(self.out / FOLDER)
+                DISK.remove_tree(self.out / FOLDER)
                 raise DataError(
                     f"no span recurs in what is kept out of {texts[name].name}, so nothing could be measured there. "
                     "Give more or longer documents, raise masking.frequent_share (a word that is a larger share of "

@@ -21,6 +21,7 @@ from spanwise.asking.documents.read import DocumentFile, ReadingOptions
 from spanwise.asking.passages import Passage
 from spanwise.asking.term_weights import TermWeights, Vocabulary
 from spanwise.errors import DataError
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import read_manifest, verify_folder
 from spanwise.runtime.json_text import decode_json
 
@@ -47,7 +48,7 @@ class IndexRecord:
 
     def write(self, path: Path) -> None:
         """Write the record as JSON."""
-        path.write_text(json.dumps({"version": VERSION, **asdict(self)}, ensure_ascii=False), encoding="utf-8")
+        DISK.write_file(path, json.dumps({"version": VERSION, **asdict(self)}, ensure_ascii=False).encode())
 
     @classmethod
     def read(cls, path: Path) -> "IndexRecord":
@@ -67,7 +68,7 @@ class IndexWriter:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._texts = open(folder / "texts.bin", "wb")  # noqa: SIM115 (closed in `finish`)
+        self._texts = DISK.open_to_write(folder / "texts.bin")  # closed in `finish`
         self._text_ends: list[int] = []
         self._marks: list[tuple[int, int, int]] = []
         self._mark_ends: list[int] = []
@@ -97,12 +98,16 @@ class IndexWriter:
         if not self._vocabulary:
             names = ", ".join(one.file.name for one in self._files[:3])
             raise DataError(f"there is no text in {names}{' ...' if len(self._files) > 3 else ''}.")
-        np.save(self._folder / "texts.npy", np.array(self._text_ends, dtype=np.int64))
-        np.save(self._folder / "marks.npy", np.array(self._marks, dtype=np.int32).reshape(-1, 3))
-        np.save(self._folder / "places.npy", np.array(self._mark_ends, dtype=np.int64))
-        TermWeights.count(self._passages, self._vocabulary).save(self._folder / "terms")
+        self._save("texts.npy", np.array(self._text_ends, dtype=np.int64))
+        self._save("marks.npy", np.array(self._marks, dtype=np.int32).reshape(-1, 3))
+        self._save("places.npy", np.array(self._mark_ends, dtype=np.int64))
+        DISK.write_by_name(self._folder / "terms", TermWeights.count(self._passages, self._vocabulary).save)
         record = IndexRecord(files=self.files, reading=reading, packages=tuple(packages))
         record.write(self._folder / RECORD)
+
+    def _save(self, name: str, array: np.ndarray) -> None:
+        with DISK.open_to_write(self._folder / name) as file:
+            np.save(file, array)
 
     def close(self) -> None:
         """Close what is open; after `finish` nothing is."""

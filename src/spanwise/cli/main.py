@@ -148,7 +148,9 @@ def _describe(error: Exception) -> str | None:
             return f"there is no file or folder{path}. Check the path."
         if isinstance(error, (IsADirectoryError, NotADirectoryError, FileExistsError)) and error.filename:
             return f"{(error.strerror or 'wrong kind of path').lower()}:{path}. Check the path."
-        return MEMORY if error.errno == errno.ENOMEM else None
+        if error.errno == errno.ENOMEM:
+            return MEMORY
+        return f"{(error.strerror or str(error)).lower()}:{path}. Check the path and its disk." if path else None
     ran_out = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__
     return MEMORY if ran_out or any(words in str(error) for words in OUT_OF_MEMORY) else None
 

@@ -9,7 +9,6 @@ import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from spanwise.data.token_store import (
     vocabulary_record,
 )
 from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import JsonObject, atomic_folder
 from spanwise.text.tokenizers import Tokenizer
 
@@ -69,7 +69,11 @@ class TokenStoreWriter:
         self._open: _OpenShard | None = None
         self._commit = contextlib.ExitStack()
         self._folder = self._commit.enter_context(atomic_folder(Path(folder)))
-        tokenizer.save(self._folder / TOKENIZER_FOLDER)
+        try:
+            tokenizer.save(self._folder / TOKENIZER_FOLDER)
+        except BaseException as error:
+            self._commit.__exit__(type(error), error, error.__traceback__)
+            raise
 
     @property
     def num_bytes(self) -> int:
@@ -162,7 +166,7 @@ class TokenStoreWriter:
                 raise DataError("There is nothing to store: no text gave a token.")
             self.end_document()
             self._finish_shard()
-            (self._folder / STORE_NAME).write_text(json.dumps(self._record()) + "\n", encoding="utf-8")
+            DISK.write_file(self._folder / STORE_NAME, (json.dumps(self._record()) + "\n").encode())
         except BaseException as error:
             self._close_file()
             self._commit.__exit__(type(error), error, error.__traceback__)
@@ -207,7 +211,7 @@ class _ChecksummedFile:
     """A file being written, with the CRC-32 of each of its chunks."""
 
     def __init__(self, path: Path) -> None:
-        self.file: BinaryIO = open(path, "wb")  # noqa: SIM115  closed by finish or by the writer
+        self.file = DISK.open_to_write(path)  # closed by finish or by the writer
         self.num_bytes = 0
         self._checksums: list[int] = []
         self._checksum = 0  # of the bytes since the last whole chunk
@@ -268,7 +272,7 @@ class _OpenShard:
             self.end_document()  # the document goes on in the next shard
         lengths = np.frombuffer(self._lengths, dtype=np.intc)
         borders = np.frombuffer(self._borders, dtype=np.int64)
-        (self._folder / f"{self._name}.idx").write_bytes(index_bytes(lengths, borders, self._dtype))
+        DISK.write_file(self._folder / f"{self._name}.idx", index_bytes(lengths, borders, self._dtype))
         entry = {
             "name": self._name,
             "num_sentences": len(lengths),

@@ -14,13 +14,14 @@
 A label of a whole text has no start, end and text.
 """
 
+import io
 import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from spanwise.errors import ConfigError
+from spanwise.runtime.disk import DISK
 
 SUFFIXES = (".parquet", ".jsonl")
 WHOLE, NUMBER, REAL = "string", "int64", "double"
@@ -83,13 +84,12 @@ def write_rows(path: Path, records: Iterable[Record], suffix: str) -> int:
 def write_json_lines(path: Path, records: Iterable[Record]) -> int:
     """Write a line of JSON per record, empty columns left out; force it to the disk and return how many there are."""
     number = 0
-    with path.open("w", encoding="utf-8") as file:
+    with io.TextIOWrapper(DISK.open_to_write(path), encoding="utf-8") as file:
         for record in records:
             known = {name: value for name, value in record.items() if value is not None}
             file.write(json.dumps(known, ensure_ascii=False) + "\n")
             number += 1
-        file.flush()
-        os.fsync(file.fileno())
+        DISK.fsync_open(file)
     return number
 
 
@@ -99,13 +99,12 @@ def _write_parquet(path: Path, records: Iterable[Record]) -> int:
 
     schema = pyarrow.schema(list(COLUMNS.items()))
     number = 0
-    with path.open("wb") as file:
+    with DISK.open_to_write(path) as file:
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
             for group in _groups(records):
                 writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
                 number += len(group)
-        file.flush()
-        os.fsync(file.fileno())
+        DISK.fsync_open(file)
     return number
 
 

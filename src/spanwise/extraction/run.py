@@ -20,7 +20,8 @@ from spanwise.extraction.rows import COLUMNS, Record, check_suffix, write_json_l
 from spanwise.extraction.shards import Survey, WorkFolder, survey
 from spanwise.extraction.worker import do_shards
 from spanwise.runtime.device import Precision, choose_device
-from spanwise.runtime.files import DISK, JsonObject, explained_disk_errors, make_folder_durably
+from spanwise.runtime.disk import DISK
+from spanwise.runtime.files import JsonObject, explained_disk_errors, make_folder_durably
 from spanwise.runtime.launch import launch
 from spanwise.runtime.lock import folder_lock
 from spanwise.runtime.machine import num_usable_cores
@@ -140,10 +141,12 @@ def _finish(
     with explained_disk_errors(out):
         num_errors = write_json_lines(work.path / "errors", wrong)
         num_rows = write_rows(work.path / "rows", rows(), out.suffix)
-        errors.unlink(missing_ok=True)
+        if errors.exists():
+            DISK.remove_file(errors)
         if num_errors:
             DISK.replace(work.path / "errors", errors)
         DISK.replace(work.path / "rows", out)
+        DISK.fsync_folder(out.parent)
         DISK.fsync_folder(out.parent)
     return ExtractionReport(
         out=out,

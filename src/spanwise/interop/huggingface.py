@@ -46,6 +46,7 @@ from spanwise.interop.record import (
 from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, SAFETENSORS, StoredTensors, read_weights, write_safetensors
 from spanwise.nn.config import EncoderConfig
+from spanwise.runtime.disk import DISK
 from spanwise.text.sentencepiece_files import KINDS as SENTENCEPIECE_FILES
 from spanwise.weights.learned_from import learned_lines
 
@@ -155,7 +156,7 @@ def write_folder(folder: Path, content: FolderContent, *, dtype: torch.dtype = t
     """
     encoder, tokenizer = content.encoder, content.tokenizer
     plan = plan_folder(folder, content)
-    folder.mkdir(parents=True, exist_ok=True)
+    DISK.make_folders(folder)
     write_safetensors(as_type(plan.arranged.main, dtype), folder / SAFETENSORS)
     if plan.arranged.aside:
         write_safetensors(as_type(plan.arranged.aside, dtype), folder / HEADS)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import CheckpointError
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.json_text import decode_json
 
 JsonObject = dict[str, Any]
@@ -46,7 +47,7 @@ def read_json_object(path: Path) -> JsonObject:
 
 def write_json(path: Path, value: Settings) -> None:
     """Write one JSON object as people read it."""
-    path.write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    DISK.write_file(path, (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
 
 
 def _depth(value: Any) -> int:

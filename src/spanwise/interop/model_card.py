@@ -5,6 +5,7 @@ from pathlib import Path
 
 from spanwise.interop.architectures import Choice
 from spanwise.nn.config import EncoderConfig
+from spanwise.runtime.disk import DISK
 from spanwise.weights.learned_from import HEADING
 
 
@@ -54,7 +55,7 @@ def write_model_card(
     if learned:
         blocks += [HEADING, "\n".join(learned)]
     content = "\n\n".join([f"---\n{data.to_yaml()}\n---", f"# {choice.name} made with spanwise", *lines, *blocks])
-    ModelCard(content + "\n").save(path)
+    DISK.write_by_name(path, ModelCard(content + "\n").save)
 
 
 def add_tasks(path: Path, tasks: Mapping[str, Sequence[str]]) -> None:
@@ -66,4 +67,4 @@ def add_tasks(path: Path, tasks: Mapping[str, Sequence[str]]) -> None:
     )
     lines = "\n".join(f"- {lines[0]}" + "".join(f"\n{line}" for line in lines[1:]) for lines in tasks.values())
     text = path.read_text(encoding="utf-8").rstrip("\n")
-    path.write_text(f"{text}\n\n{heading}\n\n{first}\n\n{lines}\n", encoding="utf-8")
+    DISK.write_file(path, f"{text}\n\n{heading}\n\n{first}\n\n{lines}\n".encode())

@@ -13,7 +13,7 @@ from spanwise.interop.json_files import JsonObject, Settings, read_json_object, 
 from spanwise.interop.tensor_files import CHANGES, HEADS, SAFETENSORS, TASKS
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import FORMS, SequenceForm
-from spanwise.runtime.files import MANIFEST_NAME, edited_files, sha256_of
+from spanwise.runtime.files import MANIFEST_NAME, edited_files, is_listed, sha256_of
 from spanwise.weights.learned_from import LEARNED_FROM, Learned
 
 FORMAT_VERSION = 1
@@ -52,6 +52,8 @@ def read_record(folder: Path) -> JsonObject:
     """
     path = folder / RECORD
     if not path.exists():
+        if is_listed(folder, RECORD):  # without it the folder would be read with options that training did not choose
+            raise CheckpointError(f"{path} is missing, though {MANIFEST_NAME} lists it. Copy the folder again.")
         return {}
     record = read_entries(path, _SHAPES)
     listed = record.get("tensor_files", {})

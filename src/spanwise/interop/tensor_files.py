@@ -17,6 +17,7 @@ from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.json_files import read_json_object
+from spanwise.runtime.disk import DISK
 
 SAFETENSORS, INDEX, PICKLED, HEADS = (
     "model.safetensors",
@@ -95,9 +96,9 @@ def write_safetensors(tensors: Mapping[str, Tensor], path: Path) -> None:
 
     safetensors makes files that nobody else may read (0600); here the umask decides, as for every other file.
     """
-    path.touch()
+    DISK.write_file(path, b"")
     mode = path.stat().st_mode
-    save_file(dict(tensors), path, metadata={"format": "pt"})
+    DISK.write_by_name(path, lambda place: save_file(dict(tensors), place, metadata={"format": "pt"}))
     path.chmod(mode)
 
 

@@ -6,6 +6,7 @@ and `made_from` (the file and line of the document, and the sentence).
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ from typing import TextIO
 
 from spanwise.errors import ConfigError
 from spanwise.questions.document import Made
+from spanwise.runtime.disk import DISK
+from spanwise.runtime.files import make_folder_durably
 from spanwise.text.corpus import Document
 
 
@@ -31,8 +34,8 @@ class SquadWriter:
         self._num_articles = 0
 
     def __enter__(self) -> SquadWriter:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(self._partial, "w", encoding="utf-8")
+        make_folder_durably(Path(os.path.abspath(self.path)).parent)
+        self._file = io.TextIOWrapper(DISK.open_to_write(self._partial), encoding="utf-8")
         version = "v2.0" if self.with_impossible else "1.1"
         self._file.write(f'{{"version": "{version}", "data": [')
         return self
@@ -65,10 +68,10 @@ class SquadWriter:
     ) -> None:
         if kind is None:
             self._file.write("\n]}\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            DISK.fsync_open(self._file)
         self._file.close()
         if kind is None:
-            self._partial.replace(self.path)
+            DISK.replace(self._partial, self.path)
+            DISK.fsync_folder(Path(os.path.abspath(self.path)).parent)
         else:
-            self._partial.unlink(missing_ok=True)
+            DISK.remove_file(self._partial)

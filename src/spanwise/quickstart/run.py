@@ -5,7 +5,6 @@ write result.json, and report.html as a function of it.
 """
 
 import json
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from spanwise.quickstart.record import QuickstartRecord
 from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts import Language
 from spanwise.reporting.page import render
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.lock import LOCK_NAME, folder_lock
@@ -110,7 +110,7 @@ def quickstart(
         except DataError:
             if not any((folder / name).exists() for name in (PRETRAINING_FOLDER, ADAPTATION_FOLDER)):
                 for left in [path for path in folder.iterdir() if path.name != LOCK_NAME]:  # free for a corrected call
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+                    DISK.remove_tree(left) if left.is_dir() else DISK.remove_file(left)
             raise
 
 

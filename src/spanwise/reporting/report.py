@@ -38,7 +38,8 @@ def write_report(runs: Sequence[str | Path], out: str | Path) -> Path:
         raise ConfigError("report needs at least one run folder.")
     out = Path(out)
     target = out if out.suffix in (".html", ".htm") else out / "report.html"
-    write_text_atomic(target, render(runs_page(read_runs(runs), target)))
+    page = render(runs_page(read_runs(runs), target))
+    write_text_atomic(target, page.encode("utf-8", "replace").decode())  # half a letter in a damaged record
     return target
 
 

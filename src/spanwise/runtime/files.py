@@ -2,8 +2,8 @@
 
 A folder is written beside its target under a hidden name, every file is forced to the disk, `manifest.json` (size and
 SHA-256 of each file, and its own hash) comes last, and one rename makes all of it visible. A reader trusts a folder
-only after its manifest agrees. All disk operations that matter go through `DiskFileSystem`, so that a test can replay
-every possible power loss against this very code.
+only after its manifest agrees. All disk operations go through `runtime/disk.py`, so that a test can replay every
+possible power loss against this very code.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spanwise.errors import CheckpointError, ConfigError, SpanwiseError
+from spanwise.runtime.disk import DISK, DiskFileSystem, write_whole
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.lock import try_lock
 
@@ -29,69 +30,6 @@ MANIFEST_VERSION = 1
 # Inside a run folder: what makes it one, what a run goes on from, the model that it left, and the best weights so far
 # where it chooses among them, which become the final ones.
 MARKER_NAME, CHECKPOINTS_NAME, FINAL_NAME, BEST_NAME = "run.json", "checkpoints", "final", "best"
-
-
-class DiskFileSystem:
-    """The real disk. Every method is one step of the protocol; a path is absolute or relative to the process."""
-
-    def exists(self, path: Path) -> bool:
-        return os.path.lexists(path)
-
-    def make_folder(self, path: Path) -> None:
-        os.mkdir(path)
-
-    def files_under(self, folder: Path) -> list[str]:
-        """Relative POSIX paths of all files below `folder`, sorted. Links and devices are refused."""
-        found = []
-        for root, folders, files in os.walk(folder):
-            for name in [*files, *folders]:
-                path = Path(root) / name
-                if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                    raise SpanwiseError(f"{path} is a link or a device; a committed folder holds plain files only.")
-            found += [(Path(root) / name).relative_to(folder).as_posix() for name in files]
-        return sorted(found)
-
-    def size_and_sha256(self, path: Path) -> tuple[int, str]:
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return file.tell(), digest
-
-    def read_file(self, path: Path) -> bytes:
-        return Path(path).read_bytes()
-
-    def write_file(self, path: Path, content: bytes) -> None:
-        with open(path, "wb") as file:
-            file.write(content)
-
-    def fsync_file(self, path: Path) -> None:
-        """Force content to the disk. A failed fsync is final: the kernel may have dropped the data."""
-        with open(path, "rb+") as file:
-            os.fsync(file.fileno())
-
-    def fsync_folder(self, path: Path) -> None:
-        """Force names to the disk; where the system cannot open a folder (Windows) there is nothing to do."""
-        if os.name == "nt":
-            return
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def rename(self, source: Path, target: Path) -> None:
-        os.rename(source, target)
-
-    def replace(self, source: Path, target: Path) -> None:
-        os.replace(source, target)
-
-    def remove_file(self, path: Path) -> None:
-        os.unlink(path)
-
-    def remove_tree(self, path: Path) -> None:
-        shutil.rmtree(path)
-
-
-DISK = DiskFileSystem()
 
 
 def sha256_of(path: Path) -> str:
@@ -258,6 +196,16 @@ def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = 
     return [name for name in listed if fs.size_and_sha256(folder / name)[1] != files[name]["sha256"]]
 
 
+def is_listed(folder: Path, name: str) -> bool:
+    """Return whether a folder's manifest lists a file; also where the manifest is ours and damaged."""
+    if not _is_ours(folder):
+        return False
+    try:
+        return name in read_manifest(folder)
+    except CheckpointError:
+        return True
+
+
 def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
     """Return whether a folder has a manifest of our shape, be it damaged; other projects use that name, too."""
     try:
@@ -269,10 +217,11 @@ def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
 
 def remove_folder(folder: Path, fs: DiskFileSystem = DISK) -> None:
     """Retire a committed folder: its manifest goes first, so that a half-deleted folder is never trusted."""
-    if fs.exists(folder / MANIFEST_NAME):
-        fs.remove_file(folder / MANIFEST_NAME)
-        fs.fsync_folder(folder)
-    fs.remove_tree(folder)
+    with explained_disk_errors(folder):
+        if fs.exists(folder / MANIFEST_NAME):
+            fs.remove_file(folder / MANIFEST_NAME)
+            fs.fsync_folder(folder)
+        fs.remove_tree(folder)
 
 
 def make_folder_durably(folder: Path, fs: DiskFileSystem = DISK) -> None:
@@ -295,13 +244,15 @@ def remove_leftovers(folder: Path, name: str = "", fs: DiskFileSystem = DISK) ->
         if not path.name.startswith(prefix) or path.is_symlink():
             continue
         if path.is_file():
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                fs.remove_file(path)
             removed.append(path)
             continue
         held = try_lock(path)
         if held is None and os.name != "nt":
             continue
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            fs.remove_tree(path)
         if held is not None:
             os.close(held)
         removed.append(path)
@@ -322,12 +273,17 @@ def _make_temporary(target: Path, fs: DiskFileSystem) -> tuple[Path, int | None]
 
 def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) -> None:
     """Write or replace one file: a reader sees the old text or the new, never a part."""
+    write_atomic(path, lambda place: fs.write_file(place, text.encode()), fs)
+
+
+def write_atomic(path: str | Path, write: Callable[[Path], None], fs: DiskFileSystem = DISK) -> None:
+    """Write or replace one file by a function that is given a hidden name beside it; its folder is made."""
     path = Path(os.path.abspath(path))
     temporary = path.parent / f"{TEMPORARY_PREFIX}{path.name}-{uuid.uuid4().hex[:12]}"
     with explained_disk_errors(path):
         make_folder_durably(path.parent, fs)
         try:
-            fs.write_file(temporary, text.encode())
+            write(temporary)
             fs.fsync_file(temporary)
             fs.replace(temporary, path)
         except BaseException:
@@ -340,14 +296,12 @@ def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) ->
 def append_line(path: str | Path, text: str) -> None:
     """Add one line and force it to the disk. A line cut by an earlier crash is ended first, so it spoils no other."""
     path = Path(path)
-    with explained_disk_errors(path), open(path, "ab+") as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(text.rstrip("\n").encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    with explained_disk_errors(path):
+        make_folder_durably(Path(os.path.abspath(path)).parent)
+        is_cut = path.exists() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
+        with DISK.open_to_append(path) as file:
+            write_whole(file, (b"\n" if is_cut else b"") + text.rstrip("\n").encode() + b"\n")
+            DISK.fsync_open(file)
 
 
 def free_bytes(path: str | Path) -> int:

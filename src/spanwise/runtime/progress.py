@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
 
+from spanwise.runtime.disk import DISK, write_whole
 from spanwise.runtime.files import JsonObject, explained_disk_errors, write_text_atomic
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.tracking import Tracking
@@ -64,7 +65,7 @@ class RunLog:
         self._stream = stream
         live = display == "live" or (display == "auto" and stream is not None and _is_terminal(stream))
         self._live = _LiveLine(stream) if live and stream is not None else None
-        self._file: io.FileIO | None = None
+        self._file: io.RawIOBase | None = None
         self._tracking = Tracking(trackers, self.path.parent, self.say) if trackers and self.path is not None else None
 
     @property
@@ -94,12 +95,9 @@ class RunLog:
         if self.path is not None:
             with explained_disk_errors(self.path):
                 if self._file is None:
-                    self.path.parent.mkdir(parents=True, exist_ok=True)
-                    # Unbuffered: what a full disk refused is not tried again, without a name, when the file is closed.
-                    self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115  closed by `close`
-                rest = memoryview(json.dumps(clean, allow_nan=False).encode() + b"\n")
-                while rest:
-                    rest = rest[self._file.write(rest) or 0 :]
+                    DISK.make_folders(self.path.parent)
+                    self._file = DISK.open_to_append(self.path)  # closed by `close`
+                write_whole(self._file, json.dumps(clean, allow_nan=False).encode() + b"\n")
         if self._tracking is not None and "step" in clean:
             self._tracking.log(clean["step"], dict(_numbers(clean)))
 
@@ -107,7 +105,7 @@ class RunLog:
         """Force the lines written so far to the disk. Raises: SpanwiseError."""
         if self._file is not None and self.path is not None:
             with explained_disk_errors(self.path):
-                os.fsync(self._file.fileno())
+                DISK.fsync_open(self._file)
 
     def show(self, record: JsonObject) -> None:
         """Tell the person where training stands, from a record of the training loop."""

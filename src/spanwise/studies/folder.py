@@ -32,6 +32,7 @@ DIVERGED_NAME = "diverged.json"
 BASELINES = "baselines"  # stands where a model's name does
 SHOWN_CHANGES = 6
 CHECKSUM = "checksum"  # the key of a record's own
+OWN_NAME = "file"  # of a record, under its checksum
 _CURE = "delete it, and the same command makes it again."
 
 
@@ -189,18 +190,22 @@ def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
         raise ConfigError(f"{path} is damaged ({cause}); {_CURE}") from cause
     if missing:
         raise ConfigError(f"{path} is damaged: it has no {' and no '.join(missing)}; {_CURE}")
-    if checksum is not None and checksum != _checksum(record):
+    if (checksum is not None or OWN_NAME in record) and checksum != _checksum(record):
         raise ConfigError(f"{path} does not agree with its checksum: it was edited or damaged; {_CURE}")
+    own = record.pop(OWN_NAME, path.name)  # records of earlier versions don't say theirs
+    if own != path.name:
+        raise ConfigError(f"{path} is the record {own}, which was put in its place; {_CURE}")
     return record
 
 
 def write_record(path: Path, record: Mapping[str, object], *, is_read_again: bool = True) -> None:
     """Write a JSON object whole; numbers that are not finite become null.
 
-    What a study reads again has a checksum among its values; its results are for others, and have none.
+    What a study reads again has its file's name and a checksum among its values, so that the figures of one model
+    can't take the place of another's; its results are for others, and have neither.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = finite(dict(record))
+    content |= {OWN_NAME: path.name} if is_read_again else {}
     content |= {CHECKSUM: _checksum(content)} if is_read_again else {}
     write_text_atomic(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

@@ -19,6 +19,7 @@ from spanwise.interop.convert import Converted, StoredType, convert
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.record import RECORD
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
@@ -147,7 +148,10 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
     record = checkpoint.record.get("task")
     name = class_name(type(default))
     if isinstance(record, Mapping) and record.get("part") == name:
-        task: Task = from_record(record, [type(default)])
+        try:
+            task: Task = from_record(record, [type(default)])
+        except ConfigError as error:
+            raise CheckpointError(f"{checkpoint.folder / RECORD}: {error} Copy the folder again.") from None
         if not has_own_head(task):
             _check_size(checkpoint, task)
         return task

@@ -5,7 +5,6 @@ by one name can score above the first weights that have learned something. What 
 checkpoints, so a resumed run decides as one that was never stopped.
 """
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Generic
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.device import Precision
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import BEST_NAME, atomic_folder, verify_folder
 from spanwise.tasks.base import D, F, O, P, Scores, numbers_of
 from spanwise.tasks.model import TaskModel
@@ -137,7 +137,7 @@ def put_best_in_place(run: Path, final: Path, *, was_finished: bool = False) -> 
     if _same(best, final):
         return False
     with atomic_folder(final, existing="replace") as temporary:
-        shutil.copytree(best, temporary, dirs_exist_ok=True)
+        DISK.copy_tree(best, temporary)
         verify_folder(temporary)  # the copy itself, before it gets a name
     return True
 

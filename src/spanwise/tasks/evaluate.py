@@ -190,5 +190,4 @@ def _names_of(paths: Sequence[str | Path]) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text_atomic(path, text)

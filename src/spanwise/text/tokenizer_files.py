@@ -16,6 +16,7 @@ import tokenizers
 from tokenizers import normalizers
 
 from spanwise.errors import CheckpointError
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, edited_files, read_manifest
 from spanwise.runtime.json_text import decode_json
 from spanwise.text.kinds.bpe import END, bpe_backend
@@ -99,8 +100,8 @@ def read_backend(folder: Path) -> FoundTokenizer:
 
 def write_tokenizer(backend: tokenizers.Tokenizer, folder: Path, specials: Mapping[str, str], max_length: int) -> None:
     """Write the files that `AutoTokenizer`, the `tokenizers` library and older tools each look for."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
+    DISK.make_folders(folder)
+    DISK.write_file(folder / "tokenizer.json", (backend.to_str(pretty=True) + "\n").encode())
     record = json.loads(backend.to_str())
     config: JsonObject = {f"{role}_token": piece for role, piece in specials.items()}
     extra = [piece for role, piece in specials.items() if role not in SPECIAL_ROLES]
@@ -110,17 +111,17 @@ def write_tokenizer(backend: tokenizers.Tokenizer, folder: Path, specials: Mappi
     config["clean_up_tokenization_spaces"] = False
     config |= stock_class(record, specials)
     text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    DISK.write_file(folder / "tokenizer_config.json", text.encode())
     vocabulary = backend.get_vocab(with_added_tokens=True)
     in_order = sorted(vocabulary, key=vocabulary.__getitem__)
     if record["model"]["type"] == "WordPiece":
         lines = "".join(piece + "\n" for piece in in_order)
-        (folder / "vocab.txt").write_text(lines, encoding="utf-8", newline="\n")
+        DISK.write_file(folder / "vocab.txt", lines.encode())
     elif record["model"]["type"] == "BPE":
         text = json.dumps({piece: vocabulary[piece] for piece in in_order}, ensure_ascii=False) + "\n"
-        (folder / "vocab.json").write_text(text, encoding="utf-8")
+        DISK.write_file(folder / "vocab.json", text.encode())
         lines = "".join(" ".join(pair) + "\n" for pair in record["model"]["merges"])
-        (folder / "merges.txt").write_text("#version: 0.2\n" + lines, encoding="utf-8", newline="\n")
+        DISK.write_file(folder / "merges.txt", ("#version: 0.2\n" + lines).encode())
 
 
 def content_sha256(backend: tokenizers.Tokenizer, specials: Mapping[str, str]) -> str:

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
 from spanwise.interop.tensor_files import write_safetensors
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import JsonObject, atomic_folder, remove_folder, require_free_space, verify_folder
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.progress import RunLog
@@ -133,10 +134,10 @@ def save_checkpoint(
     target = folder / f"step-{step:09d}"
     with atomic_folder(target, existing="replace") as temporary:
         save_model(temporary)
-        (temporary / TRAINING_FOLDER).mkdir(exist_ok=True)
+        DISK.make_folders(temporary / TRAINING_FOLDER)
         write_safetensors(tensors, temporary / TRAINING_FOLDER / TENSORS_NAME)
         text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1)  # a perplexity may be infinite
-        (temporary / TRAINING_FOLDER / STATE_NAME).write_text(text + "\n", encoding="utf-8")
+        DISK.write_file(temporary / TRAINING_FOLDER / STATE_NAME, (text + "\n").encode())
     for _, old in step_folders(folder)[keep:]:
         remove_folder(old)
     return target

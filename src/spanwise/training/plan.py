@@ -223,7 +223,6 @@ class Plan:
         """Record a revision, durably, before it is obeyed."""
         line = PlanLine(step=step, total_steps=total_steps, reason=reason)
         if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             append_line(self._path, _text(line, self.lines))
         self.lines.append(line)
 

@@ -20,6 +20,8 @@ from spanwise.runtime.files import (
     MANIFEST_NAME,
     MARKER_NAME,
     TEMPORARY_PREFIX,
+    explained_disk_errors,
+    make_folder_durably,
     remove_leftovers,
     write_text_atomic,
 )
@@ -81,6 +83,8 @@ def claim_run_folder(folder: str | Path, *, resume: bool = False) -> Iterator[Ru
     if held_here(run.path):
         yield run
         return
+    with explained_disk_errors(run.path):
+        make_folder_durably(run.path)  # the lock would make it, but leave its name to chance
     with folder_lock(run.path):
         _check(run, resume)
         remove_leftovers(run.path)

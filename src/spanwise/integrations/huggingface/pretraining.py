@@ -46,6 +46,7 @@ from spanwise.interop.model_config import encoder_config
 from spanwise.interop.record import RECORD, read_record, write_record
 from spanwise.interop.sources import find_folder
 from spanwise.interop.tensor_files import HEADS, read_safetensors, write_safetensors
+from spanwise.runtime.disk import DISK
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +63,8 @@ def write_heads(folder: Path, encoder: object, heads: Mapping[str, nn.Module], o
         raise ConfigError(
             f"{type(encoder).__name__} has no save_pretrained(); save model.state_dict() with torch or safetensors."
         )
-    folder.mkdir(parents=True, exist_ok=True)
-    encoder.save_pretrained(folder)
+    DISK.make_folders(folder)
+    DISK.write_by_name(folder, encoder.save_pretrained)
     tensors: dict[str, Tensor] = {}
     for name, head in heads.items():
         own = {f"{name}.{ours}": tensor.detach().to("cpu", torch.float32) for ours, tensor in head.state_dict().items()}

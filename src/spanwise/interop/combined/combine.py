@@ -1,7 +1,6 @@
 """Several fine-tuned models of one base made into one folder: the base, and per task what it changes and its head."""
 
 import math
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from spanwise.interop.json_files import JsonObject, read_json_object, write_json
 from spanwise.interop.model_card import add_tasks
 from spanwise.interop.record import FORMAT_VERSION, MANAGED, RECORD, changes_file, write_record
 from spanwise.interop.tensor_files import CHANGES
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.suggest import did_you_mean
 from spanwise.weights.learned_from import learned_lines
@@ -166,7 +166,7 @@ def _copy(start: Checkpoint, task: str, folder: Path) -> None:
     """Take over a task that the base has, after a look at its files."""
     with_task(start, task)
     target = folder / changes_file(task)
-    shutil.copytree((start.folder / changes_file(task)).parent, target.parent)
+    DISK.copy_tree((start.folder / changes_file(task)).parent, target.parent)
 
 
 def _write(
@@ -181,7 +181,7 @@ def _write(
     heads = _new_heads(start, tuned, dtype)
     changes = changes_between(rounded, tuned.tensors, heads, rank, dtype)
     path = folder / changes_file(task)
-    path.parent.mkdir(parents=True)
+    DISK.make_folders(path.parent)
     changes.write(path)
     ours, theirs = asdict(tuned.config), asdict(start.config)
     write_json(

@@ -19,6 +19,7 @@ import torch
 from spanwise.errors import ConfigError, NumericsError
 from spanwise.interop.onnx.text import TextGraph, computed_by_us, trial
 from spanwise.nn.encoder import Encoder
+from spanwise.runtime.disk import DISK
 
 OnnxType = Literal["fp32", "int8"]
 MODEL = "model.onnx"
@@ -57,19 +58,22 @@ def write_model(graph: TextGraph, path: Path, precision: OnnxType) -> None:
     }
     plain = path if precision == "fp32" else path.with_name("plain.onnx")
     with torch.no_grad(), _quiet():
-        torch.onnx.export(
-            graph.eval(),
-            tuple(given.values()),
-            str(plain),
-            input_names=[port.name for port in graph.inputs],
-            output_names=[port.name for port in graph.outputs],
-            dynamic_axes=axes,
-            opset_version=OPSET,
-            dynamo=False,
+        DISK.write_by_name(
+            plain,
+            lambda place: torch.onnx.export(
+                graph.eval(),
+                tuple(given.values()),
+                str(place),
+                input_names=[port.name for port in graph.inputs],
+                output_names=[port.name for port in graph.outputs],
+                dynamic_axes=axes,
+                opset_version=OPSET,
+                dynamo=False,
+            ),
         )
     if precision == "int8":
-        _quantize(plain, path)
-        plain.unlink()
+        DISK.write_by_name(path, lambda place: _quantize(plain, place))
+        DISK.remove_file(plain)
 
 
 def _quantize(plain: Path, path: Path) -> None:

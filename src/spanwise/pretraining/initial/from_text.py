@@ -11,7 +11,6 @@ Letters: V vocabulary, D dimensions, T tokens counted.
 """
 
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from spanwise.nn.heads.lm import TiedDecoder
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.recipe import PretrainingRecipe
+from spanwise.runtime.files import write_atomic
 from spanwise.runtime.progress import RunLog
 
 MOST_TOKENS = 30_000_000  # more change the vectors little
@@ -104,9 +104,7 @@ def begin_from_text(
         if not file.exists():
             log.say("Counting neighbours for the first word vectors.")
             found = neighbour_vectors(mixture, table.shape[1])
-            unfinished = file.with_suffix(".unfinished")
-            write_safetensors({KEY: torch.from_numpy(found)}, unfinished)
-            os.replace(unfinished, file)
+            write_atomic(file, lambda place: write_safetensors({KEY: torch.from_numpy(found)}, place))
         set_words(table, read_safetensors(file)[KEY], initial.std or model.encoder.config.initializer_range)
     if initial.biases == "unigram":
         counts_V = torch.from_numpy(mixture.vocabulary.unigram_counts).double()

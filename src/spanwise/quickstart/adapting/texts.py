@@ -4,6 +4,7 @@ A person's own text is written anew, a sentence per line, so that what is kept o
 The adaptation keeps a part of what it learns from for itself, to choose its best step by.
 """
 
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
@@ -15,6 +16,7 @@ from spanwise.quickstart.bundle import BundledCorpus
 from spanwise.quickstart.language import FoundLanguage
 from spanwise.quickstart.texts import Language
 from spanwise.quickstart.texts_in import CorpusReader
+from spanwise.runtime.disk import DISK
 from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
 from spanwise.text.readers import read_lines
 from spanwise.weights.learned_from import Origin
@@ -89,8 +91,8 @@ def own_text(reader: CorpusReader, found: FoundLanguage | None, bundle: BundledC
 def write_text(path: Path, documents: Iterable[Document], sentences: int = 1) -> tuple[int, int]:
     """Write documents as text with so many sentences per line; return how many documents and characters."""
     number = characters = 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
+    DISK.make_folders(path.parent)
+    with io.TextIOWrapper(DISK.open_to_write(path), encoding="utf-8") as file:
         for document in documents:
             for first in range(0, len(document.sentences), sentences):
                 file.write(" ".join(document.sentences[first : first + sentences]) + "\n")

@@ -9,7 +9,6 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from shutil import copytree
 from typing import Any, ClassVar, Self
 
 import srsly
@@ -19,6 +18,7 @@ from spacy.util import minibatch
 import spanwise
 from spanwise.errors import ConfigError
 from spanwise.interop.sources import find_folder
+from spanwise.runtime.disk import DISK
 from spanwise.weights import shipped_folder
 
 CONFIG, MODEL = "config.json", "model"
@@ -72,10 +72,11 @@ class Component(ABC):
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the model's folder, or the name of shipped weights, into a folder of the pipeline's."""
         folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        srsly.write_json(folder / CONFIG, {"model": None if self._is_own else self.model})
+        DISK.make_folders(folder)
+        record = {"model": None if self._is_own else self.model}
+        DISK.write_by_name(folder / CONFIG, lambda place: srsly.write_json(place, record))
         if self._is_own:
-            copytree(find_folder(self.model), folder / MODEL, dirs_exist_ok=True)
+            DISK.copy_tree(find_folder(self.model), folder / MODEL)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """Take the model that was saved there."""
@@ -102,8 +103,8 @@ class Component(ABC):
             place = Path(kept.name) / name
             if not place.resolve().is_relative_to(Path(kept.name).resolve()):
                 raise ConfigError(f"these bytes hold a file {name!r} outside of the model's folder; they are damaged.")
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+            DISK.make_folders(place.parent)
+            DISK.write_file(place, content)
         self._take(kept.name)
         self._kept = kept
         return self

@@ -134,7 +134,6 @@ def _json(record: Mapping[str, Any]) -> str:
 
 
 def _written(folder: Path, path: Path, end: str, text: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
     name = path.name.partition(".")[0]
     target = folder / f"{name}-{end}{plain_suffix(path) or '.txt'}"
     write_text_atomic(target, text)
