@@ -125,7 +125,9 @@ def measure(num_bytes: float) -> dict[str, Any]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    print(f"{'text':>9} {'sentences':>12} {'blocks':>12} {'store':>9} {'kept':>9} {'peak':>9} {'make':>8} {'step':>7} worlds")
+    print(
+        f"{'text':>9} {'sentences':>12} {'blocks':>12} {'store':>9} {'kept':>9} {'peak':>9} {'make':>8} {'step':>7} worlds"
+    )
     for row in rows:
         memory = " ".join(f"{row[name] / 2**20:7,.0f} M" for name in ("store_bytes", "kept_bytes", "peak_bytes"))
         print(
