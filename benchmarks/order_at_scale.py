@@ -125,21 +125,19 @@ def measure(num_bytes: float) -> dict[str, Any]:
 
 
 def show(rows: list[dict[str, Any]]) -> None:
-    print(
-        f"{'text':>9} {'sentences':>12} {'blocks':>12} {'store':>9} {'kept':>9} {'peak':>9} {'make':>8} {'step':>7} worlds"
-    )
+    names = ("text", "sentences", "blocks", "store", "kept", "peak", "make", "step", "worlds")
+    print(" ".join(f"{name:>13}" for name in names))
     for row in rows:
-        memory = " ".join(f"{row[name] / 2**20:7,.0f} M" for name in ("store_bytes", "kept_bytes", "peak_bytes"))
-        print(
-            f"{row['bytes'] / 1e9:7,.1f} G {row['sentences']:12,} {row['blocks']:12,} {memory} "
-            f"{row['seconds_to_make']:6.2f} s {row['seconds_to_a_step']:5.2f} s {'equal' if row['worlds_agree'] else 'UNEQUAL'}"
-        )
+        cells = [f"{row['bytes'] / 1e9:,.1f} GB", f"{row['sentences']:,}", f"{row['blocks']:,}"]
+        cells += [f"{row[name] / 1e6:,.0f} MB" for name in ("store_bytes", "kept_bytes", "peak_bytes")]
+        cells += [f"{row[name]:.2f} s" for name in ("seconds_to_make", "seconds_to_a_step")]
+        print(" ".join(f"{cell:>13}" for cell in [*cells, "equal" if row["worlds_agree"] else "UNEQUAL"]))
     last = rows[-1]
     times = TERABYTE / last["bytes"]
+    store, kept, peak = (times * last[name] / 1e9 for name in ("store_bytes", "kept_bytes", "peak_bytes"))
     print(
-        f"a terabyte, by the last row: {times * last['store_bytes'] / 2**30:,.0f} GiB for the open store, "
-        f"{times * last['kept_bytes'] / 2**30:,.0f} kept for an epoch, {times * last['peak_bytes'] / 2**30:,.0f} at the "
-        f"peak above the store, {times * last['seconds_to_make'] / 60:,.0f} minutes to make"
+        f"a terabyte, by the last row: {store:,.0f} GB for the open store, {kept:,.0f} kept for an epoch, {peak:,.0f} at "
+        f"the peak above the store, {times * last['seconds_to_make'] / 60:,.0f} minutes to make"
     )
 
 
