@@ -136,8 +136,8 @@ def show(rows: list[dict[str, Any]]) -> None:
     times = TERABYTE / last["bytes"]
     store, kept, peak = (times * last[name] / 1e9 for name in ("store_bytes", "kept_bytes", "peak_bytes"))
     print(
-        f"a terabyte, by the last row: {store:,.0f} GB for the open store, {kept:,.0f} kept for an epoch, {peak:,.0f} at "
-        f"the peak above the store, {times * last['seconds_to_make'] / 60:,.0f} minutes to make"
+        f"a terabyte, by the last row: {store:,.0f} GB for the open store, {kept:,.0f} kept for an epoch, {peak:,.0f} "
+        f"at the peak above the store, {times * last['seconds_to_make'] / 60:,.0f} minutes to make"
     )
 
 

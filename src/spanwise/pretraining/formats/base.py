@@ -52,7 +52,7 @@ class BlockTable:
         lengths = self.lengths[rows].astype(np.int64, copy=False)
         if self.second_lengths is not None:
             lengths += self.second_lengths[rows]
-        lengths += self.num_special if np.ndim(self.num_special) == 0 else self.num_special[rows]
+        lengths += self.num_special[rows] if isinstance(self.num_special, np.ndarray) else self.num_special
         return lengths
 
     def text_ranges(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
