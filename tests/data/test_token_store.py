@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -56,6 +57,22 @@ def test_any_number_of_shards_is_the_same_store(store, write_store, shard_bytes)
     starts, lengths = random_ranges(store.num_tokens)
     assert np.array_equal(cut.gather(starts, lengths), store.gather(starts, lengths))
     assert np.array_equal(cut.gather(starts[:0], lengths[:0]), starts[:0])
+
+
+def test_an_open_store_keeps_four_bytes_a_sentence(tokenizer, tmp_path):
+    """Of a terabyte of text that is tens of gigabytes a process; the index files have 12 bytes a sentence."""
+    num_sentences, folder = 100_000, tmp_path / "store"
+    with TokenStoreWriter(folder, tokenizer, shard_bytes=50_000) as writer:
+        writer.add_sentences(np.full(num_sentences, 7), np.ones(num_sentences, dtype=np.int64))
+    TokenStore.open(folder)  # imports and caches
+
+    tracemalloc.start()
+    store = TokenStore.open(folder)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert store.num_sentences == num_sentences
+    assert kept < 5 * num_sentences
 
 
 def test_ranges_outside_are_refused(store, write_store):

@@ -88,4 +88,4 @@ def parse_index(content: bytes, path: Path) -> Index:
     borders_fit = num_borders and documents[0] == 0 and documents[-1] == num_sequences
     if not borders_fit or (np.diff(documents) < 0).any():
         raise DataError(f"{path}: document borders do not run from 0 to {num_sequences:,}; the file is damaged.")
-    return Index(dtype, lengths, documents)
+    return Index(dtype, lengths.copy(), documents.copy())  # views would keep the pointers, 8 bytes a sequence

@@ -20,13 +20,14 @@ def _boundaries(lengths_n, targets_n, max_tokens, max_sequences, max_targets):
     num_packs = 0
     tokens, rows, targets = 0, 0, 0
     for i in range(len(lengths_n)):
+        targets_i = targets_n[i] if len(targets_n) else 0
         fits = tokens + lengths_n[i] <= max_tokens and rows + 1 <= max_sequences
-        if rows and not (fits and targets + targets_n[i] <= max_targets):
+        if rows and not (fits and targets + targets_i <= max_targets):
             num_packs += 1
             borders[num_packs] = i
             tokens, rows, targets = 0, 0, 0
         tokens += lengths_n[i]
-        targets += targets_n[i]
+        targets += targets_i
         rows += 1
     if rows:
         num_packs += 1
@@ -50,7 +51,7 @@ def pack_boundaries(
     Raises: ConfigError where one row alone passes a capacity.
     """
     lengths_n = np.ascontiguousarray(lengths, dtype=np.int64)
-    targets_n = np.zeros_like(lengths_n) if num_targets is None else np.ascontiguousarray(num_targets, dtype=np.int64)
+    targets_n = np.ascontiguousarray([] if num_targets is None else num_targets, dtype=np.int64)
     _check_row("max_tokens", "tokens", lengths_n, max_tokens)
     _check_row("max_targets", "targets", targets_n, max_targets)
     if max_sequences is not None and max_sequences < 1:

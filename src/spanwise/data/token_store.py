@@ -3,7 +3,8 @@
 A store is a folder of shards in the Megatron-LM format (one sequence per sentence), `store.json`, the tokenizer that
 made it, and a manifest. Side arrays (`00000.NAME.u8`) hold one byte per token beside the ids: where morphemes begin,
 what phrase a token belongs to. Each byte is covered by a checksum: small stores are checked when opened, large ones
-chunk by chunk on first touch. Memory use does not grow with the corpus beyond 20 bytes per sentence.
+chunk by chunk on first touch. Memory grows with the corpus by 4 bytes per sentence and 8 per document, and by another
+8 per sentence once `sentence_offsets` are asked for.
 
 Letters: n sentences, d documents, k ranges, V vocabulary.
 """
@@ -14,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -83,9 +84,9 @@ class TokenStore:
     def __post_init__(self, shards: list[Shard], has_tokenizer: bool) -> None:
         self._shards, self._has_tokenizer = shards, has_tokenizer
         self.sentence_lengths = _end_to_end([shard.index.lengths for shard in self._shards])
-        self.sentence_offsets = np.zeros(len(self.sentence_lengths) + 1, dtype=np.int64)
-        np.cumsum(self.sentence_lengths, out=self.sentence_offsets[1:])
         self.document_borders = _all_borders(self._shards)
+        for shard in self._shards:
+            del shard.index  # all that it said stands in these two arrays
         self._first_token = np.cumsum([0] + [shard.num_tokens for shard in self._shards], dtype=np.int64)
 
     @classmethod
@@ -101,6 +102,13 @@ class TokenStore:
             return _open_own(path, tokenizer)
         return _open_foreign(path, tokenizer)
 
+    @cached_property
+    def sentence_offsets(self) -> np.ndarray:
+        """Where each sentence begins, in tokens of the whole store, and the end of the last: [n+1] int64."""
+        offsets = np.zeros(len(self.sentence_lengths) + 1, dtype=np.int64)
+        np.cumsum(self.sentence_lengths, out=offsets[1:])
+        return offsets
+
     @property
     def num_documents(self) -> int:
         return len(self.document_borders) - 1
@@ -111,7 +119,7 @@ class TokenStore:
 
     @property
     def num_tokens(self) -> int:
-        return int(self.sentence_offsets[-1])
+        return int(self._first_token[-1])
 
     @property
     def has_sentence_borders(self) -> bool:

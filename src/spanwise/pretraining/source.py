@@ -109,12 +109,13 @@ class PretrainingSource(PackedSteps):
     def _cut(self, epoch: int) -> _Epoch:
         """Cut the blocks of an epoch into packs."""
         laid = self._stream.epoch(epoch)
-        parts, lengths_n = self.collator.parts, laid.table.packed_lengths[laid.order]
+        parts, lengths_n = self.collator.parts, laid.table.packed_lengths_of(laid.order)
         num_targets = None
         if parts.max_targets is not None:
             num_targets = budgets(self.collator.masking.ratio, laid.table.text_lengths[laid.order])
         borders = pack_boundaries(
             lengths_n, parts.tokens_of_pack, parts.max_sequences, num_targets=num_targets, max_targets=parts.max_targets
         )
-        tokens = np.concatenate([[0], np.cumsum(lengths_n, dtype=np.int64)])[borders]
+        tokens = np.zeros(len(borders), dtype=np.int64)
+        np.cumsum(np.add.reduceat(lengths_n, borders[:-1]), out=tokens[1:])
         return _Epoch(laid=laid, borders=borders, tokens=tokens)

@@ -12,6 +12,7 @@ def test_packed_lengths_count_the_special_tokens():
 
     assert table.num_blocks == 2
     assert table.packed_lengths.tolist() == [9, 5]
+    assert table.packed_lengths_of(np.array([1, 0])).tolist() == [5, 9]
     assert (table.num_tokens_dropped, table.num_tokens_repeated) == (0, 0)
 
 
@@ -26,3 +27,5 @@ def test_packed_lengths_count_both_ranges_and_each_blocks_own_special_tokens():
 
     assert table.text_lengths.tolist() == [11, 3]
     assert table.packed_lengths.tolist() == [14, 5]
+    assert table.packed_lengths_of(np.array([1, 0, 1])).tolist() == [5, 14, 5]
+    assert table.lengths.tolist() == [7, 3]

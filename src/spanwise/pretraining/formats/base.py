@@ -47,6 +47,14 @@ class BlockTable:
         """Tokens that each block takes in a pack, specials included, int64 [n]."""
         return self.text_lengths + self.num_special
 
+    def packed_lengths_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return `packed_lengths[rows]`, int64, with one array in memory: an epoch's order asks for all blocks."""
+        lengths = self.lengths[rows].astype(np.int64, copy=False)
+        if self.second_lengths is not None:
+            lengths += self.second_lengths[rows]
+        lengths += self.num_special[rows] if isinstance(self.num_special, np.ndarray) else self.num_special
+        return lengths
+
     def text_ranges(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return where the text of blocks `rows` [S] lies in the store, in the order of the pack.
 

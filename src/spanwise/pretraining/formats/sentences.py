@@ -30,11 +30,12 @@ class Units:
 
 def units_of(store: TokenStore, room: int) -> Units:
     """Return the sentences of a store; those longer than `room` are cut, before a word where that is possible."""
-    lengths_u = np.ascontiguousarray(store.sentence_lengths, dtype=np.int64)
     document_ends = np.ascontiguousarray(store.document_borders, dtype=np.int64)[1:]
-    too_long = np.flatnonzero(lengths_u > room)
+    too_long = np.flatnonzero(store.sentence_lengths > room)
     if len(too_long):
-        lengths_u, document_ends = _cut_long_sentences(store, lengths_u, document_ends, too_long, room)
+        lengths_u, document_ends = _cut_long_sentences(store, document_ends, too_long, room)
+    else:
+        lengths_u = np.ascontiguousarray(store.sentence_lengths, dtype=np.int64)
     if not lengths_u.all():  # stores of other tools may hold empty sentences
         ends_u = np.concatenate([[0], np.cumsum(lengths_u > 0)])
         lengths_u, document_ends = lengths_u[lengths_u > 0], np.unique(ends_u[document_ends])
@@ -93,22 +94,57 @@ def _block_lengths(lengths_u, document_ends, room):
     return blocks[:num_blocks].copy()
 
 
-def _cut_long_sentences(store: TokenStore, lengths_u, document_ends, too_long, room: int):
-    """Put the pieces of over-long sentences in their place; return the new lengths and document ends, in units."""
+def _cut_long_sentences(store: TokenStore, document_ends, too_long, room: int):
+    """Put the pieces of over-long sentences in their place; return the new lengths and document ends, in units.
+
+    A large store has billions of sentences and few that are over-long: there is one array of all, the result.
+    """
     vocabulary = store.vocabulary
     may_start_V = vocabulary.starts_word | vocabulary.is_special
-    starts, lengths = np.asarray(store.sentence_offsets)[too_long], lengths_u[too_long]
-    num_pieces_u = np.ones(len(lengths_u), dtype=np.int64)
+    lengths = store.sentence_lengths[too_long].astype(np.int64)
+    starts = _starts_at(store.sentence_lengths, too_long)
+    num_pieces = np.empty(len(too_long), dtype=np.int64)
     pieces = []
     borders = np.searchsorted(np.cumsum(lengths), np.arange(0, lengths.sum(), CUT_TOKENS), side="left")
     for first, last in zip(borders, [*borders[1:], len(too_long)], strict=True):
         ids = store.gather(starts[first:last], lengths[first:last])
-        cut, num_pieces_u[too_long[first:last]] = _piece_lengths(may_start_V[ids], lengths[first:last], room)
+        cut, num_pieces[first:last] = _piece_lengths(may_start_V[ids], lengths[first:last], room)
         pieces.append(cut)
-    ends_u = np.concatenate([[0], np.cumsum(num_pieces_u)])
-    in_place = np.repeat(lengths_u, num_pieces_u)
-    in_place[np.repeat(num_pieces_u > 1, num_pieces_u)] = np.concatenate(pieces)
-    return in_place, ends_u[document_ends]
+    more = np.concatenate([[0], np.cumsum(num_pieces - 1)])  # units before each over-long sentence that it adds
+    in_place = _in_place(store.sentence_lengths, too_long, num_pieces, np.concatenate(pieces))
+    return in_place, document_ends + more[np.searchsorted(too_long, document_ends)]
+
+
+@njit
+def _starts_at(lengths_s, chosen):
+    """Return where the sentences `chosen` [k], in rising order, begin in the store, int64 [k]."""
+    starts = np.empty(len(chosen), dtype=np.int64)
+    place, s = np.int64(0), 0
+    for k in range(len(chosen)):
+        while s < chosen[k]:
+            place += lengths_s[s]
+            s += 1
+        starts[k] = place
+    return starts
+
+
+@njit
+def _in_place(lengths_s, too_long, num_pieces, pieces):
+    """Return all lengths with those of the k over-long sentences replaced by their pieces', int64 [u]."""
+    lengths_u = np.empty(len(lengths_s) + len(pieces) - len(too_long), dtype=np.int64)
+    u, s, piece = 0, 0, 0
+    for k in range(len(too_long)):
+        while s < too_long[k]:
+            lengths_u[u] = lengths_s[s]
+            u += 1
+            s += 1
+        for _ in range(num_pieces[k]):
+            lengths_u[u] = pieces[piece]
+            u += 1
+            piece += 1
+        s += 1
+    lengths_u[u:] = lengths_s[s:]
+    return lengths_u
 
 
 @njit
