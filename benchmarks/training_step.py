@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
 
-from spanwise.runtime.distributed import Group, join_processes
+from spanwise.runtime.processes.distributed import Group, join_processes
 
 VOCAB_SIZE, LONGEST, SHARE_HIDDEN, NUM_PARAGRAPHS = 30_522, 510, 0.15, 4_096
 PAD, CLS, SEP, MASK, FIRST_WORD = 0, 2, 3, 4, 5

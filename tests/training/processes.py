@@ -20,7 +20,7 @@ from toy import ToyModel, ToySource, toy_saver
 
 from spanwise.data.batch import Batch
 from spanwise.errors import InterruptedAndSaved, NumericsError, PeerLostError
-from spanwise.runtime.distributed import Group, join_processes
+from spanwise.runtime.processes.distributed import Group, join_processes
 from spanwise.runtime.progress import RunLog
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import train

@@ -14,7 +14,7 @@ from torch import nn
 from toy import ToyModel
 
 from spanwise.errors import NumericsError
-from spanwise.runtime.launch import launch
+from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.exact import ExactGradients
 from spanwise.training.loop import TIMING_FIELDS

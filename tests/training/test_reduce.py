@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 from spanwise.errors import PeerLostError
-from spanwise.runtime.launch import launch
+from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.loop import TIMING_FIELDS
 from spanwise.training.reduce import SingleProcess

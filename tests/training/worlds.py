@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from processes import SharedSource, run
 
 from spanwise.errors import InterruptedAndSaved
-from spanwise.runtime.distributed import join_processes
+from spanwise.runtime.processes.distributed import join_processes
 
 
 def main() -> None:

@@ -22,9 +22,9 @@ from spanwise.extraction.worker import do_shards
 from spanwise.runtime.device import Precision, choose_device
 from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import JsonObject, explained_disk_errors, make_folder_durably
-from spanwise.runtime.launch import launch
 from spanwise.runtime.lock import folder_lock
 from spanwise.runtime.machine import num_usable_cores
+from spanwise.runtime.processes.launch import launch
 from spanwise.tasks.training_files import hash_file
 
 

@@ -17,10 +17,10 @@ from spanwise.extraction.models import Asked, Batch, Reader, opened, read_each
 from spanwise.extraction.questions import Question
 from spanwise.extraction.rows import COLUMNS, Record, Row
 from spanwise.extraction.shards import WorkFolder, shards_of
-from spanwise.runtime.distributed import world_of_environment
 from spanwise.runtime.files import JsonObject
 from spanwise.runtime.interrupt import StopRequested
-from spanwise.runtime.launch import leave_with_launcher
+from spanwise.runtime.processes.distributed import world_of_environment
+from spanwise.runtime.processes.launch import leave_with_launcher
 
 Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES = 10.0

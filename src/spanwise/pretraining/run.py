@@ -25,8 +25,8 @@ from spanwise.pretraining.ready import Inputs, Ready, check_given, make_ready
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check, validation_source
 from spanwise.runtime.device import choose_device, resolve_precision
-from spanwise.runtime.distributed import Group, join_processes
 from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.processes.distributed import Group, join_processes
 from spanwise.runtime.progress import RunLog
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train

@@ -17,7 +17,7 @@ from spanwise.pretraining.describe import flops_on_text
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import outline_model, training_source
 from spanwise.reporting.calibrate import calibrate
-from spanwise.runtime.distributed import world_of_environment
+from spanwise.runtime.processes.distributed import world_of_environment
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import StudyFolder, recorded_study
 from spanwise.studies.phases import Leg

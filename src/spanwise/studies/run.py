@@ -11,9 +11,9 @@ from spanwise.pretraining.run import check_processes
 from spanwise.reporting.markdown import markdown
 from spanwise.reporting.page import render
 from spanwise.reporting.picture import chart_svg
-from spanwise.runtime.distributed import join_processes, world_of_environment
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.lock import folder_lock
+from spanwise.runtime.processes.distributed import join_processes, world_of_environment
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import (
     BASELINES,

@@ -18,8 +18,8 @@ from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model
 from spanwise.runtime.device import choose_device
-from spanwise.runtime.distributed import World
 from spanwise.runtime.files import MANIFEST_NAME, atomic_folder
+from spanwise.runtime.processes.distributed import World
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.folder import BASELINES, DIVERGED_NAME, Measure, read_measure, write_record
 from spanwise.studies.phases import first_of

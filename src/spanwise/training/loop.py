@@ -25,9 +25,9 @@ from spanwise.data.batch import Batch
 from spanwise.data.prefetch import Prefetcher
 from spanwise.errors import InterruptedAndSaved
 from spanwise.runtime.device import choose_device, deterministic, numerics_fingerprint, resolve_precision
-from spanwise.runtime.distributed import Group
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.interrupt import StopRequested
+from spanwise.runtime.processes.distributed import Group
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.checkpoint import Saver, check_identity, fingerprint_change, load_tensors, newest_checkpoint
 from spanwise.training.optim import build_optimizer

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import DataError
-from spanwise.runtime.distributed import Group
+from spanwise.runtime.processes.distributed import Group
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from spanwise.config import override
 from spanwise.errors import ConfigError
 from spanwise.pretraining.run import check_processes
 from spanwise.recipes import find
-from spanwise.runtime.distributed import Group, World
+from spanwise.runtime.processes.distributed import Group, World
 from spanwise.runtime.progress import read_metrics
 
 LENGTH = ["--set", "training.max_tokens=null", "--set", "training.max_steps=3", "--set", "training.log_every=1"]

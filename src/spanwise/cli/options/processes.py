@@ -10,8 +10,8 @@ MOST_PROCESSES = 256  # of one machine
 
 def is_one_of_several() -> bool:
     """Return whether a launcher started this process as one of several; then it leaves when its launcher is killed."""
-    from spanwise.runtime.distributed import world_of_environment
-    from spanwise.runtime.launch import leave_with_launcher
+    from spanwise.runtime.processes.distributed import world_of_environment
+    from spanwise.runtime.processes.launch import leave_with_launcher
 
     leave_with_launcher()
     return world_of_environment().size > 1
@@ -19,7 +19,7 @@ def is_one_of_several() -> bool:
 
 def is_leader() -> bool:
     """Return whether this process is the one that speaks."""
-    from spanwise.runtime.distributed import world_of_environment
+    from spanwise.runtime.processes.distributed import world_of_environment
 
     return world_of_environment().is_leader
 
@@ -29,8 +29,8 @@ def launch_again(num_processes: int, arguments: Sequence[str] | None = None) -> 
 
     Raises: ConfigError.
     """
-    from spanwise.runtime.launch import launch
     from spanwise.runtime.machine import num_usable_cores
+    from spanwise.runtime.processes.launch import launch
 
     if not 1 <= num_processes <= MOST_PROCESSES:
         raise ConfigError(f"--processes {num_processes} can't be; give 1 to {MOST_PROCESSES}, a core or a GPU each.")

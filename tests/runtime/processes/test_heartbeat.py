@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
-import spanwise.runtime.launch
+import spanwise.runtime.processes.launch
 from spanwise.errors import PeerLostError
-from spanwise.runtime.launch import launch
+from spanwise.runtime.processes.launch import launch
 
 WAITS = """
 import os, signal, sys, time
-from spanwise.runtime import heartbeat
-from spanwise.runtime.distributed import join_processes
+from spanwise.runtime.processes import heartbeat
+from spanwise.runtime.processes.distributed import join_processes
 
 heartbeat.PATIENCE_SECONDS = 3.0
 with join_processes() as group:
@@ -26,7 +26,9 @@ with join_processes() as group:
 
 @pytest.mark.parametrize("stopped", [0, 1])
 def test_a_stopped_process_is_named_by_the_others_which_leave(stopped, capfd, monkeypatch):
-    monkeypatch.setattr(spanwise.runtime.launch, "GRACE_SECONDS", 0.5)  # before the launcher ends the stopped one
+    monkeypatch.setattr(
+        spanwise.runtime.processes.launch, "GRACE_SECONDS", 0.5
+    )  # before the launcher ends the stopped one
 
     assert launch([sys.executable, "-c", WAITS, str(stopped)], 2, 1) == PeerLostError.exit_status
     assert re.search(rf"process {stopped} of 2 on \S+: no sign of life for 3 s", capfd.readouterr().err)

@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from spanwise.runtime.launch import launch
+from spanwise.runtime.processes.launch import launch
 
 TELL = "import os, sys; open(os.path.join(sys.argv[1], os.environ['RANK']), 'w').write(' '.join(os.environ[n] for n in "
 TELL += "('WORLD_SIZE', 'LOCAL_RANK', 'OMP_NUM_THREADS', 'MASTER_ADDR')))"
 WAIT = """
 import os, signal, sys, time
 from pathlib import Path
-from spanwise.runtime.launch import launch, leave_with_launcher
+from spanwise.runtime.processes.launch import launch, leave_with_launcher
 
 folder = Path(sys.argv[1])
 if "RANK" not in os.environ:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from spanwise.errors import ConfigError, PeerLostError
-from spanwise.runtime.heartbeat import Heartbeat
+from spanwise.runtime.processes.heartbeat import Heartbeat
 
 T = TypeVar("T")
 BUCKET_BYTES = 1 << 20  # smaller tensors are added together; larger ones one by one, where they lie

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from spanwise.errors import ConfigError
-from spanwise.runtime.distributed import World, join_processes, world_of_environment
-from spanwise.runtime.launch import launch
+from spanwise.runtime.processes.distributed import World, join_processes, world_of_environment
+from spanwise.runtime.processes.launch import launch
 
 LOADS_LATE = """
 import os, sys
 import torch
-from spanwise.runtime.distributed import join_processes
+from spanwise.runtime.processes.distributed import join_processes
 
 
 def threads():
