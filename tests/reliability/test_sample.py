@@ -73,7 +73,7 @@ def test_a_broken_promise_ends_with_status_1_and_says_what_broke_it(monkeypatch,
 
 @pytest.mark.slow
 def test_groups_of_processes_killed_and_restarted_agree(tmp_path):
-    kept(killed_groups(tmp_path, SEED, kills=6), 4)
+    kept(killed_groups(tmp_path, SEED, kills=6), 2)
 
 
 @pytest.mark.slow
