@@ -127,7 +127,7 @@ def killed_commands(scratch: Path, seed: int, *, kills: int) -> Figure:
 
 
 def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> Figure:
-    """Groups of 1 to `largest` processes, killed whole and started again with another number: one hash by exact sums."""
+    """Groups of 1 to `largest` processes, killed and started again with another number: one hash by exact sums."""
     figure = Figure(f"groups killed and restarted on 1 to {largest} processes: one hash")
     chance, store, done, number = random.Random(seed), small_store(scratch / "text").path, 0, 0
     tokens, whole = 128 * largest, scratch / "whole"
