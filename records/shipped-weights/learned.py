@@ -101,7 +101,7 @@ ENGLISH = Learners(
     text=(ENGLISH_TEXT,),
     start="spanwise-night",
     tasks={
-        "qa": (NEW_WIKI, QAMR, made(ENGLISH_TEXT, 66_381), UNANSWERED),
+        "qa": (NEW_WIKI, QAMR, UNANSWERED),
         "tagging": (WIKIANN, WNUT),
         "coref": (ONTOGUM, LITBANK),
     },

@@ -34,7 +34,7 @@ if [ "$language" = en ]; then
     --set training.warmup_steps=100 --set training.eval_every=500 $(resume longer)
   [ -f "$out/mixed.json" ] || python "$here/training_questions.py" "$data" "$out"
   teach qa qa --model "$base" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
-    --set training.learning_rate=4e-4 --set training.max_steps=STEPS
+    --set training.learning_rate=4e-4 --set training.max_steps=6288
   [ -f "$out/names-dev.conll" ] || python "$here/names.py" "$data" "$out"
   teach tagging tagging --model "$base" --train "$out/names-train.conll" --dev "$out/names-dev.conll" \
     --set training.num_epochs=3
