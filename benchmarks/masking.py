@@ -106,7 +106,7 @@ def asking() -> Callable[[int], int]:
     """Splinter's questions in as many tokens of the bundled text, from the store to the batch: made-up ids recur too
     seldom."""
     package = Path(spanwise.__file__).parent
-    words = with_roles(WordPieces.load(package / "weights" / "nano"), ("question",))
+    words = with_roles(WordPieces.load(package / "weights" / "mini"), ("question",))
     text = lzma.decompress((package / "quickstart" / "corpus" / "wiki-valid.txt.xz").read_bytes()).decode("utf-8")
     ids = words.encode(text).ids.astype(np.int64)
     vocabulary = vocabulary_of(words, np.bincount(ids, minlength=words.vocab_size))

@@ -17,7 +17,8 @@ if [ ${#hosts[@]} -eq 0 ] || [ $# -lt 2 ]; then
 fi
 shift
 
-command=(torchrun
+# Without the variable, an agent that stays does not tell one that joins later where to meet (torch 2.13).
+command=(env TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 torchrun
   --nnodes "1:${#hosts[@]}" --nproc-per-node "${PROCESSES:-gpu}" --max-restarts 20
   --rdzv-backend c10d --rdzv-endpoint "${hosts[0]}:${PORT:-29400}" --rdzv-id spanwise --rdzv-conf last_call_timeout=30
   -m spanwise pretrain "$@" --resume)

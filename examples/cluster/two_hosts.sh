@@ -28,7 +28,7 @@ run=(spanbert-mini --data "$out/store" --set training.max_steps=150 --set traini
 OMP_NUM_THREADS=1 "$python" -m spanwise pretrain "${run[@]}" --out "$out/alone"
 
 start() { # HOST ADDRESS: its agent, which starts the group anew whenever a host leaves or comes
-  ip netns exec "$1" env OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=cable "$python" -m torch.distributed.run \
+  ip netns exec "$1" env OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=cable TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 "$python" -m torch.distributed.run \
     --nnodes 1:2 --nproc-per-node 1 --max-restarts 20 --rdzv-backend c10d --rdzv-endpoint $one:29400 --rdzv-id pair \
     --rdzv-conf last_call_timeout=5,is_host=$3 --local-addr "$2" -m spanwise pretrain "${run[@]}" --out "$out/pair" --resume \
     >> "$out/$1.log" 2>&1 &
