@@ -36,7 +36,7 @@ class Shipment:
 
 
 SHIPMENTS = {
-    "en": Shipment("mini", "longer", {"qa": 64, "tagging": 16, "coref": 16}, ENGLISH),
+    "en": Shipment("mini", "longer", {"qa": 64, "tagging": 16, "coref": 64}, ENGLISH),
     "ko": Shipment("nano-ko", "selection", {"qa": 64}, KOREAN),
 }
 WHERE_FROM = """
