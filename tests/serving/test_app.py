@@ -30,8 +30,8 @@ def bodies() -> list[tuple[str, object]]:
 
 def test_answers_are_those_of_the_pipelines(running):
     client, context = Client(running.address), {"question": "Where was Marie born?", "context": TEXT}
-    assert client.ask("question-answering", context)["answer"] == "Boston"
     for task, item in (
+        ("question-answering", context),
         ("token-classification", TEXT),
         ("coreference", TEXT),
         ("fill-mask", "Paris is the [MASK]."),
