@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def limit_answers(folder: Path) -> None:
-    """Offer no answer of more than LONGEST_ANSWER tokens: most longer ones begin at one candidate and end at another."""
+    """Offer no answer of more than LONGEST_ANSWER tokens: longer ones often join two candidates."""
     file = folder / RECORD
     record = json.loads(file.read_text(encoding="utf-8"))
     record["task"]["max_answer_tokens"] = LONGEST_ANSWER
