@@ -19,7 +19,7 @@ from spanwise.training.reduce import Reducer
 
 UNITS = 40  # bits: the largest gradient of the first pack is some 2 ** 40 units
 ROOM = 12  # bits: by how much a later pack's gradient may exceed it; 2 ** 10 packs of that size still fit into int64
-FLOOR = 8  # bits: a tensor's unit is at least this much below that of the largest gradient of all tensors
+FLOOR = 8  # bits: a tensor's unit is at most this much below that of the tensor with the largest gradient
 
 
 class Gradients(Protocol):
@@ -50,9 +50,10 @@ class AddedGradients:
 class ExactGradients:
     """Sums of whole numbers: the same bits for any number of processes and any order of packs.
 
-    What is below 2 ** -41 of a tensor's largest gradient in the first pack is rounded away. A pack whose gradient is
-    more than 2 ** 12 times that (2 ** 4 times the largest of all tensors, where a tensor had next to none) makes the
-    whole gradient not-a-number, which stops the run as any bad number does. Memory: 8 bytes per parameter.
+    What is below 2 ** -40 of a tensor's largest gradient in the first pack (2 ** -48 of the largest of all tensors, if
+    that is more) is rounded away. A pack whose gradient is more than 2 ** 12 times that largest one (2 ** 4 times the
+    largest of all tensors, where a tensor had next to none) makes the whole gradient not-a-number, which stops the run
+    as any bad number does. Memory: 8 bytes per parameter.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], reducer: Reducer) -> None:
