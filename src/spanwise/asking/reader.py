@@ -86,11 +86,10 @@ class Reader:
         )
 
     def _best(self, windows: QuestionWindows, rows: range, outputs: Sequence[WindowOutput]) -> ReadPassage:
-        found = question_spans(windows, rows, outputs, self.task.max_answer_tokens)
-        best = found.spans_K3[np.argsort(-found.spans_K3[:, 2], kind="stable")][:KEPT]
+        found = question_spans(windows, rows, outputs, self.task.span_rule)
         passage = windows.passage(rows.start)
         spans = (
             ReadSpan(*characters_of(passage, int(first), int(last), align_to_words=False), float(score))
-            for first, last, score in best
+            for first, last, score in found.spans_K3[:KEPT]
         )
         return ReadPassage(tuple(spans), float(found.null_score))

@@ -16,7 +16,7 @@ _LONGEST = 2**20
 Share = Annotated[float, Field(ge=0, le=1)]
 Chance = Annotated[float, Field(gt=0, le=1)]
 Dropout = Annotated[float, Field(ge=0, lt=1)]
-Weight = Annotated[float, Field(ge=0, le=1e6)]  # of a loss
+Weight = Annotated[float, Field(ge=0, le=1e6)]  # of a loss or a penalty
 Factor = Annotated[float, Field(ge=1e-6, le=1e6)]  # by which something is multiplied or divided
 Margin = Annotated[float, Field(ge=-1e9, le=1e9)]  # between two scores
 Rate = Annotated[float, Field(gt=0, le=1e30)]  # of learning

@@ -240,9 +240,10 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         max_length = self._max_length(options.max_seq_len or task.max_length, PAPER_MAX_LENGTH)
         max_question = options.max_question_len or task.max_question_tokens
         windows, scores, borders = self._scores(pairs, options, number, max_length, max_question, options.doc_stride)
+        rule = dataclasses.replace(task.span_rule, max_tokens=options.max_answer_len or task.max_answer_tokens)
         for place, rows in enumerate(borders):
             rankings[owners[place]].add(
-                question_spans(windows, rows, scores, options.max_answer_len or task.max_answer_tokens),
+                question_spans(windows, rows, scores, rule),
                 windows.passage(rows.start),
                 pairs[place][1],
                 document=documents[place],

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.qa.ranking import QuestionSpans, Ranking, characters_of, decode, scored_answers
 from spanwise.tasks.qa.reader import parse_squad
+from spanwise.tasks.qa.span_rule import SpanRule
 from spanwise.tasks.windows import max_context_window
 from spanwise.text.tokenizers import Encoding
 
@@ -21,7 +22,7 @@ def passage(*words):
 
 
 def spans(*rows, null=0.0, impossible=None, num_windows=1):
-    return QuestionSpans(np.array(rows, dtype=float).reshape(-1, 3), null, impossible, num_windows)
+    return QuestionSpans(SpanRule().ranked(np.array(rows, dtype=float).reshape(-1, 3)), null, impossible, num_windows)
 
 
 def test_documents_compete_and_equal_texts_are_one_answer_at_its_best_place():
@@ -98,7 +99,7 @@ def test_candidates_equal_a_search_over_every_span(tokenizer, squad11, max_answe
     monkeypatch.setattr("spanwise.tasks.qa.ranking.TOP_POSITIONS", 10_000)  # then nothing is left out
     windows = make_windows(squad11, tokenizer, **SIZES)
     logits = random_logits(windows, seed=max_answer_tokens)
-    predictions = decode(squad11, windows, logits, max_answer_tokens=max_answer_tokens, num_best=5)
+    predictions = decode(squad11, windows, logits, rule=SpanRule(max_answer_tokens), num_best=5)
     for number, question in enumerate(squad11.questions):
         rows = np.flatnonzero(windows.question_W == number)
         passage, context = windows.passage(rows[0]), squad11.context_of(question)
@@ -124,7 +125,7 @@ def test_candidates_equal_a_search_over_every_span(tokenizer, squad11, max_answe
 def test_every_prediction_is_cut_out_of_its_passage(tokenizer, squad20, seed, scale, max_length, max_answer_tokens):
     sizes = {"max_length": max_length, "doc_stride": 7, "max_question_tokens": 8}
     windows = make_windows(squad20, tokenizer, **sizes)
-    predictions = decode(squad20, windows, random_logits(windows, seed, scale), max_answer_tokens=max_answer_tokens)
+    predictions = decode(squad20, windows, random_logits(windows, seed, scale), rule=SpanRule(max_answer_tokens))
     assert list(predictions.nbest) == [question.id for question in squad20.questions]
     for question in squad20.questions:
         answers = predictions.nbest[question.id]

@@ -25,6 +25,7 @@ import numpy as np
 from spanwise.tasks.qa.data import SquadData
 from spanwise.tasks.qa.features import QuestionWindows, Reach
 from spanwise.tasks.qa.loss import WindowOutput, WindowScores
+from spanwise.tasks.qa.span_rule import SpanRule
 from spanwise.tasks.windows import max_context_window
 from spanwise.text.tokenizers import Encoding
 
@@ -39,7 +40,7 @@ class SpanAnswer:
     text: str
     start: int
     end: int
-    score: float  # start logit + end logit
+    score: float  # start logit + end logit, as the task's `SpanRule` counts them
     probability: float
     document: int = 0
 
@@ -62,7 +63,7 @@ class Ranking:
         self._null_score = min(self._null_score, spans.null_score)
         self._impossible = min(self._impossible, np.inf if spans.impossible is None else spans.impossible)
         found: dict[str, tuple[float, int, int, int]] = {}
-        for first, last, score in spans.spans_K3[np.argsort(-spans.spans_K3[:, 2], kind="stable")]:
+        for first, last, score in spans.spans_K3:
             start, end = characters_of(passage, int(first), int(last), align_to_words)
             found.setdefault(context[start:end], (float(score), start, end, document))
             if len(found) == self.num_best:
@@ -108,8 +109,8 @@ def characters_of(passage: Encoding, first: int, last: int, align_to_words: bool
 
 @dataclass(frozen=True, slots=True)
 class QuestionSpans:
-    """Candidates [K, 3] of one question on one passage: first token, last token (of the passage, both inside), score;
-    and what its windows say of "no answer", the least of all windows."""
+    """Candidates [K, 3] of one question on one passage: first token, last token (of the passage, both inside), score,
+    best first; and what its windows say of "no answer", the least of all windows."""
 
     spans_K3: np.ndarray
     null_score: float
@@ -118,9 +119,9 @@ class QuestionSpans:
 
 
 def question_spans(
-    windows: QuestionWindows, rows: range, scores: Sequence[WindowOutput], max_answer_tokens: int
+    windows: QuestionWindows, rows: range, scores: Sequence[WindowOutput], rule: SpanRule
 ) -> QuestionSpans:
-    """The candidates of one question from its windows `rows`."""
+    """The candidates of one question from its windows `rows`, best first."""
     ranges = np.stack([windows.first_W[rows.start : rows.stop], windows.last_W[rows.start : rows.stop]], axis=1)
     best_window_n = max_context_window(ranges, len(windows.passage(rows[0]).ids))
     found, others = [], []
@@ -134,14 +135,15 @@ def question_spans(
         shift = np.array([first, first, 0])
         if said.starts_B is None:
             inside_n2 = np.asarray(said.logits_L2, dtype=np.float64)[start : start + last - first]
-            found.append(_candidates(inside_n2, may_start_n, max_answer_tokens) + shift)
+            found.append(_candidates(inside_n2, may_start_n, rule.max_tokens) + shift)
         else:
-            spans, is_best = _joint_candidates(said, start, may_start_n, max_answer_tokens)
+            spans, is_best = _joint_candidates(said, start, may_start_n, rule.max_tokens)
             found.append(spans[is_best] + shift)
             others.append(spans[~is_best] + shift)
     spans_K3 = np.concatenate(found)
     if not len(spans_K3) and others:  # no start of any beam lies in its window of most context
         spans_K3 = np.concatenate(others)
+    spans_K3 = rule.ranked(spans_K3)
     return QuestionSpans(spans_K3, null_score, float(impossible) if np.isfinite(impossible) else None, len(rows))
 
 
@@ -218,11 +220,12 @@ def decode(
     windows: QuestionWindows,
     scores: Sequence[WindowOutput],
     *,
-    max_answer_tokens: int = 30,
+    rule: SpanRule | None = None,
     num_best: int = 20,
 ) -> Predictions:
     """Join the windows of each question. `scores` has one entry per window, in window order: an array [length, 2] of
-    start and end logits, or what a head of another form says."""
+    start and end logits, or what a head of another form says. `rule` None: answers of up to 30 tokens by their logits."""
+    rule = rule or SpanRule()
     nbest: dict[str, tuple[SpanAnswer, ...]] = {}
     null_odds: dict[str, float] = {}
     read: dict[str, WindowsRead] = {}
@@ -232,7 +235,7 @@ def decode(
         if not rows:
             continue
         ranking = Ranking(num_best)
-        spans = question_spans(windows, rows, scores, max_answer_tokens)
+        spans = question_spans(windows, rows, scores, rule)
         ranking.add(spans, windows.passage(rows[0]), data.context_of(question))
         nbest[question.id], null_odds[question.id] = ranking.answers(), ranking.null_odds
         read[question.id] = WindowsRead(len(rows), int(windows.num_dropped_Q[number]))

@@ -13,7 +13,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from spanwise.config import part
-from spanwise.config.ranges import Factor, Length, Margin
+from spanwise.config.ranges import Factor, Length, Margin, Weight
 from spanwise.config.records import class_name
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
@@ -52,6 +52,7 @@ from spanwise.tasks.qa.score import (
     score_files,
     threshold_to_keep,
 )
+from spanwise.tasks.qa.span_rule import SpanRule
 from spanwise.text.tokenizers import Tokenizer
 
 PAPER_MAX_LENGTH = 512
@@ -67,6 +68,8 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     doc_stride: Length = 128  # tokens from the start of one window to the start of the next
     max_question_tokens: Length = 64
     max_answer_tokens: Length = 30
+    length_penalty: Weight = 0.0  # of each token of an answer, in logits
+    by_overlap: bool = False  # take the span of the highest expected F1, not the likeliest
     num_best: Length = 20
     null_threshold: Margin | None = None  # abstain above it; tuned on dev data; None: every question has an answer
     gold: Gold = "first"  # which answers are learnt: the first of each question, or all of them together
@@ -95,6 +98,10 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def points(self) -> bool:
         """Return whether a question token points at the answer, as pre-training on recurring spans taught it."""
         return self.head == POINTER
+
+    @property
+    def span_rule(self) -> SpanRule:
+        return SpanRule(self.max_answer_tokens, self.length_penalty, self.by_overlap)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -233,7 +240,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return window_scores(head, hidden_TD, batch, batch.target(TARGET, SpanTargets), self.beam_size)
 
     def decode(self, data: SquadData, features: QuestionWindows, outputs: Sequence[WindowOutput]) -> Predictions:
-        return decode(data, features, outputs, max_answer_tokens=self.max_answer_tokens, num_best=self.num_best)
+        return decode(data, features, outputs, rule=self.span_rule, num_best=self.num_best)
 
     def tune(self, data: SquadData, predictions: Predictions) -> Self:
         """The same task with the null threshold of best F1 on `data` (none where all of it is answerable), and the
