@@ -27,14 +27,20 @@ if [ "$language" = en ]; then
     spanwise prepare $(text wiki-small wiki-base-0{0,1,2,3} wiki-extra-0{0,1,2,3,4,5}) --language en --tokenizer "$start" \
       --out "$out/all-text"
   fi
-  base=$out/longer/final
-  [ -d "$base" ] || spanwise pretrain spanbert-selection-mini --init "$out/selection/final" --data "$out/all-text" \
-    --valid "$out/valid" --out "$out/longer" --processes 2 --budget 70min --set batch.max_tokens=2048 \
-    --set format.max_length=384 --set encoder.hidden_dropout=0 --set training.learning_rate=2e-3 \
-    --set training.warmup_steps=100 --set training.eval_every=500 $(resume longer)
+  go_on() { # FROM NAME, options
+    local from=$1 name=$2; shift 2
+    [ -d "$out/$name/final" ] || spanwise pretrain spanbert-selection-mini --init "$out/$from/final" \
+      --data "$out/all-text" --valid "$out/valid" --out "$out/$name" --processes 2 --set batch.max_tokens=2048 \
+      --set format.max_length=384 --set encoder.hidden_dropout=0 --set training.learning_rate=2e-3 \
+      --set training.warmup_steps=100 --set training.eval_every=1000 "$@" $(resume "$name")
+  }
+  go_on selection longer --budget 70min
+  go_on longer longest --budget 76min --set training.seed=2 # the text in another order
+  base=$out/longest/final
   [ -f "$out/mixed.json" ] || python "$here/training_questions.py" "$data" "$out"
   teach qa qa --model "$base" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
-    --set training.learning_rate=4e-4 --set training.max_steps=6288
+    --set training.learning_rate=4e-4 --set training.max_steps=6288 --set task.max_answer_tokens=16 \
+    --set task.length_penalty=0.1 --set task.by_overlap=true
   [ -f "$out/names-dev.conll" ] || python "$here/names.py" "$data" "$out"
   teach tagging tagging --model "$base" --train "$out/names-train.conll" --dev "$out/names-dev.conll" \
     --set training.num_epochs=3
