@@ -224,7 +224,7 @@ def decode(
     num_best: int = 20,
 ) -> Predictions:
     """Join the windows of each question. `scores` has one entry per window, in window order: an array [length, 2] of
-    start and end logits, or what a head of another form says. `rule` None: answers of up to 30 tokens by their logits."""
+    start and end logits, or what a head of another form says. `rule` None: the likeliest answers of up to 30 tokens."""
     rule = rule or SpanRule()
     nbest: dict[str, tuple[SpanAnswer, ...]] = {}
     null_odds: dict[str, float] = {}

@@ -1,12 +1,12 @@
 """Which spans of a passage may be an answer, and what each of them is worth beside the others.
 
-A span's score is its start and its end logit. A model that is unsure of the borders of an answer spreads its belief over
-spans that overlap; each of them alone may then lose against one that stands elsewhere, alone. With `by_overlap` a span
-counts the others too, each by how much of it the two have in common: the best span is then the one of the highest
+A span's score is its start and its end logit. A model that is unsure of the borders of an answer spreads its belief
+over spans that overlap; each of them alone may then lose against one that stands elsewhere, alone. With `by_overlap` a
+span counts the others too, each by how much of it the two have in common: the best span is then the one of the highest
 expected F1 over tokens, not the likeliest one.
 
 Letters: K candidates of one question in one passage.
-Source: Kumar and Byrne 2004 (minimum Bayes risk decoding), section 2; Devlin et al. 2018 (BERT), section 4.2 (the score).
+Source: Kumar and Byrne 2004 (minimum Bayes risk decoding), section 2; Devlin et al. 2018 (BERT), section 4.2 (score).
 """
 
 from dataclasses import dataclass
