@@ -46,6 +46,16 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True)
+class Text:
+    """One document as it stands in its file, or a part of a long one."""
+
+    source: str  # the file
+    line: int  # where it begins: line of a text file, row of a table
+    text: str  # its lines, with \n between them
+    ends: bool = True  # False: the next Text goes on with this document
+
+
+@dataclass(frozen=True)
 class Document:
     """Sentences of one document, or of a part of a long one."""
 
@@ -69,10 +79,11 @@ def read_documents(
     options = options or CorpusOptions()
     files = corpus_files(paths)
     empty = True
-    for file in files:
-        for document in _read_file(file, options):
+    for text in read_texts(files, options):
+        sentences = split_text(text.text, options)
+        if sentences:
             empty = False
-            yield document
+            yield Document(text.source, text.line, sentences, text.ends)
     if empty:
         names = ", ".join(str(file) for file in files[:3]) + (" ..." if len(files) > 3 else "")
         raise DataError(f"The corpus is empty: {names} holds no text, only white space at best.")
@@ -149,19 +160,22 @@ def ending_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _read_file(file: Path, options: CorpusOptions) -> Iterator[Document]:
-    ending = ending_of(file)
-    if ending == ".parquet":
-        rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
-    elif ending in JSON_ENDINGS:
-        rows = read_json_rows(file, options.text_field, options.errors)
-    else:
-        yield from _documents_of_lines(str(file), read_lines(file, options.errors), options)
-        return
-    for number, text in rows:
-        sentences = split_text(text, options)
-        if sentences:
-            yield Document(str(file), number, sentences)
+def read_texts(files: Iterable[Path], options: CorpusOptions) -> Iterator[Text]:
+    """Stream the documents of files before they are split: what `split_text` makes of each is what a store holds.
+
+    Raises: DataError as `read_documents`, but not where there is no text.
+    """
+    for file in files:
+        ending = ending_of(file)
+        if ending == ".parquet":
+            rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
+        elif ending in JSON_ENDINGS:
+            rows = read_json_rows(file, options.text_field, options.errors)
+        else:
+            yield from _texts_of_lines(str(file), read_lines(file, options.errors))
+            continue
+        for number, text in rows:
+            yield Text(str(file), number, text)
 
 
 def split_text(text: str, options: CorpusOptions) -> list[str]:
@@ -169,28 +183,28 @@ def split_text(text: str, options: CorpusOptions) -> list[str]:
     return [sentence for line in text.split("\n") for sentence in _sentences(line, options)]
 
 
-def _documents_of_lines(source: str, lines: Iterable[Line], options: CorpusOptions) -> Iterator[Document]:
+def _texts_of_lines(source: str, lines: Iterable[Line]) -> Iterator[Text]:
     """Group lines into documents. A part is given away only when more text follows it, so each document has an end."""
-    sentences: list[str] = []
+    held: list[str] = []
     begin = size = 0
     line_is_blank = True
     for line in lines:
-        found = _sentences(line.text, options)
-        line_is_blank = line_is_blank and not found
-        if found:
+        is_blank = not line.text.strip()
+        line_is_blank = line_is_blank and is_blank
+        if not is_blank:
             if size > MAX_DOCUMENT_CHARACTERS:
-                yield Document(source, begin, sentences, ends=False)
-                sentences, size = [], 0
-            begin = begin if sentences else line.number
-            sentences += found
+                yield Text(source, begin, "\n".join(held), ends=False)
+                held, size = [], 0
+            begin = begin if held else line.number
+            held.append(line.text)
             size += len(line.text)
         if line.ends:
-            if line_is_blank and sentences:
-                yield Document(source, begin, sentences)
-                sentences, size = [], 0
+            if line_is_blank and held:
+                yield Text(source, begin, "\n".join(held))
+                held, size = [], 0
             line_is_blank = True
-    if sentences:
-        yield Document(source, begin, sentences)
+    if held:
+        yield Text(source, begin, "\n".join(held))
 
 
 def _sentences(line: str, options: CorpusOptions) -> list[str]:
