@@ -29,7 +29,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, help="parts and logs; default: OUT-work; may be removed at the end")
     parser.add_argument("--executor", choices=["local", "slurm", "ray"], default="local")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="tasks that run at once")
-    parser.add_argument("--part-mb", type=int, default=256, help="files are put together up to this size")
+    parser.add_argument("--part-mb", type=float, default=256, help="files are put together up to this size")
     parser.add_argument("--language", default="en", help="of the text, for splitting sentences and filters")
     parser.add_argument("--language-filter", action="store_true", help="keep what fastText takes for that language")
     parser.add_argument("--clean", action="store_true", help="Gopher's rules against repetition and bad quality")
@@ -53,7 +53,7 @@ def stages_of(given: argparse.Namespace) -> list[Stage]:
         options=CorpusOptions(language=given.language),
         filters=filters,
         minhash=usual_minhash() if given.minhash else None,
-        part_bytes=given.part_mb * 1_000_000,
+        part_bytes=int(given.part_mb * 1e6),
     )
 
 
