@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.remote import RemotePath, path_of
 from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
 from spanwise.text.sentences import cut_long, split_sentences
 
@@ -107,14 +108,14 @@ def documents_of(source: Source, options: CorpusOptions | None = None) -> Iterat
 
 
 def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
-    """The files that files, folders and globs stand for.
+    """The files that files, folders and globs stand for, here or elsewhere (s3://..., hf://datasets/...).
 
     Of a folder, files ending in .txt, .text, .jsonl, .ndjson or .parquet (maybe packed) at any depth; hidden ones are
     passed over. Raises: DataError where nothing is found; ConfigError where a file comes twice.
     """
     files: list[Path] = []
     for given in [paths] if isinstance(paths, str | Path) else list(paths):
-        path = Path(given)
+        path = path_of(given)
         if path.is_dir():
             files += _files_of_folder(path)
         elif path.exists() or not glob.has_magic(str(given)):
@@ -122,7 +123,7 @@ def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
                 raise DataError(f"{path} does not exist.")
             files.append(path)
         else:
-            matched = sorted(Path(name) for name in glob.glob(str(given), recursive=True) if Path(name).is_file())
+            matched = _matches(path)
             if not matched:
                 raise DataError(f"No file matches {str(given)!r}.")
             files += matched
@@ -136,12 +137,19 @@ def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     return files
 
 
+def _matches(pattern: Path) -> Sequence[Path]:
+    if isinstance(pattern, RemotePath):
+        return pattern.matches()
+    return sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
+
+
 def _files_of_folder(folder: Path) -> list[Path]:
-    visible = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    if isinstance(folder, RemotePath):
+        below: Iterable[Path] = folder.files_under()
+    else:
+        below = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    hidden = len(folder.parts)
+    visible = [path for path in below if not any(part.startswith(".") for part in path.parts[hidden:])]
     found = [path for path in visible if ending_of(path) in FOLDER_ENDINGS]
     if not found:
         others = ", ".join(path.name for path in visible[:3]) or "no files"

@@ -26,7 +26,10 @@ def stages(texts, **given):
 def test_files_are_put_together_up_to_a_size_and_a_part_is_a_task(texts):
     found = stages(texts, part_bytes=700)
     assert [(stage.name, stage.tasks) for stage in found] == [("parts", 2), ("store", 1)]
-    assert [[file.name for file in part] for part in found[0].steps[0].parts] == [["a.txt", "b.txt"], ["c.txt", "d.txt"]]
+    assert [[file.name for file in part] for part in found[0].steps[0].parts] == [
+        ["a.txt", "b.txt"],
+        ["c.txt", "d.txt"],
+    ]
 
 
 @pytest.mark.slow
