@@ -3,9 +3,10 @@
     python prepare.py TEXT... --tokenizer FOLDER --out STORE --executor slurm --workers 100 --partition cpu
     python prepare.py TEXT... --tokenizer FOLDER --out STORE --executor local --workers 8 --clean --minhash
 
-The same command again goes on where it stopped. Texts, tokenizer, store and work folder lie where all machines see
-them. Needs pip install 'spanwise[cluster]'; --executor ray also pip install ray, --language-filter also
-pip install fasttext-numpy2-wheel fasteners, and the network: datatrove fetches the model that tells languages. Change what is cleaned here.
+The same command again goes on where it stopped. Tokenizer, store and work folder lie where all machines see them. Needs
+pip install 'spanwise[cluster]'; --executor ray also pip install ray, and --language-filter also
+pip install fasttext-numpy2-wheel fasteners and the network, as datatrove fetches the model that tells languages.
+This is a file to copy: change what is cleaned, and what your cluster asks for.
 """
 
 import argparse

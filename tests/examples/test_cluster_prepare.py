@@ -37,12 +37,12 @@ def corpus(tmp_path_factory):
     documents = []
     for document in read_documents(sorted(QUICKSTART.glob("*.txt*"))[:1]):
         documents.append("\n".join(document.sentences[:12]))
-        if len(documents) == 24:
+        if len(documents) == 12:
             break
     (folder / "text").mkdir()
-    (folder / "text" / "a.txt").write_text("\n\n".join(documents[:12]), encoding="utf-8")
+    (folder / "text" / "a.txt").write_text("\n\n".join(documents[:6]), encoding="utf-8")
     (folder / "text" / "b.txt").write_text(" \n\n", encoding="utf-8")
-    rows = [json.dumps({"text": text}) + "\n" for text in documents[12:] + documents[3:5]]
+    rows = [json.dumps({"text": text}) + "\n" for text in documents[6:] + documents[3:5]]
     (folder / "text" / "c.jsonl").write_text("".join(rows), encoding="utf-8")
     tokenizer = learn_tokenizer(folder / "text", vocab_size=500)
     tokenizer.save(folder / "tokenizer")
@@ -81,15 +81,15 @@ def test_cleaning_and_deduplication_leave_the_same_for_any_number_of_workers(cor
         assert done.returncode == 0, done.stderr[-2000:]
     assert read_manifest(tmp_path / "1") == read_manifest(tmp_path / "2")
     assert 0 < TokenStore.open(tmp_path / "1").num_documents < TokenStore.open(corpus / "local").num_documents
-    done = start(corpus, tmp_path / "3", "--part-mb", "0.001", "--minhash")
-    kept, whole = TokenStore.open(tmp_path / "3"), TokenStore.open(corpus / "local")
-    assert done.returncode == 0 and kept.num_documents == whole.num_documents - 2
+    removed = [path.stat().st_size // 4 for path in (tmp_path / "1-work" / "removed").iterdir()]
+    assert removed == [2]  # the two rows that come again
 
 
 @pytest.mark.slow
 def test_slurm_gets_an_array_of_tasks_and_makes_the_same_store(corpus, tmp_path):
     (tmp_path / "bin").mkdir()
-    for name, code in (("sbatch", SBATCH.replace("{python}", sys.executable)), ("srun", SRUN)):
+    stand_ins = {"sbatch": SBATCH.replace("{python}", sys.executable), "srun": SRUN, "scontrol": "#!/bin/sh\necho n1\n"}
+    for name, code in stand_ins.items():
         (tmp_path / "bin" / name).write_text(code)
         (tmp_path / "bin" / name).chmod(0o755)
     path = os.pathsep.join([str(tmp_path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
