@@ -278,5 +278,5 @@ def test_a_store_that_lies_elsewhere_is_read_from_a_copy_here(store_folder, stor
         assert np.array_equal(
             copy.gather(*random_ranges(store.num_tokens)), store.gather(*random_ranges(store.num_tokens))
         )
-    with pytest.raises(DataError, match="memory://token-store/none/manifest.json does not exist"):
+    with pytest.raises(DataError, match=r"memory://token-store/none/manifest.json does not exist"):
         TokenStore.open("memory://token-store/none")

@@ -95,7 +95,8 @@ class TokenStore:
     def open(cls, folder: str | Path, tokenizer: Tokenizer | None = None) -> TokenStore:
         """Open a store, or a foreign Megatron-LM folder or prefix (then `tokenizer` is needed: ids alone say nothing).
 
-        `tokenizer` may also be the one that made the store with more roles (`[QUESTION]`), as no text gives these. A store that lies elsewhere (s3://...) is copied to this machine first.
+        `tokenizer` may also be the one that made the store with more roles (`[QUESTION]`), as no text gives these.
+        A store that lies elsewhere (s3://...) is copied to this machine first.
         Raises: DataError where files are missing or damaged, ids lie outside the vocabulary, or `tokenizer` is another
         than the one that made the store (the message says what each is).
         """
