@@ -2,10 +2,12 @@
 
 import json
 
+import fsspec
 import numpy as np
 
 from spanwise.cli.main import main
 from spanwise.data.token_store import TokenStore
+from spanwise.runtime.files import read_manifest
 
 
 def test_a_store_is_made_that_holds_every_token(world, tmp_path, capsys):
@@ -15,6 +17,17 @@ def test_a_store_is_made_that_holds_every_token(world, tmp_path, capsys):
     store = TokenStore.open(tmp_path / "store")
     assert record["num_tokens"] == store.num_tokens > 5_000
     assert record["num_documents"] == store.num_documents == 60
+
+
+def test_text_that_lies_elsewhere_gives_the_same_store(world, tmp_path, capsys):
+    text = world.folder / "text.txt"
+    fsspec.filesystem("memory").pipe("memory://cli-prepare/text.txt", text.read_bytes())
+    for given, out in ((str(text), "here"), ("memory://cli-prepare", "elsewhere")):
+        command = ["prepare", given, "--tokenizer", str(world.folder / "tokenizer"), "--out", str(tmp_path / out)]
+        assert main(command) == 0
+    assert read_manifest(tmp_path / "elsewhere") == read_manifest(tmp_path / "here")
+    assert main(["prepare", "memory://cli-none", *command[2:]]) == 3
+    assert "memory://cli-none does not exist" in capsys.readouterr().err
 
 
 def test_bytes_that_are_not_utf8_stop_it_and_errors_replace_goes_on(world, tmp_path, capsys):

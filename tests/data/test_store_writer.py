@@ -44,6 +44,22 @@ def test_shards_hold_the_same_sentences_in_order(write_store, documents):
     assert found == [sentence for document in as_lists(documents) for sentence in document]
 
 
+@pytest.mark.parametrize("shard_bytes", [1, 100, 1 << 20])
+def test_documents_given_together_are_stored_as_one_by_one(write_store, tokenizer, documents, tmp_path, shard_bytes):
+    one_by_one = write_store(shard_bytes=shard_bytes)
+    sentences = [sentence for document in documents for sentence in (*document, np.empty(0, np.int64))]
+    counts = np.cumsum([len(document) + 1 for document in documents])
+    lengths = np.array([len(sentence) for sentence in sentences])
+    with TokenStoreWriter(tmp_path / "store", tokenizer, shard_bytes=shard_bytes) as writer:
+        for first, last in ((0, 7), (7, 40), (40, len(sentences))):
+            here = np.concatenate(sentences[first:last])
+            ends = counts[(counts > first) & (counts <= last)] - first
+            writer.add_sentences(here, lengths[first:last], ends=ends)
+        writer.add_sentences(np.empty(0, np.int64), np.zeros(2, np.int64), ends=np.array([0, 1, 2]))
+    assert writer.num_documents == 40
+    assert (tmp_path / "store" / "manifest.json").read_bytes() == (one_by_one / "manifest.json").read_bytes()
+
+
 def test_large_vocabularies_are_written_in_four_bytes(tokenizer, tmp_path, monkeypatch):
     monkeypatch.setattr("spanwise.data.megatron._LARGEST_UINT16_VOCABULARY", 10)
     with TokenStoreWriter(tmp_path / "store", tokenizer) as writer:

@@ -5,7 +5,9 @@ import random
 import shutil
 import threading
 import tracemalloc
+from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 import tokenizers
@@ -265,3 +267,16 @@ def test_a_store_of_whole_documents_says_so(tokenizer, tmp_path):
         writer.add_document([[5, 6, 7]])
         writer.add_document([[8]])
     assert not TokenStore.open(tmp_path / "store").has_sentence_borders
+
+
+def test_a_store_that_lies_elsewhere_is_read_from_a_copy_here(store_folder, store, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPANWISE_CACHE", str(tmp_path / "cache"))
+    fsspec.filesystem("memory").put(f"{store_folder}/", "memory://token-store", recursive=True)
+    for name in ("memory://token-store", Path("memory://token-store")):
+        copy = TokenStore.open(name)
+        assert copy.sha256 == store.sha256 and copy.path.parent == tmp_path / "cache"
+        assert np.array_equal(
+            copy.gather(*random_ranges(store.num_tokens)), store.gather(*random_ranges(store.num_tokens))
+        )
+    with pytest.raises(DataError, match=r"memory://token-store/none/manifest.json does not exist"):
+        TokenStore.open("memory://token-store/none")

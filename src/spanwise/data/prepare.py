@@ -122,11 +122,6 @@ def _sentences(documents: Iterable[Document], *, opens: bool, blanks: bool) -> I
 
 def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter, *, blanks: bool) -> None:
     ids, lengths, side = encode(list(_sentences(documents, opens=not writer.inside_document, blanks=blanks)))
-    sentence = token = 0
-    for document in documents:
-        here = lengths[sentence : sentence + len(document.sentences)]
-        end = token + int(here.sum())
-        writer.add_sentences(ids[token:end], here, {name: values[token:end] for name, values in side.items()})
-        if document.ends:
-            writer.end_document()
-        sentence, token = sentence + len(document.sentences), end
+    counts = np.cumsum([len(document.sentences) for document in documents], dtype=np.int64)
+    ends = counts[[place for place, document in enumerate(documents) if document.ends]]
+    writer.add_sentences(ids, lengths, side, ends=ends)

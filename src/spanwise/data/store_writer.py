@@ -29,7 +29,12 @@ from spanwise.runtime.files import JsonObject, atomic_folder
 from spanwise.text.tokenizers import Tokenizer
 
 SHARD_BYTES = 1 << 29
+NO_ENDS = np.empty(0, dtype=np.int64)
 _SIDE_NAME = re.compile(r"[a-z][a-z0-9-]*")
+
+
+class NothingToStoreError(DataError):
+    """A store would hold no token at all."""
 
 
 class TokenStoreWriter:
@@ -109,10 +114,18 @@ class TokenStoreWriter:
         self.add_sentences(flat, np.array([len(sentence) for sentence in sentences], dtype=np.int64), side)
         self.end_document()
 
-    def add_sentences(self, ids: np.ndarray, lengths: np.ndarray, side: Mapping[str, np.ndarray] | None = None) -> None:
+    def add_sentences(
+        self,
+        ids: np.ndarray,
+        lengths: np.ndarray,
+        side: Mapping[str, np.ndarray] | None = None,
+        *,
+        ends: np.ndarray = NO_ENDS,
+    ) -> None:
         """Add sentences [lengths of k] to the current document, given as one flat array of ids [n].
 
-        `side` holds a uint8 array [n] for each of the store's side arrays.
+        `side` holds a uint8 array [n] for each of the store's side arrays. `ends` [d], ascending, says after how many
+        of these sentences a document ends; what follows the last of them is the beginning of the next.
         Raises: DataError for an id outside the vocabulary, lengths that do not add up to the ids, or side arrays of
         other names or lengths.
         """
@@ -121,9 +134,13 @@ class TokenStoreWriter:
             given = ", ".join(f"{name} [{len(values)}]" for name, values in side.items()) or "none"
             wanted = ", ".join(f"{name} [{len(ids)}]" for name in self.side_arrays) or "none"
             raise DataError(f"side arrays given: {given}; this store takes: {wanted}.")
-        lengths = lengths[lengths > 0]
+        filled = lengths > 0
+        ends = np.unique(np.concatenate([[0], np.cumsum(filled)])[ends])
+        lengths = lengths[filled]
         if lengths.sum() != len(ids):
             raise DataError(f"{len(ids)} ids were given for sentences of {lengths.sum()} tokens together.")
+        if len(ends) and ends[0] == 0:
+            self.end_document()
         if not len(ids):
             return
         if ids.min() < 0 or ids.max() >= len(self.unigram_counts):
@@ -132,21 +149,24 @@ class TokenStoreWriter:
         self.unigram_counts += np.bincount(ids, minlength=len(self.unigram_counts))
         self.num_sentences += len(lengths)
         self.num_tokens += len(ids)
-        ends = np.cumsum(lengths)
+        places = np.cumsum(lengths)
         first = 0  # sentence
         while first < len(lengths):
             shard = self._shard()
-            done = int(ends[first - 1]) if first else 0
+            done = int(places[first - 1]) if first else 0
             room = (self._shard_bytes - shard.num_bytes) // self._dtype.itemsize
-            fits = int(np.searchsorted(ends, done + room, side="left")) + 1  # the sentence that passes the size is in
+            fits = int(np.searchsorted(places, done + room, side="left")) + 1  # the sentence that passes the size is in
             last = min(max(fits, first + 1), len(lengths))
-            here = slice(done, int(ends[last - 1]))
+            here = slice(done, int(places[last - 1]))
+            ends_here = ends[(ends > first) & (ends <= last)]
             shard.add(
                 ids[here].astype(self._dtype),
                 lengths[first:last],
                 {name: np.asarray(values[here], dtype=np.uint8) for name, values in side.items()},
+                ends_here - first,
             )
-            self.inside_document = True
+            self.num_documents += len(ends_here)
+            self.inside_document = not (len(ends_here) and ends_here[-1] == last)
             if shard.num_bytes >= self._shard_bytes:
                 self._finish_shard()
             first = last
@@ -160,10 +180,10 @@ class TokenStoreWriter:
         self.inside_document = False
 
     def close(self) -> None:
-        """Finish the last document and make the folder appear. Raises: DataError where no token was added."""
+        """Finish the last document and make the folder appear. Raises: NothingToStoreError where no token was added."""
         try:
             if not self.num_tokens:
-                raise DataError("There is nothing to store: no text gave a token.")
+                raise NothingToStoreError("There is nothing to store: no text gave a token.")
             self.end_document()
             self._finish_shard()
             DISK.write_file(self._folder / STORE_NAME, (json.dumps(self._record()) + "\n").encode())
@@ -251,7 +271,9 @@ class _OpenShard:
     def num_bytes(self) -> int:
         return self._ids.num_bytes
 
-    def add(self, ids: np.ndarray, lengths: np.ndarray, side: Mapping[str, np.ndarray]) -> None:
+    def add(self, ids: np.ndarray, lengths: np.ndarray, side: Mapping[str, np.ndarray], ends: np.ndarray) -> None:
+        """Add sentences; `ends` says after how many of them a document ends."""
+        self._borders.frombytes((ends + len(self._lengths)).astype(np.int64).tobytes())
         self._ids.add(ids)
         for name, values in side.items():
             self._side[name].add(values)

@@ -27,6 +27,8 @@ from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, read_manifest, verify_folder
 from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.mirror import local_copy
+from spanwise.runtime.remote import RemotePath, path_of
 from spanwise.text.extend import with_roles
 from spanwise.text.tokenizers import Tokenizer
 
@@ -94,10 +96,13 @@ class TokenStore:
         """Open a store, or a foreign Megatron-LM folder or prefix (then `tokenizer` is needed: ids alone say nothing).
 
         `tokenizer` may also be the one that made the store with more roles (`[QUESTION]`), as no text gives these.
+        A store that lies elsewhere (s3://...) is copied to this machine first.
         Raises: DataError where files are missing or damaged, ids lie outside the vocabulary, or `tokenizer` is another
         than the one that made the store (the message says what each is).
         """
-        path = Path(folder)
+        path = path_of(folder)
+        if isinstance(path, RemotePath):
+            path = local_copy(path)
         if (path / STORE_NAME).is_file() or (path / MANIFEST_NAME).is_file():
             return _open_own(path, tokenizer)
         return _open_foreign(path, tokenizer)

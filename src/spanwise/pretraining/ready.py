@@ -41,6 +41,7 @@ from spanwise.pretraining.system import (
 )
 from spanwise.runtime.files import refuse_edited
 from spanwise.runtime.progress import RunLog
+from spanwise.runtime.remote import RemotePath, path_of
 from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.extend import with_roles, with_roles_at
 from spanwise.text.learn import learn_tokenizer
@@ -94,7 +95,7 @@ def check_given(recipe: PretrainingRecipe, inputs: Inputs, *, resume: bool) -> N
         for name in side_arrays_of(recipe.masking, recipe.word_unit):
             find_tagger(name)  # told now what a store of one's own needs, not when text has been learned from
     for paths in (text, inputs.get("valid")):
-        if paths is not None and not (isinstance(paths, str | Path) and Path(paths).is_dir()):
+        if paths is not None and not (isinstance(paths, str | Path) and path_of(paths).is_dir()):
             corpus_files(paths)
 
 
@@ -237,10 +238,14 @@ def _texts(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, words: 
         log.say(f"Reading {mixture} of the tokens.")
     if valid is None:
         return Texts(mixture=mixture, validation=None)
-    if isinstance(valid, str | Path) and any([*Path(valid).glob(STORE_NAME), *Path(valid).glob("*.idx")]):
+    if isinstance(valid, str | Path) and _is_store(path_of(valid)):
         return Texts(mixture=mixture, validation=TokenStore.open(valid, words))
     validation = _store(valid, folder.path / VALIDATION_FOLDER, words, corpus, tags, log)
     return Texts(mixture=mixture, validation=validation)
+
+
+def _is_store(path: Path) -> bool:
+    return (path / STORE_NAME).exists() or (not isinstance(path, RemotePath) and any(path.glob("*.idx")))
 
 
 def _open(data: Data, words: Tokenizer, inputs: Inputs) -> Mixture:

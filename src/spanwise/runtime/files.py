@@ -107,14 +107,23 @@ def read_manifest(
     """
     path = Path(folder) / MANIFEST_NAME
     try:
-        record = decode_json(fs.read_file(path))
+        content = fs.read_file(path)
+    except FileNotFoundError:
+        raise error(f"{folder} has no {MANIFEST_NAME}, so it was never finished or isn't one of our folders.") from None
+    except OSError as cause:
+        raise error(f"{path} cannot be read ({cause}); the folder is damaged.") from cause
+    return parse_manifest(content, path, error)
+
+
+def parse_manifest(content: bytes, path: Path, error: type[SpanwiseError] = CheckpointError) -> dict[str, dict]:
+    """The list {file: {size, sha256}} of a manifest's bytes; `path` is for messages. Raises: as `read_manifest`."""
+    try:
+        record = decode_json(content)
         files = record["manifest"]["files"]
         own = hashlib.sha256(json.dumps(record["manifest"], sort_keys=True).encode()).hexdigest()
         whole = own == record["sha256"] and record["manifest"]["version"] == MANIFEST_VERSION
         whole = whole and all(isinstance(e["size"], int) and isinstance(e["sha256"], str) for e in files.values())
-    except FileNotFoundError:
-        raise error(f"{folder} has no {MANIFEST_NAME}, so it was never finished or isn't one of our folders.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as cause:
+    except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise error(f"{path} cannot be read ({cause}); the folder is damaged.") from cause
     if not whole:
         raise error(f"{path} does not match its own hash; the folder is damaged.")

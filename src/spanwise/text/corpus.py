@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.runtime.remote import RemotePath, path_of
 from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
 from spanwise.text.sentences import cut_long, split_sentences
 
@@ -46,6 +47,16 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True)
+class Text:
+    """One document as it stands in its file, or a part of a long one."""
+
+    source: str  # the file
+    line: int  # where it begins: line of a text file, row of a table
+    text: str  # its lines, with \n between them
+    ends: bool = True  # False: the next Text goes on with this document
+
+
+@dataclass(frozen=True)
 class Document:
     """Sentences of one document, or of a part of a long one."""
 
@@ -69,10 +80,11 @@ def read_documents(
     options = options or CorpusOptions()
     files = corpus_files(paths)
     empty = True
-    for file in files:
-        for document in _read_file(file, options):
+    for text in read_texts(files, options):
+        sentences = split_text(text.text, options)
+        if sentences:
             empty = False
-            yield document
+            yield Document(text.source, text.line, sentences, text.ends)
     if empty:
         names = ", ".join(str(file) for file in files[:3]) + (" ..." if len(files) > 3 else "")
         raise DataError(f"The corpus is empty: {names} holds no text, only white space at best.")
@@ -96,14 +108,14 @@ def documents_of(source: Source, options: CorpusOptions | None = None) -> Iterat
 
 
 def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
-    """The files that files, folders and globs stand for.
+    """The files that files, folders and globs stand for, here or elsewhere (s3://..., hf://datasets/...).
 
     Of a folder, files ending in .txt, .text, .jsonl, .ndjson or .parquet (maybe packed) at any depth; hidden ones are
     passed over. Raises: DataError where nothing is found; ConfigError where a file comes twice.
     """
     files: list[Path] = []
     for given in [paths] if isinstance(paths, str | Path) else list(paths):
-        path = Path(given)
+        path = path_of(given)
         if path.is_dir():
             files += _files_of_folder(path)
         elif path.exists() or not glob.has_magic(str(given)):
@@ -111,7 +123,7 @@ def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
                 raise DataError(f"{path} does not exist.")
             files.append(path)
         else:
-            matched = sorted(Path(name) for name in glob.glob(str(given), recursive=True) if Path(name).is_file())
+            matched = _matches(path)
             if not matched:
                 raise DataError(f"No file matches {str(given)!r}.")
             files += matched
@@ -125,12 +137,19 @@ def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     return files
 
 
+def _matches(pattern: Path) -> Sequence[Path]:
+    if isinstance(pattern, RemotePath):
+        return pattern.matches()
+    return sorted(Path(name) for name in glob.glob(str(pattern), recursive=True) if Path(name).is_file())
+
+
 def _files_of_folder(folder: Path) -> list[Path]:
-    visible = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-    ]
+    if isinstance(folder, RemotePath):
+        below: Iterable[Path] = folder.files_under()
+    else:
+        below = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    hidden = len(folder.parts)
+    visible = [path for path in below if not any(part.startswith(".") for part in path.parts[hidden:])]
     found = [path for path in visible if ending_of(path) in FOLDER_ENDINGS]
     if not found:
         others = ", ".join(path.name for path in visible[:3]) or "no files"
@@ -149,19 +168,22 @@ def ending_of(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _read_file(file: Path, options: CorpusOptions) -> Iterator[Document]:
-    ending = ending_of(file)
-    if ending == ".parquet":
-        rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
-    elif ending in JSON_ENDINGS:
-        rows = read_json_rows(file, options.text_field, options.errors)
-    else:
-        yield from _documents_of_lines(str(file), read_lines(file, options.errors), options)
-        return
-    for number, text in rows:
-        sentences = split_text(text, options)
-        if sentences:
-            yield Document(str(file), number, sentences)
+def read_texts(files: Iterable[Path], options: CorpusOptions) -> Iterator[Text]:
+    """Stream the documents of files before they are split: what `split_text` makes of each is what a store holds.
+
+    Raises: DataError as `read_documents`, but not where there is no text.
+    """
+    for file in files:
+        ending = ending_of(file)
+        if ending == ".parquet":
+            rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
+        elif ending in JSON_ENDINGS:
+            rows = read_json_rows(file, options.text_field, options.errors)
+        else:
+            yield from _texts_of_lines(str(file), read_lines(file, options.errors))
+            continue
+        for number, text in rows:
+            yield Text(str(file), number, text)
 
 
 def split_text(text: str, options: CorpusOptions) -> list[str]:
@@ -169,28 +191,28 @@ def split_text(text: str, options: CorpusOptions) -> list[str]:
     return [sentence for line in text.split("\n") for sentence in _sentences(line, options)]
 
 
-def _documents_of_lines(source: str, lines: Iterable[Line], options: CorpusOptions) -> Iterator[Document]:
+def _texts_of_lines(source: str, lines: Iterable[Line]) -> Iterator[Text]:
     """Group lines into documents. A part is given away only when more text follows it, so each document has an end."""
-    sentences: list[str] = []
+    held: list[str] = []
     begin = size = 0
     line_is_blank = True
     for line in lines:
-        found = _sentences(line.text, options)
-        line_is_blank = line_is_blank and not found
-        if found:
+        is_blank = not line.text.strip()
+        line_is_blank = line_is_blank and is_blank
+        if not is_blank:
             if size > MAX_DOCUMENT_CHARACTERS:
-                yield Document(source, begin, sentences, ends=False)
-                sentences, size = [], 0
-            begin = begin if sentences else line.number
-            sentences += found
+                yield Text(source, begin, "\n".join(held), ends=False)
+                held, size = [], 0
+            begin = begin if held else line.number
+            held.append(line.text)
             size += len(line.text)
         if line.ends:
-            if line_is_blank and sentences:
-                yield Document(source, begin, sentences)
-                sentences, size = [], 0
+            if line_is_blank and held:
+                yield Text(source, begin, "\n".join(held))
+                held, size = [], 0
             line_is_blank = True
-    if sentences:
-        yield Document(source, begin, sentences)
+    if held:
+        yield Text(source, begin, "\n".join(held))
 
 
 def _sentences(line: str, options: CorpusOptions) -> list[str]:

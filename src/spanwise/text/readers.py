@@ -19,6 +19,7 @@ import zstandard
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.remote import open_bytes_of
 from spanwise.runtime.suggest import did_you_mean
 
 OnInvalid = Literal["strict", "replace"]
@@ -76,7 +77,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedIOBase]:
     """
     try:
         with contextlib.ExitStack() as stack:
-            raw = stack.enter_context(open(path, "rb"))
+            raw = stack.enter_context(open_bytes_of(path))
             opened: io.BufferedIOBase = raw
             match path.suffix.lower():
                 case ".gz":
@@ -178,7 +179,7 @@ def parquet_values(path: Path, field: str) -> Iterator[tuple[int, object]]:
             f"{path}: parquet files need pyarrow. Install it with: pip install 'spanwise[parquet]'"
         ) from cause
     try:
-        with pyarrow.parquet.ParquetFile(path) as table:
+        with open_bytes_of(path) as raw, pyarrow.parquet.ParquetFile(raw) as table:
             names = table.schema_arrow.names
             if field not in names:
                 raise DataError(_no_such_field(str(path), field, names))

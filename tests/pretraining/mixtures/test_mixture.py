@@ -10,6 +10,7 @@ import pytest
 from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.mixtures.mixture import mixture_of, open_mixture, read_data
+from spanwise.runtime.remote import RemotePath
 from spanwise.text.learn import learn_tokenizer
 
 
@@ -24,6 +25,8 @@ def test_shares_are_read_from_texts_mappings_and_lists():
     assert read_data(["a:0.7", "b/c:0.3"]) == read_data({"a": 0.7, Path("b/c"): 0.3}) == expected
     assert read_data("a") == read_data(Path("a")) == read_data(["a"]) == [(Path("a"), None)]
     assert read_data(["a", Path("b")]) == [(Path("a"), None), (Path("b"), None)]
+    assert read_data(["s3://b/c:0.7", "b:0.3"]) == [(RemotePath("s3://b/c"), 0.7), (Path("b"), 0.3)]
+    assert str(read_data("s3://b/c")[0][0]) == "s3://b/c"
     assert read_data("C:\\stores\\wiki") == [(Path("C:\\stores\\wiki"), None)]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
+from spanwise.runtime.remote import path_of
 from spanwise.text.tokenizers import Tokenizer
 
 Data = str | Path | Mapping[str | Path, float] | Sequence[str | Path]
@@ -70,7 +71,7 @@ def read_data(data: Data) -> list[tuple[Path, float | None]]:
     """
     if isinstance(data, Mapping):
         read: list[tuple[Path, float | None]] = [
-            (Path(path), _checked(share, str(path))) for path, share in data.items()
+            (path_of(path), _checked(share, str(path))) for path, share in data.items()
         ]
     else:
         read = [_read_one(one) for one in ([data] if isinstance(data, str | Path) else data)]
@@ -110,13 +111,13 @@ def open_mixture(data: Data, tokenizer: Tokenizer | None = None) -> Mixture:
 
 def _read_one(data: str | Path) -> tuple[Path, float | None]:
     if isinstance(data, Path) or Path(data).exists():
-        return Path(data), None
+        return path_of(data), None
     path, colon, share = data.rpartition(":")
     try:
         number = float(share)
     except ValueError:
-        return Path(data), None
-    return (Path(path), _checked(number, path)) if colon and path else (Path(data), None)
+        return path_of(data), None
+    return (path_of(path), _checked(number, path)) if colon and path else (path_of(data), None)
 
 
 def _checked(share: float, path: str) -> float:
