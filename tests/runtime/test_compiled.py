@@ -76,7 +76,7 @@ def test_the_private_cache_refuses_a_link(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("temporary", ["usable", "missing"])
-def test_functions_compile_and_give_the_same_bits_once_loaded_where_neither_home_nor_the_package_folder_can_be_written(tmp_path, temporary):
+def test_where_no_folder_can_be_written_functions_compile_and_loaded_ones_give_the_same_bits(tmp_path, temporary):
     # /dev/null as a parent folder refuses every user, root included, who writes everywhere else
     package = tmp_path / "package"
     package.mkdir()
