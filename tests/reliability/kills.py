@@ -71,15 +71,28 @@ def start(work: Callable[[], int], folder: Path, *, die_at: int | None = None) -
         os._exit(status)
 
 
-def command(store: Path, folder: Path, *, tokens: int = 256, world: tuple[int, int, int] | None = None) -> int:
-    """`spanwise pretrain` of a small model; `world` is (rank, size, port). Returns its exit status."""
-    if world is not None:
-        rank, size, port = map(str, world)
-        os.environ.update(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+def start_group(work: Callable[[], int], folder: Path, size: int) -> list[int]:
+    """Fork `size` children that know of each other as those of `--processes` do. Returns their process ids."""
+    if size == 1:
+        return [start(work, folder)]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def as_one(rank: int) -> int:
+        names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
+        os.environ.update({name: str(value) for name, value in names.items()}, MASTER_ADDR="127.0.0.1")
+        return work()
+
+    return [start(partial(as_one, rank), folder) for rank in range(size)]
+
+
+def command(store: Path, folder: Path, *, tokens: int = 256) -> int:
+    """`spanwise pretrain` of a small model, alone or as one of a group. Returns its exit status."""
     words = ["pretrain", "spanbert-tiny", "--data", str(store), "--valid", str(store), "--out", str(folder)]
     for change in (*RECIPE, f"batch.tokens_per_step={tokens}"):
         words += ["--set", change]
-    return main(words + (["--resume"] if folder.exists() or (world and world[0]) else []))
+    return main(words + (["--resume"] if folder.exists() or "RANK" in os.environ else []))
 
 
 def toy(depth: random.Random, folder: Path) -> int:
@@ -144,7 +157,7 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
         folder, number, statuses = scratch / f"group-{number}", number + 1, [-signal.SIGKILL]
         is_killed = True
         while is_killed or any(statuses):
-            pids = _group(store, folder, tokens, chance.randint(1, largest))
+            pids = start_group(partial(command, store, folder, tokens=tokens), folder, chance.randint(1, largest))
             is_killed = chance.random() < 0.6 and done < kills + 3
             if is_killed:
                 _at_a_step(folder, chance.randrange(2, STEPS))
@@ -158,14 +171,6 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
         figure.check(same, f"{folder.name}: {statuses} {(scratch / f'{folder.name}.err').read_text()[-900:]}")
     figure.facts = {"kills": done}
     return figure
-
-
-def _group(store: Path, folder: Path, tokens: int, size: int) -> list[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    worlds = [None] if size == 1 else [(rank, size, port) for rank in range(size)]
-    return [start(partial(command, store, folder, tokens=tokens, world=world), folder) for world in worlds]
 
 
 def _at_a_step(folder: Path, step: int) -> None:
