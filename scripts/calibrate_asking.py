@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from fit_asking_weights import Asked, fit_weights
 
 import spanwise.asking
 from spanwise.asking.ask import PASSAGES, TextFolder
-from spanwise.asking.fitting import Asked, fit_weights
 from spanwise.asking.merging import WEIGHTS_FILE, MergingWeights, merge
 from spanwise.asking.term_weights import Hit
 from spanwise.quickstart.bundle import open_bundle

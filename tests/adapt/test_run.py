@@ -2,20 +2,22 @@
 
 import itertools
 import json
+import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from tests.reliability.kills import ended
+from tests.reliability.kills import start as start_process
 from transformers import AutoModelForMaskedLM, AutoTokenizer, SplinterForPreTraining
 
-from spanwise.adapt.options import Length
+from spanwise.adapt.options import AdaptationOptions, Length
+from spanwise.adapt.run import adapt
 from spanwise.adapt.texts import SourceText
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.huggingface import read_folder
@@ -24,8 +26,6 @@ from spanwise.runtime.files import verify_folder
 from spanwise.text.corpus import CorpusOptions
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.weights.learned_from import NOT_STATED, Origin, learned_by
-
-HERE = Path(__file__).parent
 
 
 def encoder_of(folder):
@@ -269,44 +269,32 @@ def test_new_pieces_begin_at_means_and_where_they_win_nothing_the_start_keeps_it
             assert torch.allclose(new[row], before[torch.as_tensor(ids)].mean(0), atol=1e-7)
 
 
-def killable(start, own_text, general_text, out, steps):
-    code = (
-        f"import sys; sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent)!r}]\n"
-        "from spanwise.adapt.run import adapt\n"
-        "from spanwise.adapt.options import AdaptationOptions, Length\n"
-        "from spanwise.adapt.texts import SourceText\n"
-        "from spanwise.text.corpus import CorpusOptions\n"
-        "adapt(\n"
-        f"    {str(start)!r}, [{str(own_text)!r}], out={str(out)!r}, resume=True,\n"
-        f"    general=SourceText(name='tiny', texts=[{str(general_text)!r}], corpus=CorpusOptions()),\n"
-        f"    options=AdaptationOptions(length=Length(steps={steps}), objective='spans', general_bound=0.5),\n"
-        "    overrides=['batch.tokens_per_step=512', 'batch.max_tokens=512', 'training.threads=1',\n"
-        "               'training.save_every=3'],\n"
-        ")\n"
-    )
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
 @pytest.mark.parametrize("rounds", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_an_adaptation_killed_anywhere_goes_on_bit_for_bit(start_without_heads, own_text, tiny_text, tmp_path, rounds):
-    steps = 40
-    whole = killable(start_without_heads, own_text, tiny_text, tmp_path / "whole", steps)
-    assert whole.wait() == 0, whole.stderr.read().decode()
+    options = AdaptationOptions(length=Length(steps=40), objective="spans", general_bound=0.5)
+    small = ["batch.tokens_per_step=512", "batch.max_tokens=512", "training.threads=1", "training.save_every=3"]
+    source = SourceText(name="tiny", texts=[tiny_text], corpus=CorpusOptions())
+
+    def adapt_in(out):
+        adapt(start_without_heads, [own_text], out=out, resume=True, general=source, options=options, overrides=small)
+        return 0
+
+    assert ended([start_process(partial(adapt_in, tmp_path / "whole"), tmp_path / "whole")]) == [0]
     draw = random.Random(20261123)
     expected = results(tmp_path / "whole")
     for number in range(rounds):
         out, kills = tmp_path / f"killed-{number}", 0
         while not (out / "adaptation.json").exists():
-            process = killable(start_without_heads, own_text, tiny_text, out, steps)
+            process = start_process(partial(adapt_in, out), out)
             if kills < 3:
-                marks = [out / "heads" / "checkpoints", out / "checkpoints", out / "best"]
+                mark = [out / "heads" / "checkpoints", out / "checkpoints", out / "best"][kills]
                 deadline = time.monotonic() + 120
-                while not marks[kills].exists() and process.poll() is None and time.monotonic() < deadline:
+                while not mark.exists() and time.monotonic() < deadline:
                     time.sleep(0.005)
                 time.sleep(draw.uniform(0.0, 0.3))
-                process.send_signal(signal.SIGKILL)
+                os.kill(process, signal.SIGKILL)
                 kills += 1
-            assert process.wait() in (0, -signal.SIGKILL), process.stderr.read().decode()
+            assert ended([process])[0] in (0, -signal.SIGKILL), (tmp_path / f"{out.name}.err").read_text()
         assert results(out) == expected
 
 

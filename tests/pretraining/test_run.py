@@ -2,10 +2,7 @@
 
 import io
 import json
-import random
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -27,7 +24,6 @@ from spanwise.recipes import spanbert_tiny
 from spanwise.runtime.progress import RunLog
 
 STEPS = 30
-HERE = Path(__file__).parent
 
 
 def tiny_recipe(**training):
@@ -52,15 +48,6 @@ def trained(folder: Path):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     timing = {"seconds", "seconds_left", "tokens_per_second", "flop_utilisation", "time"}
     return weights, [{key: value for key, value in line.items() if key not in timing} for line in lines]
-
-
-def in_subprocess(store, out):
-    code = (
-        f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
-        "from test_run import pretrain, tiny_recipe\n"
-        f"pretrain(tiny_recipe(), data={str(store)!r}, valid={str(store)!r}, out={str(out)!r}, resume=True)\n"
-    )
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def test_text_alone_gives_a_run_folder_whose_model_loads(tiny_text, tmp_path):
@@ -101,29 +88,6 @@ def test_the_folder_loads_in_transformers_with_nothing_missing_and_equal_hidden_
         ours = load(final)(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])
     real = batch["attention_mask"].bool()
     assert torch.allclose(ours[real], theirs[real], atol=1e-5)
-
-
-@pytest.mark.parametrize("rounds", [2, pytest.param(40, marks=pytest.mark.slow)])
-def test_a_run_killed_anywhere_goes_on_bit_for_bit(tiny_store, tmp_path, rounds):
-    whole = in_subprocess(tiny_store.path, tmp_path / "whole")  # a process like those that are killed
-    assert whole.wait() == 0, whole.stderr.read().decode()
-    expected = trained(tmp_path / "whole")
-    draw = random.Random(20261121)
-    for number in range(rounds):
-        out, kills = tmp_path / f"killed-{number}", 0
-        while not (out / "final" / "manifest.json").exists():
-            process = in_subprocess(tiny_store.path, out)
-            if kills < 2:
-                deadline = time.monotonic() + 60
-                while not (out / "checkpoints").exists() and process.poll() is None and time.monotonic() < deadline:
-                    time.sleep(0.005)
-                time.sleep(draw.uniform(0.0, 0.4))
-                process.send_signal(signal.SIGKILL)
-                process.wait()
-                kills += 1
-            elif process.wait() != 0:
-                pytest.fail(process.stderr.read().decode())
-        assert trained(out) == expected, f"round {number} differs after {kills} kills"
 
 
 def test_resume_refuses_another_recipe_and_keeps_the_record_of_the_first(tiny_store, tmp_path):

@@ -15,7 +15,7 @@ from tests.reliability.damage import damaged_files
 from tests.reliability.disks import failing_disks
 from tests.reliability.figure import Figure, measured
 from tests.reliability.hostile import hostile_files
-from tests.reliability.kills import killed_commands, killed_groups
+from tests.reliability.kills import killed_commands, killed_groups, killed_toys
 from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
 
@@ -28,6 +28,7 @@ PROMISES: dict[str, Check] = {
     "disks": lambda scratch, seed, soak: failing_disks(scratch, seed),
     "damage": lambda scratch, seed, soak: damaged_files(scratch, seed, cases=20_000 if soak else 2_000),
     "kills": lambda scratch, seed, soak: killed_commands(scratch, seed, kills=300 if soak else 25),
+    "toys": lambda scratch, seed, soak: killed_toys(scratch, seed, kills=500 if soak else 50),
     "groups": lambda scratch, seed, soak: killed_groups(scratch, seed, kills=60 if soak else 6),
     "bugs": lambda scratch, seed, soak: seeded_bugs(scratch, seed),
     "hostile": lambda scratch, seed, soak: hostile_files(scratch, seed, cases=300),

@@ -48,7 +48,7 @@ BUGS = (
     Bug("a manifest may name files outside", FILES, "        parts = name.split(\"/\")\n", "        continue\n",
         TEST_FILES + "a_manifest_that_names_a_file_outside_is_refused"),
     Bug("a line after a cut one is glued to it", FILES, '(b"\\n" if is_cut else b"")', 'b""',
-        "tests/training/test_plan.py::test_after_a_line_that_a_crash_cut_a_plan_can_be_added_to_and_read_again"),
+        TEST_FILES + "a_file_is_replaced_whole_and_lines_after_a_cut_one_stay_whole"),
     Bug("the oldest checkpoint is taken", CHECKPOINT, "reverse=True", "reverse=False",
         TEST_CHECKPOINT + "a_damaged_checkpoint_is_named_and_the_one_before_it_taken"),
     Bug("one checkpoint too few is kept", CHECKPOINT, "[keep:]:", "[keep - 1 :]:",

@@ -1,11 +1,10 @@
-"""SIGKILL of the real command at random moments and at operations of a save, then `--resume`, until it is finished.
+"""SIGKILL at random moments and at operations of a save, then a resume, until the run is finished.
 
 A fork server: this process imports everything and computes nothing. An attempt is a forked child in which the command
-line of `spanwise pretrain` (or of several processes of it, who meet through Gloo) does all of its work.
+line of `spanwise pretrain` (or of several processes of it, who meet through Gloo), or the toy model's run, does all of
+its work.
 """
 
-import hashlib
-import json
 import os
 import random
 import signal
@@ -13,18 +12,19 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch._dynamo  # noqa: F401  the optimizer's first step imports it: once here, not in every attempt
 from tests.reliability.disk import WatchedDisk, disk_of
 from tests.reliability.figure import Figure
 from tests.reliability.order import small_store
+from tests.reliability.toy_run import result_of, train_toy
 
 from spanwise.cli.main import main
-from spanwise.runtime.progress import read_metrics
-from spanwise.training.loop import TIMING_FIELDS
 
-STEPS = 8
+STEPS, TOY_STEPS = 8, 20
 OPERATIONS = 60  # of disk, within which an armed attempt dies; a save has some 30
 RECIPE = [
     "encoder.num_layers=2", "encoder.hidden_size=32", "encoder.num_heads=2", "encoder.intermediate_size=64",
@@ -46,8 +46,8 @@ class DyingDisk(WatchedDisk):
         return None
 
 
-def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: tuple[int, int, int] | None) -> int:
-    """Fork a child that runs the command; `world` is (rank, size, port). Returns its process id."""
+def start(work: Callable[[], int], folder: Path, *, die_at: int | None = None) -> int:
+    """Fork a child that does the work on `folder` and ends with the status it returns. Returns its process id."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -57,20 +57,13 @@ def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: 
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(os.open(folder.parent / f"{folder.name}.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
-        if world is not None:
-            rank, size, port = map(str, world)
-            os.environ.update(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-        words = ["pretrain", "spanbert-tiny", "--data", str(store), "--valid", str(store), "--out", str(folder)]
-        for change in (*RECIPE, f"batch.tokens_per_step={tokens}"):
-            words += ["--set", change]
-        words += ["--resume"] if folder.exists() or (world and world[0]) else []
         if die_at is None:
-            status = main(words)
+            status = work()
         else:
             disk = DyingDisk()
             disk.left = die_at
             with disk_of(disk):
-                status = main(words)
+                status = work()
     except BaseException:
         traceback.print_exc()
     finally:
@@ -78,15 +71,34 @@ def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: 
         os._exit(status)
 
 
-def result_of(folder: Path) -> tuple[str, str, str]:
-    """Hashes of the final weights, of all tensors of training, and of the log without its clock times."""
-    last = folder / "checkpoints" / f"step-{STEPS:09d}" / "training" / "optimizer.safetensors"
-    lines = [
-        {name: value for name, value in record.items() if name not in TIMING_FIELDS and name != "flop_utilisation"}
-        for record in read_metrics(folder / "metrics.jsonl")
-    ]
-    found = (folder / "final" / "model.safetensors").read_bytes(), last.read_bytes(), json.dumps(lines).encode()
-    return tuple(hashlib.sha256(content).hexdigest() for content in found)  # type: ignore[return-value]
+def start_group(work: Callable[[], int], folder: Path, size: int) -> list[int]:
+    """Fork `size` children that know of each other as those of `--processes` do. Returns their process ids."""
+    if size == 1:
+        return [start(work, folder)]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def as_one(rank: int) -> int:
+        names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
+        os.environ.update({name: str(value) for name, value in names.items()}, MASTER_ADDR="127.0.0.1")
+        return work()
+
+    return [start(partial(as_one, rank), folder) for rank in range(size)]
+
+
+def command(store: Path, folder: Path, *, tokens: int = 256) -> int:
+    """`spanwise pretrain` of a small model, alone or as one of a group. Returns its exit status."""
+    words = ["pretrain", "spanbert-tiny", "--data", str(store), "--valid", str(store), "--out", str(folder)]
+    for change in (*RECIPE, f"batch.tokens_per_step={tokens}"):
+        words += ["--set", change]
+    return main(words + (["--resume"] if folder.exists() or "RANK" in os.environ else []))
+
+
+def toy(depth: random.Random, folder: Path) -> int:
+    """The toy model's run, packs made before they are needed or not: all that differs from attempt to attempt."""
+    train_toy(folder, resume=folder.exists(), steps=TOY_STEPS, prefetch_depth=depth.choice((0, 1, 8)))
+    return 0
 
 
 def ended(pids: list[int]) -> list[int]:
@@ -95,20 +107,29 @@ def ended(pids: list[int]) -> list[int]:
 
 
 def killed_commands(scratch: Path, seed: int, *, kills: int) -> Figure:
-    """Kill runs until there were so many kills; half of the attempts die inside a save."""
+    """Kill `spanwise pretrain` until there were so many kills."""
+    return _killed(partial(command, small_store(scratch / "text").path), scratch, seed, kills=kills, steps=STEPS)
+
+
+def killed_toys(scratch: Path, seed: int, *, kills: int) -> Figure:
+    """Kill the toy model's run: less of the program, but an attempt takes a moment, so more places are met."""
+    return _killed(partial(toy, random.Random(seed)), scratch, seed, kills=kills, steps=TOY_STEPS)
+
+
+def _killed(run: Callable[[Path], int], scratch: Path, seed: int, *, kills: int, steps: int) -> Figure:
+    """Kill runs of a folder and start them again; half of the attempts die inside a save."""
     figure = Figure("killed at random, a fifth inside a save: same weights, moments, logs")
-    chance, store = random.Random(seed), small_store(scratch / "text").path
-    began = time.perf_counter()
-    whole = ended([start(store, scratch / "whole", tokens=256, die_at=None, world=None)])
+    chance, began = random.Random(seed), time.perf_counter()
+    whole = ended([start(partial(run, scratch / "whole"), scratch / "whole")])
     seconds = time.perf_counter() - began
     assert whole == [0], (scratch / "whole.err").read_text()
-    wanted, done, in_saves, rounds = result_of(scratch / "whole"), 0, 0, 0
+    wanted, done, in_saves, rounds = result_of(scratch / "whole", steps), 0, 0, 0
     while done < kills:
         folder, rounds = scratch / f"round-{rounds}", rounds + 1
         while True:
             is_armed = chance.random() < 0.5
             die_at = chance.randrange(1, OPERATIONS) if is_armed else None
-            pid = start(store, folder, tokens=256, die_at=die_at, world=None)
+            pid = start(partial(run, folder), folder, die_at=die_at)
             if not is_armed:
                 time.sleep(chance.uniform(0.05, 0.9) * seconds)
                 os.kill(pid, signal.SIGKILL)
@@ -117,7 +138,7 @@ def killed_commands(scratch: Path, seed: int, *, kills: int) -> Figure:
             in_saves += is_armed and status == -signal.SIGKILL
             if status != -signal.SIGKILL or done >= 10 * kills:
                 break
-        found = result_of(folder) if status == 0 else ("", "", "")
+        found = result_of(folder, steps) if status == 0 else ("", "", "")
         parts = [name for name, a, b in zip(("weights", "moments", "log"), found, wanted, strict=True) if a != b]
         said = (scratch / f"{folder.name}.err").read_text()[-900:]
         figure.check(not parts, f"{folder.name} ended with {status}, other {parts}: {said}")
@@ -131,12 +152,12 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
     figure = Figure(f"groups killed and restarted on 1 to {largest} processes: one hash")
     chance, store, done, number = random.Random(seed), small_store(scratch / "text").path, 0, 0
     tokens, whole = 128 * largest, scratch / "whole"
-    assert ended([start(store, whole, tokens=tokens, die_at=None, world=None)]) == [0]
+    assert ended([start(partial(command, store, whole, tokens=tokens), whole)]) == [0]
     while done < kills:
         folder, number, statuses = scratch / f"group-{number}", number + 1, [-signal.SIGKILL]
         is_killed = True
         while is_killed or any(statuses):
-            pids = _group(store, folder, tokens, chance.randint(1, largest))
+            pids = start_group(partial(command, store, folder, tokens=tokens), folder, chance.randint(1, largest))
             is_killed = chance.random() < 0.6 and done < kills + 3
             if is_killed:
                 _at_a_step(folder, chance.randrange(2, STEPS))
@@ -146,18 +167,10 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
             done += is_killed
             if not is_killed and any(statuses):
                 break
-        same = not any(statuses) and result_of(folder) == result_of(whole)
+        same = not any(statuses) and result_of(folder, STEPS) == result_of(whole, STEPS)
         figure.check(same, f"{folder.name}: {statuses} {(scratch / f'{folder.name}.err').read_text()[-900:]}")
     figure.facts = {"kills": done}
     return figure
-
-
-def _group(store: Path, folder: Path, tokens: int, size: int) -> list[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    worlds = [None] if size == 1 else [(rank, size, port) for rank in range(size)]
-    return [start(store, folder, tokens=tokens, die_at=None, world=world) for world in worlds]
 
 
 def _at_a_step(folder: Path, step: int) -> None:

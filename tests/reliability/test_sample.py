@@ -9,7 +9,7 @@ from tests.reliability.damage import MUTATIONS, damaged_files
 from tests.reliability.disks import failing_disks
 from tests.reliability.figure import Figure
 from tests.reliability.hostile import hostile_files
-from tests.reliability.kills import killed_commands, killed_groups
+from tests.reliability.kills import killed_commands, killed_groups, killed_toys
 from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
 
@@ -50,6 +50,11 @@ def test_hostile_files_execute_nothing_and_end_with_a_sentence(tmp_path):
 def test_the_real_command_killed_ends_with_the_same_weights_moments_and_log(tmp_path):
     figure = kept(killed_commands(tmp_path, SEED, kills=3), 2)
     assert figure.facts["kills"] >= 3
+
+
+def test_a_run_killed_anywhere_ends_with_the_same_weights_moments_and_log(tmp_path):
+    figure = kept(killed_toys(tmp_path, SEED, kills=16), 2)
+    assert figure.facts["kills"] >= 16
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.what)

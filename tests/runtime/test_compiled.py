@@ -17,15 +17,34 @@ sys.path.insert(0, sys.argv[1])
 tempfile.tempdir = sys.argv[2]
 from spanwise.runtime.compiled import njit
 import loops
-print(loops.double(21))
+print(loops.double(21), loops.sums(loops.NUMBERS).hex())
 """
 
 LOOPS = """
+import numpy as np
 from spanwise.runtime.compiled import njit
+
+NUMBERS = np.random.default_rng(1).random((64, 301)).astype(np.float32)
 
 @njit
 def double(x):
     return 2 * x
+
+@njit(fastmath={"reassoc", "contract", "nsz"})
+def total(row, out, shift):
+    sum = np.float32(0.0)
+    for n in range(len(out)):
+        power = (row[n] * shift + shift) * row[n]
+        out[n] = power
+        sum += power
+    return sum
+
+@njit
+def sums(rows):
+    found, out = np.float32(1.0), np.empty(rows.shape[1], dtype=np.float32)
+    for r in range(len(rows)):
+        found = found * np.float32(0.5) + total(rows[r], out, found) / np.float32(301.0)
+    return float(found)
 """
 
 
@@ -57,7 +76,7 @@ def test_the_private_cache_refuses_a_link(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("temporary", ["usable", "missing"])
-def test_functions_compile_where_neither_home_nor_the_package_folder_can_be_written(tmp_path, temporary):
+def test_where_no_folder_can_be_written_functions_compile_and_loaded_ones_give_the_same_bits(tmp_path, temporary):
     # /dev/null as a parent folder refuses every user, root included, who writes everywhere else
     package = tmp_path / "package"
     package.mkdir()
@@ -77,5 +96,6 @@ def test_functions_compile_where_neither_home_nor_the_package_folder_can_be_writ
 
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True) for _ in range(2)]
 
-    assert [run.stdout.strip() for run in runs] == ["42", "42"], runs[0].stderr
+    assert [run.stdout[:3] for run in runs] == ["42 ", "42 "], runs[0].stderr
+    assert runs[0].stdout == runs[1].stdout  # the first compiled, the second loaded where there is a folder
     assert bool(list(temp.glob("spanwise-numba-*/**/*.nbi"))) == (temporary == "usable")

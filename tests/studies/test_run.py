@@ -1,16 +1,16 @@
 """A study of two arms from first step to table: killed in the middle, called again, seen through."""
 
 import json
+import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from scipy import stats
+from tests.reliability.kills import ended, start
 from toy_studies import toy_recipe, toy_study
 
 from spanwise.data.prepare import prepare
@@ -24,27 +24,22 @@ from spanwise.studies.probes import MaskedTokens
 from spanwise.studies.results import collect
 from spanwise.studies.study import changed_study
 
-STUDY = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from toy_studies import toy_study
-from spanwise.studies import run_study
-store, probes, out = sys.argv[2:5]
-run_study(toy_study(), data=store, valid=store, probe_data=probes, out=out, seeds=2)
-"""
 
+def in_subprocess(store: TokenStore, probes: Path, out: Path) -> int:
+    """Begin or go on with the toy study in a process of its own; returns its process id."""
 
-def in_subprocess(store: TokenStore, probes: Path, out: Path) -> subprocess.Popen[bytes]:
-    """Begin or go on with the toy study in a process that has computed nothing before."""
-    arguments = [str(Path(__file__).parent), str(store.path), str(probes), str(out)]
-    return subprocess.Popen([sys.executable, "-c", STUDY, *arguments])
+    def study() -> int:
+        run_study(toy_study(), data=store.path, valid=store.path, probe_data=probes, out=out, seeds=2)
+        return 0
+
+    return start(study, out)
 
 
 @pytest.fixture(scope="module")
 def finished(tiny_store, probe_data, tmp_path_factory):
     """The toy study, two seeds, run in one go by a process of its own; here it is only read."""
     out = tmp_path_factory.mktemp("study") / "out"
-    assert in_subprocess(tiny_store, probe_data, out).wait() == 0
+    assert ended([in_subprocess(tiny_store, probe_data, out)]) == [0]
     return run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=2)
 
 
@@ -168,12 +163,13 @@ def test_another_study_over_an_old_folder_is_refused_saying_what_differs(
 def test_a_study_killed_in_the_middle_goes_on_to_the_same_figures(finished, tiny_store, probe_data, tmp_path):
     out = tmp_path / "out"
     process = in_subprocess(tiny_store, probe_data, out)
-    while not list(out.glob("measures/*/*-0.json")) and process.poll() is None:
+    until = time.monotonic() + 60
+    while not list(out.glob("measures/*/*-0.json")) and time.monotonic() < until:
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    os.kill(process, signal.SIGKILL)
+    assert ended([process]) == [-signal.SIGKILL]
     assert not (out / "sbo-1" / "final").exists()  # it was stopped before the end
-    assert in_subprocess(tiny_store, probe_data, out).wait() == 0
+    assert ended([in_subprocess(tiny_store, probe_data, out)]) == [0]
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": out}
     resumed = run_study(toy_study(), seeds=2, **data)
     for ours, theirs in zip(resumed.record.figures, finished.record.figures, strict=True):

@@ -95,6 +95,9 @@ def test_parameters_buffers_and_moments_come_back_bit_for_bit(tmp_path):
     wanted, found = training_tensors(model, optimizer), training_tensors(other, other_optimizer)
     assert wanted.keys() == found.keys()
     assert all(torch.equal(wanted[name], found[name]) for name in wanted)
+    for one, same in zip(model.parameters(), other.parameters(), strict=True):  # in the optimizer, not as it is saved
+        before, after = optimizer.state[one], other_optimizer.state[same]
+        assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
     assert {name.split("/")[0] for name in wanted} == {"parameter", "buffer", "step", "exp_avg", "exp_avg_sq"}
     assert all(value.dtype == torch.float32 for value in wanted.values())
     assert "parameter/decoder.weight" not in wanted  # tied: once, under its first name

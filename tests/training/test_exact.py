@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,13 @@ from processes import SharedSource, run
 from safetensors.torch import load_file
 from torch import nn
 from toy import ToyModel
+from worlds import shared_run
 
 from spanwise.errors import NumericsError
-from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.exact import ExactGradients
 from spanwise.training.loop import TIMING_FIELDS
 from spanwise.training.reduce import SingleProcess
-
-HARNESS = Path(__file__).with_name("worlds.py")
 
 
 def added(packs, shape=(3, 4)) -> torch.Tensor:
@@ -96,9 +93,9 @@ def test_any_number_of_processes_and_one_that_changes_at_each_restart_give_one_r
     """Five packs a step on 1, 2 and 3 processes, and a run that goes on with 3, then 1, then 2 of them."""
     run(tmp_path / "alone", None, source=SharedSource(packs=5), exact_sums=True)
     for size in (2, 3):
-        assert launch([sys.executable, str(HARNESS), str(tmp_path / f"by-{size}"), "9"], size, 1) == 0
+        shared_run(tmp_path / f"by-{size}", size=size, steps=9)
     for size, steps in ((3, 4), (1, 7), (2, 9)):
-        assert launch([sys.executable, str(HARNESS), str(tmp_path / "elastic"), str(steps)], size, 1) == 0
+        shared_run(tmp_path / "elastic", size=size, steps=steps)
 
     tensors, lines = one_run(tmp_path / "alone")
     for name in ("by-2", "by-3", "elastic"):

@@ -220,23 +220,6 @@ def test_a_run_that_says_nothing_of_saving_saves_by_the_clock(tmp_path):
     assert len(list((tmp_path / "end" / "checkpoints").iterdir())) == 1
 
 
-def test_killed_anywhere_a_run_ends_with_the_same_bits_and_the_same_log(request):
-    kills = "200" if request.config.getoption("--slow") else "16"
-    done = subprocess.run(
-        [sys.executable, str(Path(__file__).parent / "kill_harness.py"), "--kills", kills],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-
-    assert found["kills"] >= int(kills) and found["kills_in_saves"] >= 0.15 * found["kills"]
-    assert all(one == {"tensors": True, "log": True} for one in found["rounds"])
-    assert found["toggles_change_nothing"]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_says_how_to_go_on_and_changes_no_number(tmp_path, number):
     whole, _ = run(tmp_path / "whole", evaluated=True, eval_every=4)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from spanwise.pretraining.comparison import Gain, Measure
 from spanwise.quickstart.clock import Stage
-from spanwise.quickstart.record import AnswerRecord, FilledRecord, QuickstartRecord
+from spanwise.quickstart.record import AnswerRecord, FilledRecord, QuickstartRecord, RunRecord
 from spanwise.quickstart.texts import Language, Words, words_of
 from spanwise.reporting.curves import Chart, Line, draw_chart
 from spanwise.reporting.mask_picture import draw_masks
@@ -277,7 +277,7 @@ def highlight(answer: AnswerRecord, words: Words) -> Highlight:
     )
 
 
-def time_blocks(record: QuickstartRecord, words: Words) -> Sequence[Block | None]:
+def time_blocks(record: RunRecord, words: Words) -> Sequence[Block | None]:
     """Show where the time went, and on which machine."""
     return (
         time_bars(record.stages, record.total_seconds, record.budget_seconds, words, record.language),

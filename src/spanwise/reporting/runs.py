@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
-from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.json_text import object_or_empty
 from spanwise.runtime.progress import METRICS_NAME, read_metrics
 from spanwise.training.plan import PLAN_NAME
 
@@ -79,8 +79,8 @@ def read_run(folder: str | Path, name: str | None = None) -> RunRecord:
         path=path,
         steps=[record for record in records if record.keys() >= {"step", "tokens", "losses"}],
         evaluations=[record for record in records if record.keys() >= {"step", "evaluation"}],
-        recipe=_read_json(path / RECIPE_NAME),
-        masks=_read_json(path / MASKS_NAME),
+        recipe=object_or_empty(path / RECIPE_NAME),
+        masks=object_or_empty(path / MASKS_NAME),
     )
 
 
@@ -94,12 +94,3 @@ def read_runs(folders: Iterable[str | Path]) -> list[RunRecord]:
             for name, path in zip(names, paths, strict=True)
         ]
     return [read_run(path, name) for path, name in zip(paths, names, strict=True)]
-
-
-def _read_json(path: Path) -> Json:
-    """Read a JSON object; {} where there is none, as a report is made of what there is."""
-    try:
-        record = decode_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}

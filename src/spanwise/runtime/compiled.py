@@ -57,7 +57,10 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`numba.njit(cache=True, nogil=True)`; use it bare or with numba's options (`@njit(inline="always")`)."""
     if function is None:
         return lambda decorated: njit(decorated, **options)
-    options = {"nogil": True, **options}
+    # A loop that may add in another order becomes a part of its caller. As a function of its own it would exist twice,
+    # optimised once and twice: a process that compiles would call the first, one that loads compiled code the second,
+    # and their sums differ in the last bits.
+    options = {"nogil": True, "forceinline": bool(options.get("fastmath")), **options}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder it may write

@@ -1,6 +1,7 @@
 """JSON that others wrote, decoded so that whatever is wrong with it is one kind of error."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 
@@ -17,6 +18,15 @@ def decode_json(text: str | bytes, *, is_strict: bool = False) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def object_or_empty(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; an empty one where there is none that can be read."""
+    try:
+        found = decode_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _refuse_constant(name: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from spanwise.quickstart.adapting.record import AdaptedRecord, TwoAnswers
-from spanwise.quickstart.page import clock, filled_table, highlight, machine_table, measure_table, time_bars
+from spanwise.quickstart.page import clock, filled_table, highlight, measure_table, time_blocks
 from spanwise.quickstart.texts import Words, words_of
 from spanwise.reporting.page import (
     NOTHING,
@@ -129,12 +129,4 @@ def both_answers(answers: TwoAnswers, words: Words) -> Highlight:
         after=shown.after,
         facts=[*shown.facts, before],
         tone=shown.tone,
-    )
-
-
-def time_blocks(record: AdaptedRecord, words: Words) -> Sequence[Block | None]:
-    """Show where the time went, and on which machine."""
-    return (
-        time_bars(record.stages, record.total_seconds, record.budget_seconds, words, record.language),
-        machine_table(record.machine, words),
     )

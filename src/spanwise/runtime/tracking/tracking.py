@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.runtime.files import write_text_atomic
-from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.json_text import object_or_empty
 from spanwise.runtime.tracking.tracker import TrackedRun, Tracker, check_trackers, open_tracker, readable_name
 
 STATE_NAME = "tracking.json"
@@ -55,7 +55,7 @@ class Tracking:
                 run = TrackedRun(
                     folder=self._folder,
                     name=readable_name(self._folder),
-                    recipe=_read(self._folder / RECIPE_NAME),
+                    recipe=object_or_empty(self._folder / RECIPE_NAME),
                     run_id=known["run_id"],
                 )
                 self._open[name] = open_tracker(name, run)
@@ -66,7 +66,7 @@ class Tracking:
 
     def _known(self) -> dict[str, Any]:
         if self._state is None:
-            self._state = _read(self._folder / STATE_NAME)
+            self._state = object_or_empty(self._folder / STATE_NAME)
         return self._state
 
     @contextlib.contextmanager
@@ -78,12 +78,3 @@ class Tracking:
             self._open.pop(name, None)
             words = str(error).strip().splitlines() or [type(error).__name__]
             self._say(f"{name} gets no more numbers of this run: {words[0]} (metrics.jsonl has everything)")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; an empty one where there is none."""
-    try:
-        found = decode_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -1,8 +1,8 @@
 """Weights are found again from questions that follow them."""
 
 import numpy as np
+from scripts.fit_asking_weights import Asked, fit_ranking, fit_threshold, fit_weights
 
-from spanwise.asking.fitting import Asked, fit_ranking, fit_threshold, fit_weights
 from spanwise.asking.merging import Candidates, MergingWeights
 
 
