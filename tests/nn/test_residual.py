@@ -27,7 +27,9 @@ def test_the_fused_node_has_the_gradients_of_its_plain_parts(dtype):
     found = torch.autograd.grad((out * weights).sum(), inputs)
 
     rate = Rate.of(0.4)
-    plain = F.layer_norm(residual + x * keep_mask(keys, 24, rate) * rate.scale, (24,), block.norm.weight, block.norm.bias, 1e-12)
+    plain = F.layer_norm(
+        residual + x * keep_mask(keys, 24, rate) * rate.scale, (24,), block.norm.weight, block.norm.bias, 1e-12
+    )
     expected = torch.autograd.grad((plain * weights).sum(), inputs)
     tolerance = 1e-5 if dtype == torch.float32 else 3e-2
     torch.testing.assert_close(out, plain, atol=tolerance, rtol=tolerance)

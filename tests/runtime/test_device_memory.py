@@ -16,7 +16,7 @@ def test_the_peak_counts_what_is_held_at_once_and_no_view_twice():
         view = first.view(10, 100).t()
         del first
         second = view + 1  # as many again
-        del view, second  # noqa: F821
+        del view, second
         third = torch.empty(500)  # 2,000, when nothing else is left
         before.add_(1)
     assert memory.peak == 8000 and len(third) == 500

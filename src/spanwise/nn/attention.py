@@ -101,9 +101,7 @@ def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int, reach: Rea
     return out_THK.reshape(T, D)
 
 
-def _attend_each(
-    qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float, reach: Reach, place: int
-) -> Tensor:
+def _attend_each(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float, reach: Reach, place: int) -> Tensor:
     D = qkv.shape[1] // 3
     outs, causal = [], reach == Reach(None, 0)
     for number, part in enumerate(qkv.split(sequences.lengths)):

@@ -58,9 +58,7 @@ def drawn_keys(num_rows: int, device: torch.device) -> Tensor:
 
 
 def keep_mask(keys: Tensor, width: int, rate: Rate) -> Tensor:
-    """Return which elements of rows [R, D] stay, as bool, for keys [R] int64."""
-    if keys.device.type != "cpu" or torch.compiler.is_compiling():
-        return keep_by_operators(keys, width, rate.least)
+    """Return, on a CPU, which elements of rows [R, D] stay, as bool, for keys [R] int64."""
     keep = torch.empty(len(keys), width, dtype=torch.bool)
     given, made, least = array_of(keys.contiguous()), array_of(keep), np.uint32(rate.least)
     in_parts(lambda _, first, last: _keep_rows(given, least, made, first, last), len(keys))
@@ -168,7 +166,7 @@ def dropout(x: Tensor, p: float, training: bool, keys: Tensor | None = None) -> 
     keys = drawn_keys(len(rows), x.device) if keys is None else keys
     if torch.compiler.is_compiling():
         out = _dropped(rows, keys, rate.least, rate.scale)
-    elif x.device.type == "cuda":
+    elif x.device.type != "cpu":
         out = _fused()(rows, keys, rate.least, rate.scale)
     else:
         out = _MaskedScale.apply(rows, keep_mask(keys, rows.shape[1], rate), rate.scale)

@@ -22,7 +22,6 @@ from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.row_counts import num_filler_rows, with_filler, with_filler_places
 
-
 BESIDE = -2  # an encoder beside another one, among the places where elements are dropped
 
 

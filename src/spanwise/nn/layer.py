@@ -68,8 +68,9 @@ class SelfAttention(nn.Module):
     def forward(
         self, hidden: Tensor, context: Context, rows: Tensor | None = None, keys: Tensor | None = None
     ) -> Tensor:
-        """hidden: [T, D] float32. Returns [T, D] float32, or the R `rows` alone, which see all the others; keys: one for
-        each row that is returned."""
+        """hidden: [T, D] float32. Returns [T, D] float32, or the R `rows` alone, which see all the others.
+
+        keys: of each row that is returned."""
         mixed_TD = context(self.qkv(self.residual.enter(hidden)))
         if rows is not None:
             mixed_TD, hidden = mixed_TD.index_select(0, rows), hidden.index_select(0, rows)

@@ -55,11 +55,8 @@ class Sequences:
 
     def keyed(self, keys: np.ndarray) -> Sequences:
         """These sequences with keys of random draws, given one a sequence: uint64 [S], 0 where nothing is read."""
-        return replace(
-            self,
-            keys=torch.from_numpy(token_keys(keys, self.cu_seqlens.numpy())),
-            seeds=tuple(keys.tolist()),
-        )
+        keys_T = torch.from_numpy(token_keys(keys, np.cumsum((0, *self.lengths))))
+        return replace(self, keys=keys_T.to(self.cu_seqlens.device, non_blocking=True), seeds=tuple(keys.tolist()))
 
     def with_filler(self, num_tokens: int) -> Sequences:
         """These sequences and one of `num_tokens` more behind them, all at position 0."""

@@ -67,6 +67,7 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
         "flops_per_token": training_flops(recipe, model, length=length, attended=length, text_share=1.0),
         "tokens_per_step": recipe.batch.tokens_per_step,
         "packs_per_step": recipe.batch.packs_per_step,
+        "packs": recipe.batch.packs,
         "memory": {
             "parameters_and_optimizer": BYTES_A_PARAMETER * total - BYTES_A_MOMENT * num_with_one_moment,
             "activations_estimate": activations,

@@ -68,9 +68,9 @@ MOST_PACKS = 2**16  # of a step, which are planned together
 class PackedBatch:
     """The number of tokens of a step, and the portions in which they are computed.
 
-    A pack closes at the first capacity it reaches, and a step is `packs_per_step` of them: that says which sequences meet
-    in it. `packs` is how many packs carry them, which changes rounding only: by default these very ones on a CPU, and on
-    a GPU as few as its memory holds, found once at the start of a run (packing/fitting.py).
+    A pack closes at the first capacity it reaches, and a step is `packs_per_step` of them: that says which sequences
+    meet in it. `packs` is how many packs carry them, which changes rounding only: by default these very ones on a CPU,
+    and on a GPU as few as its memory holds, found once at the start of a run (packing/fitting.py).
     """
 
     tokens_per_step: Count = 131_072  # 256 sequences of 512 (SpanBERT, section 4.2)

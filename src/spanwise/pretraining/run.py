@@ -125,14 +125,13 @@ def check_processes(recipe: PretrainingRecipe, group: Group, device: str | None 
     batch, size = recipe.batch, group.world.size
     if choose_device(device).type == "cuda" and batch.packs == "auto":
         return
-    if (batch.packs_per_step if batch.packs == "auto" else batch.packs) < size:
-        room = batch.tokens_per_step // size
-        cure = f"--set batch.max_tokens={room}"
-        if room < recipe.format.max_length:
+    number = batch.packs_per_step if batch.packs == "auto" else batch.packs
+    if number < size:
+        cure = f"--set batch.packs={size}"
+        if batch.tokens_per_step // size < recipe.format.max_length:
             cure = f"--set batch.tokens_per_step={recipe.format.max_length * size} or fewer processes"
         raise ConfigError(
-            f"a step of {batch.tokens_per_step:,} tokens is {batch.packs_per_step} pack(s) of {batch.max_tokens:,}, "
-            f"too few for {size} processes; use {cure}."
+            f"a step of {batch.tokens_per_step:,} tokens is {number} pack(s), too few for {size} processes; use {cure}."
         )
 
 

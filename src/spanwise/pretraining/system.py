@@ -24,9 +24,9 @@ from spanwise.pretraining.mixtures.length_warmup import GrowingSource, LengthWar
 from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
-from spanwise.pretraining.packing.repacked import RepackedSource
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
+from spanwise.pretraining.packing.repacked import RepackedSource
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.trial import try_corruption, try_masking

@@ -35,7 +35,9 @@ def memory(monkeypatch):
 def recipe_of(**batch):
     recipe = spanbert_tiny()
     shape = dict(hidden_size=32, num_layers=4, num_heads=2, intermediate_size=64, max_positions=64)
-    options = dict(max_tokens=None, max_steps=4, eval_every=None, save_every=2, log_every=1, threads=1, precision="fp32")
+    options = dict(
+        max_tokens=None, max_steps=4, eval_every=None, save_every=2, log_every=1, threads=1, precision="fp32"
+    )
     return replace(
         recipe,
         encoder=replace(recipe.encoder, **shape, hidden_dropout=0.1),

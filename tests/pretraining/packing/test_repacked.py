@@ -1,4 +1,4 @@
-"""The same step in fewer and in more packs: the same sequences and masks, losses and gradients equal but for rounding."""
+"""The same step in fewer and in more packs: the same sequences and masks, losses and gradients equal to rounding."""
 
 from dataclasses import fields, is_dataclass, replace
 

@@ -125,9 +125,9 @@ class _Trial:
                     return Fit(num_packs, recomputes)
         number = f"{counts[-1]:,} pack(s), as it was begun or asked for," if len(counts) == 1 else "the smallest packs"
         raise ConfigError(
-            f"a step in {number} needs about {most / 1e9:.2g} GB of {self._device} with activations computed again, and "
-            f"{room / 1e9:.2g} GB are free. Go on where there is more memory, or start a new run with shorter sequences "
-            "(format.max_length), more packs (batch.packs) or a smaller model."
+            f"a step in {number} needs about {most / 1e9:.2g} GB of {self._device} with activations computed again, "
+            f"and {room / 1e9:.2g} GB are free. Go on where there is more memory, or start a new run with shorter "
+            "sequences (format.max_length), more packs (batch.packs) or a smaller model."
         )
 
     def _pack(self, num_packs: int) -> Batch:

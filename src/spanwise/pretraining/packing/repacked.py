@@ -1,4 +1,4 @@
-"""The steps of a source in other packs: a step keeps its sequences and their masks, whatever number of packs carries it.
+"""The steps of a source in other packs: a step keeps its sequences and masks, whatever number of packs carries it.
 
 Letters: T tokens, S sequences, M spans, N hidden tokens.
 """
@@ -16,7 +16,6 @@ from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixed_source import join_masked
 from spanwise.pretraining.mixtures.steps import Position
 from spanwise.pretraining.packs import Hidden, Pack, Spans
-
 
 
 class RepackedSource:
