@@ -174,7 +174,8 @@ class Ours:
         self.peaks: list[float] = []
 
     def prepare(self, index: int):
-        return self.collator.batch(self.collator.masked(self.table, self.batches[index % len(self.batches)], epoch=0))
+        masked = self.collator.masked(self.table, self.batches[index % len(self.batches)], epoch=0)
+        return self.updater.keyed(index + 1, self.collator.batch(masked))
 
     def step(self, index: int, batch) -> int:
         sums, _ = self.updater.update(index + 1, [batch], 1e-4)
