@@ -120,7 +120,7 @@ def _dropped(x: Tensor, keys: Tensor, least: int, scale: float) -> Tensor:
 def _fused() -> Callable[[Tensor, Tensor, int, float], Tensor]:
     """`_dropped` as one kernel forward and one backward; as it stands, and said, where torch can't compile it."""
     compiled = torch.compile(_dropped, dynamic=True)
-    works = []
+    works: list[bool] = []
 
     def call(x: Tensor, keys: Tensor, least: int, scale: float) -> Tensor:
         if works and not works[0]:

@@ -105,13 +105,13 @@ class Encoder(nn.Module):
         last = len(self.layers) - 1
         for number, (layer, context) in enumerate(zip(self.layers, contexts, strict=True)):
             some = places if number == last else None
-            keys = None if sequences.keys is None else keys_at(sequences.keys, number)
+            own = None if sequences.keys is None else keys_at(sequences.keys, number)
             if self.recomputes and torch.is_grad_enabled():
                 hidden_TD = checkpoint(
-                    layer, hidden_TD, context, some, keys, use_reentrant=False, preserve_rng_state=False
+                    layer, hidden_TD, context, some, own, use_reentrant=False, preserve_rng_state=False
                 )
             else:
-                hidden_TD = layer(hidden_TD, context, some, keys)
+                hidden_TD = layer(hidden_TD, context, some, own)
         hidden_TD = self.finished(hidden_TD)
         if rows is None:
             return hidden_TD[: len(input_ids)]

@@ -280,7 +280,7 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
     source: Source = usual
     if warmup.steps:
         source = GrowingSource(usual_source(_short(recipe), data), usual, warmup.steps, recipe.training)
-    if batch.packs in ("auto", batch.packs_per_step):
+    if batch.packs == "auto" or batch.packs == batch.packs_per_step:
         return source
     return RepackedSource(source, usual.collator.batch, batch.packs_per_step, batch.packs)
 

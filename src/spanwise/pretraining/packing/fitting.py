@@ -144,7 +144,7 @@ class _Trial:
                 batch = pack.to(self._device)
                 with autocast(self._precision, self._device):
                     losses = self._model(batch)
-                sum(loss_sum(loss).float() for loss in losses.values()).backward()
+                torch.stack([loss_sum(loss).float() for loss in losses.values()]).sum().backward()
         except torch.OutOfMemoryError:
             memory.peak = 0
         for parameter in self._model.parameters():
