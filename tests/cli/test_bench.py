@@ -33,7 +33,9 @@ if options.work:
     serve(lambda: Side(options.work), itertools.count().__next__)
 else:
     sides = ["ours", "slow", "absent"]
-    told = take_turns(lambda side: [__file__, "--work", side], sides, rounds=3, threads=1, slow={"slow": 1}, seconds=options.seconds)
+    own = [__file__, "--work"]
+    limit = options.seconds
+    told = take_turns(lambda side: [*own, side], sides, rounds=3, threads=1, slow={"slow": 1}, seconds=limit)
     assert told["ours"]["facts"] == {"amount": 400}
     assert [len(told[side]["rates"]) for side in sides] == [3, 1, 0]
     rows = [rate_row("work", "things/s", told["ours"], told[side], 2.0) for side in sides[1:]]

@@ -103,7 +103,7 @@ def bench(*, only: list[str] | None = None, minutes: Minutes = MINUTES, json: bo
             benchmark = fitted(benchmark, share, speed, usable_memory())
         print(f"{name}: {benchmark.what} ...", file=sys.stderr, flush=True)
         try:
-            rows += run_benchmark(folder, benchmark, share, min(left, share + SECONDS_OF_GRACE))
+            rows += run_benchmark(folder, benchmark, share, min(left, 2 * share + SECONDS_OF_GRACE))
         except subprocess.TimeoutExpired:
             late.append(name)
         except subprocess.CalledProcessError as error:
@@ -132,7 +132,8 @@ def find_benchmarks() -> Path:
 
 
 def fitted(benchmark: Benchmark, seconds: float, speed: float, memory: float | None) -> Benchmark:
-    """Return a benchmark with as many sequences a batch as fit this machine, the usual number at most.
+    """Return a benchmark with as many sequences a batch as fit this machine, the usual number at most; with fewer it has
+    one peer alone.
 
     speed: floating-point operations a second of a matrix product; memory: bytes, None where the system does not say.
     """
@@ -144,7 +145,7 @@ def fitted(benchmark: Benchmark, seconds: float, speed: float, memory: float | N
         number //= 2
     if number == benchmark.sequences:
         return benchmark
-    arguments = (*benchmark.arguments, "--sequences", str(number))
+    arguments = (*benchmark.arguments, *_ONE_PEER, "--sequences", str(number))
     return replace(benchmark, arguments=arguments, what=f"{benchmark.what}, batches of {number} sequences")
 
 
