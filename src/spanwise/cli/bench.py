@@ -132,8 +132,8 @@ def find_benchmarks() -> Path:
 
 
 def fitted(benchmark: Benchmark, seconds: float, speed: float, memory: float | None) -> Benchmark:
-    """Return a benchmark with as many sequences a batch as fit this machine, the usual number at most; with fewer it has
-    one peer alone.
+    """Return a benchmark with as many sequences a batch as fit this machine, the usual number at most; with fewer it
+    has one peer alone.
 
     speed: floating-point operations a second of a matrix product; memory: bytes, None where the system does not say.
     """
