@@ -118,7 +118,7 @@ class PackageLocator:
     def from_function(cls, function: Callable[..., Any], file: str) -> "PackageLocator | None":
         """Return a locator for a function of the package; None for any other, which numba then keeps its own way."""
         path = Path(file)
-        if numba_config.CACHE_DIR or not path.is_relative_to(PACKAGE):
+        if vars(numba_config).get("CACHE_DIR") or not path.is_relative_to(PACKAGE):
             return None
         root = package_cache_folder()
         if root is None:
