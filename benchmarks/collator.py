@@ -28,7 +28,7 @@ from masking import (  # beside this file; it also sets the thread counts, befor
 # ruff: noqa: I001
 import numpy as np
 import torch
-from interleaved import show_rows
+from interleaved import rounds_within, show_rows
 
 from spanwise.integrations.huggingface import SpanMaskingCollator
 from spanwise.pretraining.masking import GeometricSpans
@@ -36,21 +36,21 @@ from spanwise.pretraining.masking import GeometricSpans
 GOAL_PEER, GOAL_PACKED, MIN_SECONDS = 20.0, 0.5, 0.02
 
 
-def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int) -> dict[str, list[float]]:
+def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int, limit: float | None) -> dict[str, list[float]]:
     """CPU seconds a call, one figure a turn, the first not counted: what else the machine does matters little."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(rounds + 1):
+    for turn in rounds_within(rounds, limit, warm=1):
         for name, call in calls.items():
             begin, spent, count = time.process_time(), 0.0, 0
             while spent < MIN_SECONDS:  # the clock ticks in milliseconds on some machines
-                call(1000 * turn + count)
+                call(1000 * (turn + 1) + count)
                 count, spent = count + 1, time.process_time() - begin
-            if turn:
+            if turn >= 0:
                 seconds[name].append(spent / count)
     return seconds
 
 
-def measure(rounds: int) -> list[dict]:
+def measure(rounds: int, limit: float | None = None) -> list[dict]:
     vocabulary = make_vocabulary()
     tokenizer = make_tokenizer(vocabulary)
     text_ids = np.random.default_rng(0).integers(5, VOCAB_SIZE, NUM_SEQUENCES * (LENGTH - 2))
@@ -65,7 +65,7 @@ def measure(rounds: int) -> list[dict]:
     calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
     calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
     calls["packed path"] = ours(GeometricSpans(), vocabulary, text_ids, True)
-    seconds = seconds_of(calls, rounds)
+    seconds = seconds_of(calls, rounds, limit)
     table = []
     for name in [name for name in calls if name.startswith("span")]:
         goals = {"peer": GOAL_PEER, "peer, whole words": None, "packed path": GOAL_PACKED}
@@ -83,6 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="rows as JSON")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, help="no more rounds than fit into so many seconds, and one at least")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if not HAS_PEER:  # then there is nobody to serve
@@ -90,7 +91,7 @@ def main() -> None:
         row = {"name": "the collator", "unit": "tokens/s", "goal": GOAL_PEER, **nothing, "absent": "transformers"}
         show_rows([row], as_json=options.json)
         return
-    show_rows(measure(options.rounds), as_json=options.json)
+    show_rows(measure(options.rounds, options.seconds), as_json=options.json)
 
 
 if __name__ == "__main__":

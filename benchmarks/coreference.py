@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from interleaved import CLOCKS, THREAD_VARIABLES, rate_row, serve, show_rows, take_turns, timing_options
+from interleaved import CLOCKS, THREAD_VARIABLES, has_bf16, rate_row, serve, show_rows, take_turns, timing_options
 
 SEGMENT = 384
 OURS, OURS_FP32, PEER, PEER_BF16 = "ours", "ours fp32", "peer fp32", "peer bf16"
@@ -250,9 +250,7 @@ def make(options: argparse.Namespace) -> Ours:
 
 
 def speed_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
-    from spanwise.runtime.device import choose_device, has_bf16
-
-    bf16 = has_bf16(choose_device("cpu"))
+    bf16 = has_bf16()
     sides = (OURS, OURS_FP32, PEER, PEER_BF16) if bf16 else (OURS_FP32, PEER)
     rows = []
     for size in options.sizes:
@@ -263,6 +261,7 @@ def speed_rows(options: argparse.Namespace) -> list[dict[str, Any]]:
             lambda side, asked=asked: [__file__, "--work", side, "--clock", options.clock, *asked],
             sides,
             rounds=options.rounds,
+            seconds=options.seconds,
             threads=options.threads,
             slow={side: options.peer_rounds for side in (PEER, PEER_BF16)},
         )

@@ -17,6 +17,7 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
 - exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
   two more runs, for what it changes;
+- packs: the packs that a trial finds for this card and for 24 GB, their speed, and what recomputation costs;
 - exact-cost: a step of BERT-base as in base-512, deterministic, against one without;
 - pretrain: `spanwise pretrain` on the bundled corpus with a budget of 90 s: data share, speed, and a falling loss.
 """
@@ -32,6 +33,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gpu_packs
 import numpy as np
 from interleaved import show_rows
 from training_step import FIRST_WORD, LONGEST, VOCAB_SIZE, Ours, Peer, Size
@@ -41,6 +43,7 @@ PARTS = {
     "agree": 45,
     "waits": 40,
     "exact": 200,
+    "packs": 120,
     "exact-cost": 60,
     "base-512": 50,
     "base-half": 50,
@@ -242,6 +245,9 @@ class Bench:
         with deterministic(True):
             return told | {"rates": self.step(BASE, LONGEST)["rates"]}
 
+    def packs(self) -> dict[str, Any]:
+        return gpu_packs.measure(self.store(), self.device, self.out / "packs", tiny=self.tiny)
+
     def store(self) -> Path:
         """Prepare the bundled text once."""
         from spanwise.data.prepare import prepare
@@ -340,6 +346,17 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         add("deterministic: two runs equal bit for bit", "1 is yes", float(found["two_runs"]), None, 1.0)
         add("deterministic: killed and resumed equal to whole", "1 is yes", float(found["killed"]), None, 1.0)
         add("two runs equal without the option", "1 is yes", float(found["without_the_option"]), None, None)
+    if "packs" in parts:
+        told = parts["packs"]
+        own, found, again = (float(np.median(told[name]["rates"])) for name in ("own", "found", "again"))
+        add(f"a step in {told['found']['packs']} pack(s), as found, against {told['own']['packs']}", "real tokens/s",
+            found, own, 1.0)  # fmt: skip
+        add("the same with activations computed again", "real tokens/s", again, found, 0.7)
+        add("trial for the number of packs", "s", told["all"]["trial_seconds"], None, 20.0, True)
+        add("24 GB: packs of a step, and without recomputation 1", f"{told['24 GB']['packs']} packs",
+            float(not told["24 GB"]["recomputes"]), None, 1.0)  # fmt: skip
+        add("gradients of both packings apart", "", told["found"]["gradients_apart"], None, 1e-2, True)
+        add("computed again: equal bits", "1 is yes", float(told["again"]["equal_bits"]), None, None)
     if "exact-cost" in parts:
         ours, plain = medians["exact-cost"], float(np.median(parts["exact-cost"]["plain"]))
         add("base-512, deterministic against plain", "real tokens/s", ours, plain, 0.9, part="exact-cost")

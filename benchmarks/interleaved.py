@@ -16,12 +16,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+_BEGAN = time.perf_counter()
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 NUM_WARM_ROUNDS = 2
@@ -31,6 +32,29 @@ def peak_memory() -> int:
     """Peak resident set of this process, bytes (Linux counts kibibytes, macOS bytes)."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def rounds_within(rounds: int, seconds: float | None, warm: int = NUM_WARM_ROUNDS) -> Iterator[int]:
+    """Number the rounds from `-warm` on, as many as fit into `seconds` since this script began: the last one is
+    expected to take as long as the one before. A slow machine warms up less; one round from 0 on is always given."""
+    index = -warm
+    while index < rounds:
+        began = time.perf_counter()
+        yield index
+        now = time.perf_counter()
+        is_late = seconds is not None and now - _BEGAN + (now - began) > seconds
+        if is_late and index >= 0:
+            return
+        index = 0 if is_late else index + 1
+
+
+def has_bf16() -> bool:
+    """Whether this processor multiplies bf16 itself; elsewhere a side in bf16 imitates it many times slower."""
+    import torch
+
+    from spanwise.runtime import device
+
+    return device.has_bf16(torch.device("cpu"))
 
 
 def serve(make: Callable[[], Any], clock: Callable[[], float]) -> None:
@@ -62,11 +86,12 @@ def take_turns(
     rounds: int,
     threads: int | Mapping[str, int],
     slow: Mapping[str, int] | None = None,
+    seconds: float | None = None,
 ) -> dict[str, dict[str, Any]]:
     """One turn of each side after the other; the first two rounds warm up. Returns what each side told: `rates`
     [rounds] (amount a second), `amounts`, `memory` and `start_memory` in bytes, `facts`, or `absent`.
 
-    `slow` names sides that take that many turns only, without warming up.
+    `slow` names sides that take that many turns only, without warming up. `seconds` as in `rounds_within`.
     """
     slow = slow or {}
     processes, told = {}, {}
@@ -83,7 +108,7 @@ def take_turns(
         for side, process in processes.items():
             told[side] = {"rates": [], "amounts": [], "facts": {}} | _answer(side, process)
         present = [side for side in sides if "absent" not in told[side]]
-        for index in range(-NUM_WARM_ROUNDS, rounds):
+        for index in rounds_within(rounds, seconds):
             for side in present:
                 if side in slow and not 0 <= index < slow[side]:
                     continue
@@ -142,6 +167,7 @@ def timing_options(description: str, *, rounds: int, threads: int = 2) -> argpar
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--threads", type=int, default=threads)
+    parser.add_argument("--seconds", type=float, help="no more rounds than fit into so many seconds, and one at least")
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--work", help=argparse.SUPPRESS)  # the side that this process is

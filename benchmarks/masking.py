@@ -25,7 +25,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 # ruff: noqa: E402  (the thread counts above must come first)
 import numpy as np
 import torch
-from interleaved import show_rows
+from interleaved import rounds_within, show_rows
 from tokenizers import Tokenizer, models
 
 import spanwise
@@ -140,18 +140,18 @@ def peer(tokenizer, vocabulary: Vocabulary, text_ids: np.ndarray, whole_words: b
     return lambda epoch: int((collator([dict(example) for example in examples])["labels"] != -100).sum())
 
 
-def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int) -> dict[str, list[float]]:
+def seconds_of(calls: dict[str, Callable[[int], int]], rounds: int, limit: float | None) -> dict[str, list[float]]:
     """Time every call in turns: a turn is REPEATS calls and its time their median, so that each finds its own data
     warm; one turn each comes first and is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(rounds + 1):
+    for turn in rounds_within(rounds, limit, warm=1):
         for name, call in calls.items():
             times = []
             for repeat in range(REPEATS):
                 begin = time.perf_counter()
-                call(turn * REPEATS + repeat)
+                call((turn + 1) * REPEATS + repeat)
                 times.append(time.perf_counter() - begin)
-            if turn:
+            if turn >= 0:
                 seconds[name].append(float(np.median(times)))
     return seconds
 
@@ -167,7 +167,7 @@ def row_of(name: str, tokens: int, seconds: dict[str, list[float]], mine: str, v
     return row | {"peer": tokens / theirs, "ratio": theirs / ours, "spread": [theirs / high, theirs / low]}
 
 
-def measure(rounds: int) -> list[dict]:
+def measure(rounds: int, limit: float | None = None) -> list[dict]:
     vocabulary = make_vocabulary()
     text_ids = np.random.default_rng(0).integers(5, VOCAB_SIZE, NUM_SEQUENCES * (LENGTH - 2))
     schemes = {
@@ -183,7 +183,7 @@ def measure(rounds: int) -> list[dict]:
         tokenizer = make_tokenizer(vocabulary)
         calls["peer"] = peer(tokenizer, vocabulary, text_ids, False)
         calls["peer, whole words"] = peer(tokenizer, vocabulary, text_ids, True)
-    seconds = seconds_of(calls, rounds)
+    seconds = seconds_of(calls, rounds, limit)
     comparisons = [(name, "peer", GOAL) for name in schemes]
     comparisons += [("span masking, from the store to the batch", "peer", None)]
     comparisons += [("recurring spans as questions, from the store to the batch", "peer", None)]
@@ -205,9 +205,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="rows as JSON")
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, help="no more rounds than fit into so many seconds, and one at least")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    show_rows(measure(options.rounds), as_json=options.json)
+    show_rows(measure(options.rounds, options.seconds), as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -80,10 +80,10 @@ def as_on_cuda(counting: Counting) -> None:
     from torch.optim import adam
     from torch.utils import _foreach_utils
 
-    from spanwise.nn import attention
+    from spanwise.nn import attention, dropout
     from spanwise.training import step
 
-    def attend(qkv, sequences, num_heads, dropout=0.0, reach=attention.EVERYTHING):
+    def attend(qkv, sequences, num_heads, dropout=0.0, reach=attention.EVERYTHING, place=0):
         return attention._attend_varlen(qkv, sequences, num_heads, reach)
 
     def tolist(tensor: Tensor):
@@ -93,6 +93,7 @@ def as_on_cuda(counting: Counting) -> None:
     enabled = torch.is_autocast_enabled
     torch.is_autocast_enabled = lambda device="cuda": device != "meta" and enabled(device)
     attention.attend = attend
+    dropout._fused = lambda: lambda x, keys, least, scale: torch.nn.functional.dropout(x, 0.1)  # compiled: one kernel
     step.autocast = lambda precision, device: contextlib.nullcontext()
     adam._device_dtype_check_for_fused = lambda *values, **named: None
     adamw = torch.optim.AdamW
@@ -126,7 +127,8 @@ def count(name: str, folder: Path) -> dict[str, Any]:
         timer=SectionTimer(META),
     )
     begin = getattr(updater, "begin", updater.update)  # earlier states of the code read every step
-    packs = [[pack.to(META) for pack in source.step(index)[:MOST_PACKS]] for index in (0, 1)]
+    keyed = getattr(updater, "keyed", lambda step, pack: pack)
+    packs = [[keyed(index + 1, pack).to(META) for pack in source.step(index)[:MOST_PACKS]] for index in (0, 1)]
     for step in (1, 2):
         for counter in (counting.operators, counting.reads, counting.copies):
             counter.clear()

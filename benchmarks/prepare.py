@@ -156,7 +156,7 @@ def main() -> None:
             return [*own, "--work", side, *map(str, given)]
 
         sides = [OURS, PEER, *([FIRST] if len(texts) > 1 else [])]
-        told = take_turns(command, sides, rounds=options.rounds, threads=options.threads)
+        told = take_turns(command, sides, rounds=options.rounds, seconds=options.seconds, threads=options.threads)
     show_rows(rows_of(told), as_json=options.json)
 
 

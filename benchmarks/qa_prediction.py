@@ -35,6 +35,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from interleaved import has_bf16, rounds_within
 
 VOCAB_SIZE, LONGEST, BATCH, NUM_WINDOWS, FIRST_WORD = 30_000, 384, 8, 512, 5
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -165,6 +166,9 @@ def sides_here() -> tuple[str, ...]:
     if not has_int8(torch.device("cpu")):
         print("this machine has no products of bytes: without int8", file=sys.stderr)
         sides = tuple(side for side in sides if "int8" not in side)
+    if not has_bf16():
+        print("this machine has no products of bf16: without bf16", file=sys.stderr)
+        sides = tuple(side for side in sides if "bf16" not in side)
     return sides if find_spec("transformers") else tuple(side for side in sides if side != "peer")
 
 
@@ -190,10 +194,10 @@ def work(side: str, folder: Path, data: Path, tokenizer: Path, clock: Callable[[
         print(json.dumps({"seconds": seconds, "lengths": lengths}), flush=True)
 
 
-def run_sides(folder: Path, data: Path, tokenizer: Path, rounds: int, threads: int, clock: str) -> tuple[dict, dict]:
+def run_sides(folder: Path, data: Path, tokenizer: Path, options: argparse.Namespace) -> tuple[dict, dict]:
     """One batch of each side in turn; the first round warms up."""
-    variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
-    arguments = ["--folder", str(folder), "--data", str(data), "--tokenizer", str(tokenizer), "--clock", clock]
+    variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(options.threads))
+    arguments = ["--folder", str(folder), "--data", str(data), "--tokenizer", str(tokenizer), "--clock", options.clock]
     sides = sides_here()
     processes = {
         side: subprocess.Popen(
@@ -209,7 +213,7 @@ def run_sides(folder: Path, data: Path, tokenizer: Path, rounds: int, threads: i
     agreement: dict[str, list[float]] = {side: [] for side in sides if side in GOALS}
     try:
         facts, *_ = (json.loads(process.stdout.readline()) for process in processes.values())
-        for index in range(-1, rounds):
+        for index in rounds_within(options.rounds, options.seconds, warm=1):
             for side, process in processes.items():
                 process.stdin.write("\n")
                 process.stdin.flush()
@@ -269,6 +273,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--tokenizer", type=Path)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, help="no more rounds than fit into so many seconds, and one at least")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
     parser.add_argument("--json", action="store_true")
@@ -287,7 +292,7 @@ def main() -> None:
             tokenizer = folder / "learned"
             learn(data, tokenizer)
         make_model(folder / "model", tokenizer)
-        rows = rows_of(*run_sides(folder, data, tokenizer, options.rounds, options.threads, options.clock))
+        rows = rows_of(*run_sides(folder, data, tokenizer, options))
     if options.json:
         print(json.dumps(rows, indent=2))
         return

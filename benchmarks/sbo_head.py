@@ -18,7 +18,17 @@ loaded or compiled at a first call counts on no side.
 from __future__ import annotations
 
 import numpy as np
-from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
+from interleaved import (
+    CLOCKS,
+    has_bf16,
+    memory_row,
+    peak_memory,
+    rate_row,
+    serve,
+    show_rows,
+    take_turns,
+    timing_options,
+)
 
 VOCAB_SIZE, NUM_POSITIONS, POSITION_SIZE = 30_522, 30, 200
 SMALL = (2, 64, 1_000)  # sequences, tokens and ids of the step before
@@ -138,14 +148,6 @@ def warm_side(side: str, sequences: int, length: int, hidden_size: int) -> Side:
     return Side(side, sequences, length, hidden_size, VOCAB_SIZE)
 
 
-def has_bf16() -> bool:
-    import torch
-
-    from spanwise.runtime.device import has_bf16
-
-    return has_bf16(torch.device("cpu"))
-
-
 def rows_of(told: dict[str, dict]) -> list[dict]:
     losses = {side: told[side]["facts"]["loss"] for side in told}
     for side, loss in losses.items():
@@ -183,6 +185,7 @@ def main() -> None:
         lambda side: [*own, "--work", side],
         sides,
         rounds=options.rounds,
+        seconds=options.seconds,
         threads=options.threads,
         slow={LOOP: 1},
     )

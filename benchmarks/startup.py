@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from interleaved import show_rows, timing_options
+from interleaved import rounds_within, show_rows, timing_options
 
 RECIPE = "spanbert-mini"
 CHANGES = ["training.max_tokens=null", "training.max_steps=1", "training.eval_every=null"]
@@ -59,7 +59,9 @@ def main() -> None:
         folder = Path(name)
         tokenizer = learn_tokenizer(bundle.valid_text, vocab_size=8_000, out=folder / "tokenizer")
         prepare(bundle.valid_text, tokenizer, folder / "store")
-        for index in range(-1, options.rounds):  # the first round warms the disk and the compiled loops
+        for index in rounds_within(
+            options.rounds, options.seconds, warm=1
+        ):  # the first round warms the disk and the compiled loops
             times = (
                 seconds_of([sys.executable, "-c", ""]),
                 seconds_of([sys.executable, "-m", "spanwise", "--help"]),

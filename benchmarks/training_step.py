@@ -33,12 +33,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from interleaved import CLOCKS, memory_row, peak_memory, rate_row, serve, show_rows, take_turns, timing_options
+from interleaved import (
+    CLOCKS,
+    has_bf16,
+    memory_row,
+    peak_memory,
+    rate_row,
+    serve,
+    show_rows,
+    take_turns,
+    timing_options,
+)
 
 from spanwise.runtime.processes.distributed import Group, join_processes
 
@@ -174,7 +184,8 @@ class Ours:
         self.peaks: list[float] = []
 
     def prepare(self, index: int):
-        return self.collator.batch(self.collator.masked(self.table, self.batches[index % len(self.batches)], epoch=0))
+        masked = self.collator.masked(self.table, self.batches[index % len(self.batches)], epoch=0)
+        return self.updater.keyed(index + 1, self.collator.batch(masked))
 
     def step(self, index: int, batch) -> int:
         sums, _ = self.updater.update(index + 1, [batch], 1e-4)
@@ -380,11 +391,13 @@ def rows_of(name: str, told: dict[str, dict]) -> list[dict]:
 def main() -> None:
     parser = timing_options(__doc__, rounds=12)
     parser.add_argument("--size", choices=SIZES, default="4x256")
+    parser.add_argument("--sequences", type=int, help="of a batch, where this machine is slow or has little memory")
     parser.add_argument("--text", type=Path)
     parser.add_argument("--tokenizer", type=Path)
     parser.add_argument("--without", choices=SIDES[1:], action="append", default=[], metavar="SIDE")
     options = parser.parse_args()
     size = SIZES[options.size]
+    size = replace(size, batch=options.sequences or size.batch)
     if options.work and "RANK" in os.environ:
         with np.load(options.data) as stored:
             given = np.split(stored["ids"], np.cumsum(stored["lengths"])[:-1])
@@ -400,12 +413,25 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "paragraphs.npz"
         np.savez(data, ids=np.concatenate(paragraphs), lengths=np.array([len(row) for row in paragraphs]))
-        own = [__file__, "--size", options.size, "--data", str(data), "--clock", options.clock]
+        own = [
+            __file__,
+            "--size",
+            options.size,
+            "--sequences",
+            str(size.batch),
+            "--data",
+            str(data),
+            "--clock",
+            options.clock,
+        ]
         own += ["--threads", str(options.threads)]
         left_out = options.without + ([SHARED] if options.threads == 1 else [])
+        left_out += [] if has_bf16() else [side for side in SIDES if "bf16" in side]
         sides = [side for side in SIDES if side not in left_out]
         threads = dict.fromkeys(sides, options.threads) | {SHARED: 1}
-        told = take_turns(lambda side: [*own, "--work", side], sides, rounds=options.rounds, threads=threads)
+        told = take_turns(
+            lambda side: [*own, "--work", side], sides, rounds=options.rounds, seconds=options.seconds, threads=threads
+        )
     show_rows(rows_of(options.size, told), as_json=options.json)
 
 

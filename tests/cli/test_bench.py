@@ -33,7 +33,9 @@ if options.work:
     serve(lambda: Side(options.work), itertools.count().__next__)
 else:
     sides = ["ours", "slow", "absent"]
-    told = take_turns(lambda side: [__file__, "--work", side], sides, rounds=3, threads=1, slow={"slow": 1})
+    own = [__file__, "--work"]
+    limit = options.seconds
+    told = take_turns(lambda side: [*own, side], sides, rounds=3, threads=1, slow={"slow": 1}, seconds=limit)
     assert told["ours"]["facts"] == {"amount": 400}
     assert [len(told[side]["rates"]) for side in sides] == [3, 1, 0]
     rows = [rate_row("work", "things/s", told["ours"], told[side], 2.0) for side in sides[1:]]
@@ -73,11 +75,57 @@ def test_the_table_names_a_peer_that_is_not_installed(trial, capsys):
     assert "met" in printed
 
 
-def test_a_benchmark_that_does_not_fit_into_the_minutes_is_named(trial, capsys):
+def test_a_benchmark_that_does_not_fit_into_the_minutes_is_named(trial, monkeypatch, capsys):
+    (trial / "trial.py").write_text("import time; time.sleep(60)")
+    monkeypatch.setattr(module, "SECONDS_TO_STOP", 0.1)
     assert main(["bench", "--minutes", "0.0005"]) == 0
 
     captured = capsys.readouterr()
     assert "trial did not fit into 0.0005 minutes" in captured.err
+
+
+def test_what_people_ask_for_comes_first_and_the_list_of_names_is_whole():
+    assert list(module.SUITE)[:3] == ["step", "qa", "prepare"]
+    told = module.bench.__doc__.split("may be repeated:")[1].partition("minutes")[0]
+    assert [name.strip(" .\n") for name in told.split(",")] == list(module.SUITE)
+
+
+def test_a_script_ends_with_the_rounds_that_fit_into_its_share_and_has_rows_all_the_same(trial, monkeypatch, capsys):
+    slow = SCRIPT.replace("        assert index == prepared", "        import time; time.sleep(0.2)")
+    assert slow != SCRIPT
+    (trial / "trial.py").write_text(slow.replace("rounds=3", "rounds=100").replace("== [3, 1, 0]", "== [1, 1, 0]"))
+    rows = module.run_benchmark(trial, module.SUITE["trial"], 0.3, 60.0)
+    assert rows[0]["ours"] == 400.0 and rows[0]["ratio"] == 4.0
+
+
+def test_every_benchmark_may_take_its_share_of_what_is_left(trial, monkeypatch):
+    given = []
+
+    def run(folder, benchmark, seconds, most):
+        given.append((seconds, most))
+        return []
+
+    monkeypatch.setattr(module, "run_benchmark", run)
+    monkeypatch.setattr(module, "_speed", lambda: 1e12)
+    suite = {
+        name: module.Benchmark("trial.py", (), name, share) for name, share in (("a", 3.0), ("b", 1.0), ("c", 1.0))
+    }
+    monkeypatch.setattr(module, "SUITE", suite)
+    assert main(["bench", "--minutes", "5"]) == 0
+    assert [round(seconds) for seconds, _ in given] == [180, 150, 300]  # nothing was spent: the next have more
+    assert all(seconds <= most <= 300 for seconds, most in given)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "speed", "memory", "number"),
+    [(150, 1e12, None, 32), (150, 50e9, None, 16), (150, 1e12, 4e9, 8), (10, 1e9, None, 4), (150, 1e12, 1e8, 4)],
+)
+def test_batches_are_smaller_where_a_machine_is_slow_or_has_little_memory(seconds, speed, memory, number):
+    found = module.fitted(module.SUITE["step"], seconds, speed, memory)
+    if number == 32:
+        assert found == module.SUITE["step"]
+    else:
+        assert found.arguments[-2:] == ("--sequences", str(number)) and f"batches of {number}" in found.what
 
 
 def test_a_script_that_fails_is_named_with_what_it_said(trial, capsys):

@@ -75,7 +75,7 @@ def test_the_help_of_a_command_of_tasks_names_them_all(name, capsys):
         (MemoryError(), 1, "memory ran out"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to"), 1, "memory ran out"),
         (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to"), 1, "task.max_length"),
-        (RuntimeError("std::bad_alloc"), 1, "batch.max_tokens"),
+        (RuntimeError("std::bad_alloc"), 1, "batch.packs"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), 1, "memory ran out"),
     ],
 )

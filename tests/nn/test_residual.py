@@ -3,7 +3,8 @@ import torch
 import torch.nn.functional as F
 from tests.nn.toy import toy_config
 
-from spanwise.nn.residual import LayerNorm, PreNorm, ResidualNorm, SomeRows
+from spanwise.nn.dropout import Rate, keep_mask
+from spanwise.nn.residual import LayerNorm, PreNorm, ResidualNorm
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -20,16 +21,15 @@ def test_the_fused_node_has_the_gradients_of_its_plain_parts(dtype):
     x = torch.randn(10, 24).to(dtype).requires_grad_()
     residual = torch.randn(10, 24, requires_grad=True)
     weights = torch.randn(10, 24)
-    torch.manual_seed(5)
-    out = block(lambda rows: rows, x, residual)
+    keys = torch.arange(10) - 5
+    out = block(lambda rows: rows, x, residual, keys)
     inputs = (x, residual, block.norm.weight, block.norm.bias)
     found = torch.autograd.grad((out * weights).sum(), inputs)
 
-    from spanwise.nn.dropout import draw_keep_mask
-
-    torch.manual_seed(5)
-    mask = draw_keep_mask(x.shape, 0.4, x.device)
-    plain = F.layer_norm(residual + x * mask.keep * mask.scale, (24,), block.norm.weight, block.norm.bias, 1e-12)
+    rate = Rate.of(0.4)
+    plain = F.layer_norm(
+        residual + x * keep_mask(keys, 24, rate) * rate.scale, (24,), block.norm.weight, block.norm.bias, 1e-12
+    )
     expected = torch.autograd.grad((plain * weights).sum(), inputs)
     tolerance = 1e-5 if dtype == torch.float32 else 3e-2
     torch.testing.assert_close(out, plain, atol=tolerance, rtol=tolerance)
@@ -58,9 +58,8 @@ def test_dropout_of_some_rows_is_that_of_the_same_rows_of_the_pack_also_without_
     block = kind(toy_config(hidden_size=8, hidden_dropout=0.4, norm_bias=False)).train()
     assert block.norm.bias is None
     x, residual, rows = torch.randn(20, 8), torch.randn(20, 8), torch.tensor([3, 19, 0])
-    torch.manual_seed(7)
-    whole = block(torch.square, x, residual)
-    torch.manual_seed(7)
-    some = block(torch.square, x[rows], residual[rows], SomeRows(rows, 20))
+    keys = torch.arange(20)
+    whole = block(torch.square, x, residual, keys)
+    some = block(torch.square, x[rows], residual[rows], keys[rows])
     torch.testing.assert_close(some, whole[rows])
     assert not torch.allclose(whole, block.eval()(torch.square, x, residual))

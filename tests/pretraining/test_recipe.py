@@ -14,6 +14,17 @@ def test_the_number_of_packs_follows_from_the_tokens_of_a_step():
     assert PackedBatch(tokens_per_step=100, max_tokens=16_384).packs_per_step == 1
 
 
+def test_only_another_number_of_packs_than_the_recipes_own_makes_another_run():
+    recipe = recipes.spanbert_large()
+    plain = identity_record(recipe)
+    assert recipe.batch.packs == "auto" and "packs" not in plain["batch"]
+    assert identity_record(override(recipe, ["batch.packs=8"])) == plain
+    assert identity_record(override(recipe, ["batch.packs=2"]))["batch"]["packs"] == 2
+    for wrong in ("0", "many", str(2**17)):
+        with pytest.raises(ConfigError, match=r"batch\.packs"):
+            override(recipe, [f"batch.packs={wrong}"])
+
+
 def test_a_shape_becomes_a_config_with_the_tokenizers_vocabulary():
     shape = EncoderConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, norm_eps=1e-5)
     config = shape.for_vocabulary(77)

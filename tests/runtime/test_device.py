@@ -41,6 +41,15 @@ def test_auto_precision_follows_the_processor(monkeypatch):
         resolve_precision("bf16", CPU)
 
 
+def test_instruction_sets_that_onednn_is_told_to_leave_alone_do_not_count(monkeypatch, tmp_path):
+    (tmp_path / "cpuinfo").write_text("flags\t\t: fma avx2 avx512f avx512_bf16 amx_bf16 avx_vnni\n")
+    monkeypatch.setattr(device_module, "Path", lambda _: tmp_path / "cpuinfo")
+    for limit, left in (("", 6), ("AVX512_CORE_AMX", 6), ("avx2", 2)):
+        monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
+        assert len(device_module.cpu_flags.__wrapped__()) == left
+    assert device_module.cpu_flags.__wrapped__() == {"fma", "avx2"}
+
+
 def test_int8_is_for_processors_that_multiply_bytes_and_for_them_alone(monkeypatch):
     monkeypatch.setattr(device_module, "has_int8", lambda device: device.type == "cpu")
     monkeypatch.setattr(device_module, "cpu_flags", lambda: frozenset({"avx512_bf16"}))

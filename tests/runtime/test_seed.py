@@ -14,6 +14,8 @@ from spanwise.runtime.seed import (
     keys_for,
     mix,
     seed_device,
+    signed,
+    token_keys,
     uniform,
     uniforms,
 )
@@ -154,9 +156,22 @@ def test_numbers_are_uniform_over_counters_and_over_keys():
         assert abs(np.corrcoef(numbers[:-1], numbers[1:])[0, 1]) < 0.005
 
 
-def test_dropout_is_reseeded_by_step_and_pack():
+def test_a_token_has_a_key_of_its_sequence_and_its_place_there():
+    keys = np.array([5, 2**64 - 1, 5], dtype=np.uint64)
+    found = token_keys(keys, np.array([0, 3, 4, 6]))
+    assert found.dtype == np.int64 and found[:2].tolist() == found[4:].tolist() and len(set(found.tolist())) == 4
+    assert found.tolist() == [
+        signed(int(mix(key, place))) for key, place in zip(keys[[0, 0, 0, 1, 2, 2]], (0, 1, 2, 0, 0, 1), strict=True)
+    ]
+
+
+def test_a_key_has_the_same_bits_with_a_sign():
+    assert [signed(key) for key in (0, 2**63 - 1, 2**63, 2**64 - 1)] == [0, 2**63 - 1, -(2**63), -1]
+
+
+def test_torchs_generator_is_reseeded_by_step_and_pack():
     def draw(*counters: int) -> torch.Tensor:
-        seed_device(1, "dropout", *counters)
+        seed_device(1, "pack", *counters)
         return torch.rand(4)
 
     assert torch.equal(draw(10, 0), draw(10, 0))

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
     ("part", "found"),
     [
         ("waits", {"waited": {"adamw": "", "muon": "", "lamb": ""}}),
+        ("packs", {}),
         ("exact", {"two_runs": True, "killed": True, "without_the_option": True}),
     ],
 )
@@ -29,5 +30,8 @@ def test_steps_wait_for_nothing_and_deterministic_runs_have_equal_bits(tmp_path,
     told = json.loads((tmp_path / f"{part}.json").read_text())
 
     assert {name: told[name] for name in found} == found
+    if part == "packs":
+        assert told["all"]["packs"] == 1 and told["own"]["packs"] == 4 and told["again"]["equal_bits"]
+        assert told["found"]["gradients_apart"] < 0.02  # in bf16
     if part == "exact":
         assert told["killed_after"].startswith("step-")

@@ -5,40 +5,67 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spanwise.cli.console import print_json, print_table, say
 from spanwise.cli.options.ranges import Minutes
 from spanwise.errors import ConfigError
+from spanwise.runtime.machine import usable_memory
 
 MINUTES = 15.0
 SECONDS_TO_STOP = 30.0
+SECONDS_OF_GRACE = 60.0  # for a last round, before a benchmark is stopped without rows
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A script of the folder `benchmarks` with the arguments of a short run."""
+    """A script of the folder `benchmarks` with the arguments of a short run.
+
+    Of the minutes that are left when its turn comes, it may take as many as its `share` of the shares behind it: then
+    it makes no further round. A script with `sequences` takes batches of fewer where they would take too long or too
+    much memory: each is `work` floating-point operations and `memory` bytes of the peer, padded and in float32.
+    """
 
     script: str
     arguments: tuple[str, ...]
     what: str
+    share: float = 1.0
+    sequences: int = 0
+    work: float = 0.0
+    memory: float = 0.0
 
 
 _ONE_PEER = ("--without", "ours, one process a core", "--without", "peer bf16, grouped by length")  # it takes 9 GiB
+_ROUNDS = 8  # of the peer that its share of the time should hold: two warm up, and our sides take theirs
+_FEWEST = 4  # sequences of a batch
+_SPARE = 0.6  # of the memory: several sides stand in it at a time
+# What people ask for first comes first; a machine may be slower than any that was measured.
 SUITE = {
-    "startup": Benchmark("startup.py", ("--rounds", "3"), "the command's help, and the first training step"),
+    "step": Benchmark(
+        "training_step.py", ("--rounds", "5"), "a training step, 4 layers x 256", 2.5, 32, 34e9, 0.2 * 2**30
+    ),
+    "qa": Benchmark("qa_prediction.py", ("--rounds", "3"), "question answering prediction, 12 layers x 768", 2.0),
+    "prepare": Benchmark("prepare.py", ("--rounds", "3"), "text to a token store"),
+    "startup": Benchmark("startup.py", ("--rounds", "3"), "the command's help, and the first training step", 1.5),
     "masking": Benchmark("masking.py", ("--rounds", "10"), "spans, replaced ids and targets, a second of one core"),
     "collator": Benchmark("collator.py", ("--rounds", "10"), "our collator in other people's loops"),
     "sbo-head": Benchmark("sbo_head.py", ("--rounds", "3"), "the span boundary head alone"),
-    "step": Benchmark("training_step.py", ("--rounds", "5"), "a training step, 4 layers x 256"),
-    "prepare": Benchmark("prepare.py", ("--rounds", "3"), "text to a token store"),
     "coreference": Benchmark(
-        "coreference.py", ("--sizes", "4x256", "--documents", "4", "--rounds", "3"), "prediction of many documents"
+        "coreference.py", ("--sizes", "4x256", "--documents", "4", "--rounds", "3"), "prediction of many documents", 1.5
     ),
-    "qa": Benchmark("qa_prediction.py", ("--rounds", "3"), "question answering prediction, 12 layers x 768"),
-    "step-4x512": Benchmark("training_step.py", ("--size", "4x512", "--rounds", "3"), "4 layers x 512"),
-    "step-12x768": Benchmark("training_step.py", ("--size", "12x768", "--rounds", "3", *_ONE_PEER), "12 layers x 768"),
+    "step-4x512": Benchmark(
+        "training_step.py", ("--size", "4x512", "--rounds", "3"), "4 layers x 512", 2.0, 32, 87e9, 0.25 * 2**30
+    ),
+    "step-12x768": Benchmark(
+        "training_step.py",
+        ("--size", "12x768", "--rounds", "3", *_ONE_PEER),
+        "12 layers x 768",
+        2.0,
+        16,
+        333e9,
+        0.45 * 2**30,
+    ),
 }
 
 
@@ -51,10 +78,11 @@ def bench(*, only: list[str] | None = None, minutes: Minutes = MINUTES, json: bo
     Parameters
     ----------
     only
-        Run this benchmark alone; may be repeated: startup, masking, collator, sbo-head, step, prepare, coreference,
-        qa, step-4x512, step-12x768.
+        Run this benchmark alone; may be repeated: step, qa, prepare, startup, masking, collator, sbo-head, coreference,
+        step-4x512, step-12x768.
     minutes
-        The most that all of it may take; what did not fit is named.
+        The most that all of it may take. Each benchmark has its share of it, and makes fewer rounds, or takes smaller
+        batches, where this machine is slow or small; what did not fit all the same is named.
     json
         Print the rows as JSON: name, ours, peer, ratio, goal, spread.
     """
@@ -63,14 +91,19 @@ def bench(*, only: list[str] | None = None, minutes: Minutes = MINUTES, json: bo
     until = time.monotonic() + 60 * minutes
     rows: list[dict] = []
     failed, late = [], []
-    for name in wanted:
-        left = until - time.monotonic()
+    speed = None
+    for place, name in enumerate(wanted):
+        left, benchmark = until - time.monotonic(), SUITE[name]
         if left <= 0:
             late.append(name)
             continue
-        print(f"{name}: {SUITE[name].what} ...", file=sys.stderr, flush=True)
+        share = left * benchmark.share / sum(SUITE[other].share for other in wanted[place:])
+        if benchmark.sequences:
+            speed = speed or _speed()
+            benchmark = fitted(benchmark, share, speed, usable_memory())
+        print(f"{name}: {benchmark.what} ...", file=sys.stderr, flush=True)
         try:
-            rows += run_benchmark(folder, SUITE[name], left)
+            rows += run_benchmark(folder, benchmark, share, min(left, 2 * share + SECONDS_OF_GRACE))
         except subprocess.TimeoutExpired:
             late.append(name)
         except subprocess.CalledProcessError as error:
@@ -98,17 +131,46 @@ def find_benchmarks() -> Path:
     raise ConfigError(f"the benchmark scripts are not in {package / 'benchmarks'}; install spanwise again.")
 
 
-def run_benchmark(folder: Path, benchmark: Benchmark, seconds: float) -> list[dict]:
-    """Return the rows of one script, run in a process of its own for at most `seconds`.
+def fitted(benchmark: Benchmark, seconds: float, speed: float, memory: float | None) -> Benchmark:
+    """Return a benchmark with as many sequences a batch as fit this machine, the usual number at most; with fewer it
+    has one peer alone.
+
+    speed: floating-point operations a second of a matrix product; memory: bytes, None where the system does not say.
+    """
+    most = seconds / _ROUNDS * speed / benchmark.work
+    if memory is not None:
+        most = min(most, _SPARE * memory / benchmark.memory)
+    number = benchmark.sequences
+    while number > most and number > _FEWEST:
+        number //= 2
+    if number == benchmark.sequences:
+        return benchmark
+    arguments = (*benchmark.arguments, *_ONE_PEER, "--sequences", str(number))
+    return replace(benchmark, arguments=arguments, what=f"{benchmark.what}, batches of {number} sequences")
+
+
+def _speed() -> float:
+    """Floating-point operations a second of a float32 matrix product on this machine."""
+    import torch
+
+    from spanwise.training.timing import matmul_peak
+
+    return matmul_peak("cpu", "fp32", torch.get_num_threads())
+
+
+def run_benchmark(folder: Path, benchmark: Benchmark, seconds: float, most: float) -> list[dict]:
+    """Return the rows of one script, run in a process of its own: after `seconds` it makes no further round, and after
+    `most` it is stopped.
 
     Raises: subprocess.TimeoutExpired, subprocess.CalledProcessError.
     """
-    command = [sys.executable, str(folder / benchmark.script), *benchmark.arguments, "--json"]
+    limit = ("--seconds", f"{seconds:.3f}", "--json")
+    command = [sys.executable, str(folder / benchmark.script), *benchmark.arguments, *limit]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
     ) as process:
         try:
-            out, err = process.communicate(timeout=seconds)
+            out, err = process.communicate(timeout=most)
         except BaseException:
             process.send_signal(signal.SIGINT)  # it closes its sides and removes its folders
             try:

@@ -63,8 +63,8 @@ OUT_OF_MEMORY = (  # what torch and the C++ library say in a RuntimeError
     "Storage size calculation overflowed",
 )
 MEMORY = (
-    "memory ran out. Take a smaller pack (pretrain: --set batch.max_tokens=..., tasks: --set pack_tokens=...), shorter "
-    "sequences (format.max_length, task.max_length) or a smaller model, or free memory."
+    "memory ran out. Take smaller packs (pretrain: more of them, --set batch.packs=..., tasks: --set pack_tokens=...), "
+    "shorter sequences (format.max_length, task.max_length) or a smaller model, or free memory."
 )
 DEBUG = "SPANWISE_DEBUG"  # set to 1 for the traceback of an error that is otherwise one message
 

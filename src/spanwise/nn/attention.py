@@ -10,7 +10,7 @@ Source: Vaswani et al. 2017, section 3.2; Beltagy et al. 2020 (Longformer), sect
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.packed_attention import EVERYTHING, PackedAttention, Reach, mask
 from spanwise.nn.rotary import rotate, waves
 from spanwise.nn.sequences import Sequences
+from spanwise.runtime.seed import seed_device
 
 Context = Callable[[Tensor], Tensor]
 """What the tokens of a layer see: queries, keys and values [T, 3D] -> what each token takes from the others [T, D]."""
@@ -37,6 +38,7 @@ class PackedContext:
     dropout: float
     reach: Reach
     waves: Tensor | None
+    place: int = 0  # of the layer, where probabilities are dropped
 
     def rotate(self, qkv: Tensor) -> Tensor:
         """Turn queries and keys by their positions, where positions are rotary: [T, 3D] -> [T, 3D]."""
@@ -44,14 +46,14 @@ class PackedContext:
 
     def attend(self, qkv: Tensor) -> Tensor:
         """[T, 3D], rotated -> [T, D]."""
-        return attend(qkv, self.sequences, self.num_heads, self.dropout, self.reach)
+        return attend(qkv, self.sequences, self.num_heads, self.dropout, self.reach, self.place)
 
     def __call__(self, qkv: Tensor) -> Tensor:
         return self.attend(self.rotate(qkv))
 
 
 def packed_contexts(config: EncoderConfig, sequences: Sequences, training: bool) -> list[PackedContext]:
-    """Return the context of every layer. Layers of one kind have the same."""
+    """Return the context of every layer. Layers of one kind have the same, unless they drop probabilities."""
     after = 0 if config.causal else None
     device, size = sequences.positions.device, config.hidden_size // config.num_heads
 
@@ -63,15 +65,19 @@ def packed_contexts(config: EncoderConfig, sequences: Sequences, training: bool)
     window = config.local_window
     everywhere = context(Reach(None, after), config.rotary_base)
     near = context(Reach(window, window if after is None else after), config.local_rotary_base or config.rotary_base)
-    return [near if config.is_local(layer) else everywhere for layer in range(config.num_layers)]
+    contexts = [near if config.is_local(layer) else everywhere for layer in range(config.num_layers)]
+    if not everywhere.dropout:
+        return contexts
+    return [replace(one, place=layer) for layer, one in enumerate(contexts)]
 
 
 def attend(
-    qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0.0, reach: Reach = EVERYTHING
+    qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float = 0.0, reach: Reach = EVERYTHING, place: int = 0
 ) -> Tensor:
     """Let every token attend to the tokens of its own sequence that are within its reach.
 
-    qkv: [T, 3D], queries, keys and values side by side. dropout: chance to drop a probability (0 outside training).
+    qkv: [T, 3D], queries, keys and values side by side. dropout: chance to drop a probability (0 outside training);
+    what is dropped depends on the keys of the sequence and on `place`, the layer's number.
     Returns [T, D] in the type of `qkv`. No host-device synchronisation: lengths are known on the host.
     """
     if dropout == 0.0 and qkv.device.type == "cpu":
@@ -80,7 +86,7 @@ def attend(
     has_kernel = qkv.dtype in (torch.float16, torch.bfloat16) and head_size % 8 == 0 and head_size <= 256
     if dropout == 0.0 and qkv.device.type == "cuda" and has_kernel:
         return _attend_varlen(qkv, sequences, num_heads, reach)
-    return _attend_each(qkv, sequences.lengths, num_heads, dropout, reach)
+    return _attend_each(qkv, sequences, num_heads, dropout, reach, place)
 
 
 def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int, reach: Reach) -> Tensor:
@@ -95,11 +101,13 @@ def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int, reach: Rea
     return out_THK.reshape(T, D)
 
 
-def _attend_each(qkv: Tensor, lengths: tuple[int, ...], num_heads: int, dropout: float, reach: Reach) -> Tensor:
+def _attend_each(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float, reach: Reach, place: int) -> Tensor:
     D = qkv.shape[1] // 3
     outs, causal = [], reach == Reach(None, 0)
-    for part in qkv.split(lengths):
+    for number, part in enumerate(qkv.split(sequences.lengths)):
         L = len(part)
+        if dropout and sequences.seeds:  # torch drops as its generator says, which a sequence begins anew
+            seed_device(sequences.seeds[number], "attention", place)
         qkv_3HLK = part.view(L, 3, num_heads, D // num_heads).permute(1, 2, 0, 3)
         q_HLK, k_HLK, v_HLK = qkv_3HLK.unsqueeze(1).unbind(0)
         near_LL = None if causal or reach.covers(L) else mask(reach, 0, L, L, qkv)

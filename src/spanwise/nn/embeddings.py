@@ -67,5 +67,5 @@ class Embeddings(nn.Module):
             total_TE = total_TE + self.token_type(token_type_ids)
         if self.norm is not None:
             total_TE = self.norm(total_TE)
-        total_TE = dropout(total_TE, self.dropout, self.training)
+        total_TE = dropout(total_TE, self.dropout, self.training, sequences.keys)
         return total_TE if self.projection is None else self.projection(total_TE).float()

@@ -6,17 +6,23 @@ Equal to Hugging Face's `BertModel`, `RobertaModel`, `AlbertModel`, `ElectraMode
 float32.
 """
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from spanwise.errors import DataError
 from spanwise.nn.attention import packed_contexts
 from spanwise.nn.config import EncoderConfig
+from spanwise.nn.dropout import drawn_keys, keys_at
 from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.layer import make_layers
-from spanwise.nn.residual import LayerNorm, SomeRows
+from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.row_counts import num_filler_rows, with_filler, with_filler_places
+
+BESIDE = -2  # an encoder beside another one, among the places where elements are dropped
 
 
 class Pooler(nn.Module):
@@ -42,6 +48,7 @@ class Encoder(nn.Module):
     """
 
     fills_rows = True  # whether rows of filler spare kernels of products (runtime/row_counts.py)
+    recomputes = False  # whether a layer is computed again for its gradient, to the same bits, and only its input kept
 
     def __init__(self, config: EncoderConfig, embeddings: Embeddings | None = None) -> None:
         super().__init__()
@@ -51,6 +58,7 @@ class Encoder(nn.Module):
         has_norm = config.norm_place == "pre"
         self.final_norm = LayerNorm(config.hidden_size, config.norm_eps, bias=config.norm_bias) if has_norm else None
         self.pooler = Pooler(config.hidden_size) if config.pooler else None
+        self.is_beside = embeddings is not None  # of an encoder that reads the same tokens, and drops other elements
 
     @property
     def word_embedding(self) -> nn.Parameter:
@@ -78,23 +86,32 @@ class Encoder(nn.Module):
         """Encode one pack.
 
         input_ids, token_type_ids: [T] int64. rows: [R] int64, different places whose hidden states are wanted; the last
-        layer computes no others after its attention, and theirs come back as zeros. Dropout on a CPU treats a row alike
-        with and without. Returns hidden states [T, D] float32.
+        layer computes no others after its attention, and theirs come back as zeros. Dropout treats a row alike with and
+        without. Returns hidden states [T, D] float32.
 
         Raises:
             DataError: a sequence is longer than the encoder has positions.
         """
         self.check_lengths(sequences)
+        if self.training:
+            keys = drawn_keys(len(input_ids), input_ids.device) if sequences.keys is None else sequences.keys
+            sequences = replace(sequences, keys=keys_at(keys, BESIDE) if self.is_beside else keys)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
         num_filler = num_filler_rows(hidden_TD) if self.fills_rows else 0
         if num_filler:
             hidden_TD, sequences = with_filler(hidden_TD), sequences.with_filler(num_filler)
         places = with_filler_places(rows) if rows is not None and self.fills_rows else rows
-        some = None if places is None else SomeRows(places, len(hidden_TD))
         contexts = packed_contexts(self.config, sequences, self.training)
         last = len(self.layers) - 1
         for number, (layer, context) in enumerate(zip(self.layers, contexts, strict=True)):
-            hidden_TD = layer(hidden_TD, context, some if number == last else None)
+            some = places if number == last else None
+            own = None if sequences.keys is None else keys_at(sequences.keys, number)
+            if self.recomputes and torch.is_grad_enabled():
+                hidden_TD = checkpoint(
+                    layer, hidden_TD, context, some, own, use_reentrant=False, preserve_rng_state=False
+                )
+            else:
+                hidden_TD = layer(hidden_TD, context, some, own)
         hidden_TD = self.finished(hidden_TD)
         if rows is None:
             return hidden_TD[: len(input_ids)]

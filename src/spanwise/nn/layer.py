@@ -17,9 +17,11 @@ from torch import Tensor, nn
 
 from spanwise.nn.attention import Context
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.residual import PreNorm, Residual, ResidualNorm, SomeRows
+from spanwise.nn.dropout import keys_at
+from spanwise.nn.residual import PreNorm, Residual, ResidualNorm
 
 SubLayer = TypeVar("SubLayer", "SelfAttention", "FeedForward")
+FEED_FORWARD = -1  # its place among those that drop elements, beside the number of a layer
 
 
 def gelu(x: Tensor, activation: str) -> Tensor:
@@ -63,12 +65,16 @@ class SelfAttention(nn.Module):
         self.output = nn.Linear(D, D, bias=bias)
         self.residual = residual(config, has_norm)
 
-    def forward(self, hidden: Tensor, context: Context, some: SomeRows | None = None) -> Tensor:
-        """hidden: [T, D] float32. Returns [T, D] float32, or the R rows named in `some`, which see all the others."""
+    def forward(
+        self, hidden: Tensor, context: Context, rows: Tensor | None = None, keys: Tensor | None = None
+    ) -> Tensor:
+        """hidden: [T, D] float32. Returns [T, D] float32, or the R `rows` alone, which see all the others.
+
+        keys: of each row that is returned."""
         mixed_TD = context(self.qkv(self.residual.enter(hidden)))
-        if some is not None:
-            mixed_TD, hidden = some.of(mixed_TD), some.of(hidden)
-        return self.residual(self.output, mixed_TD, hidden, some)
+        if rows is not None:
+            mixed_TD, hidden = mixed_TD.index_select(0, rows), hidden.index_select(0, rows)
+        return self.residual(self.output, mixed_TD, hidden, keys)
 
 
 class FeedForward(nn.Module):
@@ -86,9 +92,9 @@ class FeedForward(nn.Module):
         """Compute what is added to the residual: [T, D] -> [T, D]."""
         return self.down(self.inner(self.up(self.residual.enter(rows))))
 
-    def forward(self, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
-        """hidden: [T, D] float32, or the rows of it that `some` names. Returns as many, float32."""
-        return self.residual(self.network, hidden, hidden, some)
+    def forward(self, hidden: Tensor, keys: Tensor | None = None) -> Tensor:
+        """hidden: [T, D] float32, or some rows of it. Returns as many, float32."""
+        return self.residual(self.network, hidden, hidden, keys)
 
 
 class EncoderLayer(nn.Module):
@@ -101,9 +107,14 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.attention, self.feed_forward = attention, feed_forward
 
-    def forward(self, hidden: Tensor, context: Context, some: SomeRows | None = None) -> Tensor:
-        """hidden: [T, D]. Returns [T, D], or with `some` those R rows alone."""
-        return self.feed_forward(self.attention(hidden, context, some), some)
+    def forward(
+        self, hidden: Tensor, context: Context, rows: Tensor | None = None, keys: Tensor | None = None
+    ) -> Tensor:
+        """hidden: [T, D]. Returns [T, D], or with `rows` those R alone. keys: [T] int64, of what each token drops."""
+        if keys is None:
+            return self.feed_forward(self.attention(hidden, context, rows))
+        keys = keys if rows is None else keys.index_select(0, rows)
+        return self.feed_forward(self.attention(hidden, context, rows, keys), keys_at(keys, FEED_FORWARD))
 
 
 def make_layers(config: EncoderConfig) -> list[EncoderLayer]:

@@ -7,14 +7,13 @@ zero in half precision, where a constant row would become not-a-number.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.dropout import draw_keep_mask, dropout
+from spanwise.nn.dropout import drawn_keys, dropout
 from spanwise.nn.fused.dropout_norm import DropoutAddNorm
 
 Product = Callable[[Tensor], Tensor]
@@ -28,24 +27,12 @@ class LayerNorm(nn.LayerNorm):
         return F.layer_norm(x.float(), self.normalized_shape, self.weight.float(), bias, self.eps)
 
 
-@dataclass(frozen=True)
-class SomeRows:
-    """Which rows of a pack are computed; dropout draws for the whole pack, so that each gets what it always gets."""
-
-    rows: Tensor  # [R] int64
-    num_tokens: int  # T
-
-    def of(self, values: Tensor) -> Tensor:
-        """These rows of `values` [T, D]."""
-        return values.index_select(0, self.rows)
-
-
 class Residual(nn.Module):
     """How a sub-layer begins and ends.
 
     `enter` gives what the sub-layer reads. Calling it adds: `product` is the last step of the sub-layer, row by row;
-    x [T, D] is in any float type, hidden and what comes back are [T, D] float32. Where x and hidden hold `some` rows of
-    a pack alone, those come back.
+    x [T, D] is in any float type, hidden and what comes back are [T, D] float32; keys [T] int64 say what each row drops
+    while training. Rows are independent, so that x, hidden and keys may hold some of a pack alone.
     """
 
     norm: LayerNorm | None
@@ -63,18 +50,18 @@ class Residual(nn.Module):
 class ResidualNorm(Residual):
     """Post-norm: LayerNorm(hidden + dropout(product(x)))."""
 
-    def forward(self, product: Product, x: Tensor, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
+    def forward(self, product: Product, x: Tensor, hidden: Tensor, keys: Tensor | None = None) -> Tensor:
         norm, added = self.norm, product(x)
         assert norm is not None
         if not self.training or self.dropout == 0.0:
             return norm(hidden + added)
         is_float = hidden.dtype == norm.weight.dtype == torch.float32
         if added.device.type == "cpu" and is_float and norm.bias is not None:
-            rows, num_tokens = (None, len(added)) if some is None else (some.rows, some.num_tokens)
-            out = DropoutAddNorm.apply(added, hidden, norm.weight, norm.bias, norm.eps, self.dropout, rows, num_tokens)
+            keys = drawn_keys(len(added), added.device) if keys is None else keys
+            out = DropoutAddNorm.apply(added, hidden, norm.weight, norm.bias, norm.eps, self.dropout, keys)
             assert isinstance(out, Tensor)
             return out
-        return norm(hidden + drop_rows(added, self.dropout, some))
+        return norm(hidden + dropout(added, self.dropout, True, keys))
 
 
 class PreNorm(Residual):
@@ -86,14 +73,5 @@ class PreNorm(Residual):
     def enter(self, hidden: Tensor) -> Tensor:
         return hidden if self.norm is None else self.norm(hidden)
 
-    def forward(self, product: Product, x: Tensor, hidden: Tensor, some: SomeRows | None = None) -> Tensor:
-        added = product(x)
-        return hidden + (drop_rows(added, self.dropout, some) if self.training and self.dropout else added)
-
-
-def drop_rows(x: Tensor, p: float, some: SomeRows | None) -> Tensor:
-    """Drop elements of x [R, D] with chance p; random bits are drawn for all rows of the pack, of which x has some."""
-    if x.device.type != "cpu" or some is None:
-        return dropout(x, p, True)
-    mask = draw_keep_mask(torch.Size((some.num_tokens, x.shape[1])), p, x.device)
-    return x * some.of(mask.keep) * mask.scale
+    def forward(self, product: Product, x: Tensor, hidden: Tensor, keys: Tensor | None = None) -> Tensor:
+        return hidden + dropout(product(x), self.dropout, self.training, keys)

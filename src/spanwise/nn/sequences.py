@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spanwise.runtime.seed import token_keys
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sequences:
@@ -25,6 +27,8 @@ class Sequences:
     cu_seqlens: Tensor
     positions: Tensor
     num_positions: int = 0  # one more than the largest position, where positions have gaps; 0: they have none
+    keys: Tensor | None = None  # [T] int64, on the device: of each token's random draws; None: nothing was given
+    seeds: tuple[int, ...] = ()  # the same of each sequence, on the host; () as None
 
     @classmethod
     def from_lengths(cls, lengths: list[int] | tuple[int, ...] | np.ndarray) -> Sequences:
@@ -49,6 +53,11 @@ class Sequences:
     def max_length(self) -> int:
         return max(self.lengths, default=0)
 
+    def keyed(self, keys: np.ndarray) -> Sequences:
+        """These sequences with keys of random draws, given one a sequence: uint64 [S], 0 where nothing is read."""
+        keys_T = torch.from_numpy(token_keys(keys, np.cumsum((0, *self.lengths))))
+        return replace(self, keys=keys_T.to(self.cu_seqlens.device, non_blocking=True), seeds=tuple(keys.tolist()))
+
     def with_filler(self, num_tokens: int) -> Sequences:
         """These sequences and one of `num_tokens` more behind them, all at position 0."""
         return replace(
@@ -56,6 +65,8 @@ class Sequences:
             lengths=(*self.lengths, num_tokens),
             cu_seqlens=torch.cat((self.cu_seqlens, self.cu_seqlens[-1:] + num_tokens)),
             positions=torch.cat((self.positions, self.positions.new_zeros(num_tokens))),
+            keys=None if self.keys is None else torch.cat((self.keys, self.keys.new_zeros(num_tokens))),
+            seeds=(*self.seeds, 0) if self.seeds else (),
         )
 
     def to(self, device: torch.device | str) -> Sequences:
@@ -63,4 +74,5 @@ class Sequences:
             self,
             cu_seqlens=self.cu_seqlens.to(device, non_blocking=True),
             positions=self.positions.to(device, non_blocking=True),
+            keys=None if self.keys is None else self.keys.to(device, non_blocking=True),
         )

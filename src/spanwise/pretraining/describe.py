@@ -34,13 +34,15 @@ BYTES_A_WEIGHT, LEAST_BYTES_A_PARAMETER = 4, 12  # alone; with its gradient and 
 # Activations that a backward pass needs, in bytes a token, layer and hidden unit, at 16 bits.
 # Source: Korthikanti et al. 2022, section 4.1: 34, the attention matrix left out (it is never stored here).
 ACTIVATION_BYTES = 34
+INPUT_BYTES = 4  # of a layer, in float32: all that is kept of it where activations are computed again
 
 
 def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) -> dict[str, Any]:
     """Return name, parts, data path, parameters by group, FLOPs a token, memory and differences from the paper.
 
     `vocab_size` defaults to that of the tokenizer the recipe would learn. FLOPs are those of forward and backward, for
-    sequences of the recipe's longest length. Memory is in bytes; activations are an estimate for one fp32 pack.
+    sequences of the recipe's longest length. Memory is in bytes; activations are an estimate for one fp32 pack, kept or
+    computed again layer by layer for the backward pass.
     """
     model = outline_model(recipe, vocab_size or recipe.tokenizer.vocab_size)
     config = model.encoder.config
@@ -53,7 +55,7 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     widths = sum(encoder.hidden_size * encoder.num_layers for encoder in encoders)
     with_one_moment = linear_matrices(model) if recipe.training.optimizer == "muon" else set()
     num_with_one_moment = sum(matrix.numel() for matrix in with_one_moment)
-    activations = 2 * ACTIVATION_BYTES * recipe.batch.max_tokens * widths
+    tokens, one_layer = recipe.batch.max_tokens, max(encoder.hidden_size for encoder in encoders)
     return {
         "name": recipe.name,
         "data_path": data_path(recipe, config.vocab_size),
@@ -67,9 +69,11 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
         "flops_per_token": training_flops(recipe, model, length=length, attended=length, text_share=1.0),
         "tokens_per_step": recipe.batch.tokens_per_step,
         "packs_per_step": recipe.batch.packs_per_step,
+        "packs": recipe.batch.packs,
         "memory": {
             "parameters_and_optimizer": BYTES_A_PARAMETER * total - BYTES_A_MOMENT * num_with_one_moment,
-            "activations_estimate": activations,
+            "activations_estimate": 2 * ACTIVATION_BYTES * tokens * widths,
+            "activations_again_estimate": tokens * (INPUT_BYTES * widths + 2 * ACTIVATION_BYTES * one_layer),
         },
         "differences": list(recipe.differences),
         "recipe": to_record(recipe),

@@ -148,6 +148,19 @@ class Ready:
     model_type: str | None = None  # the family of the checkpoint that training goes on from
     began: float  # moment (`time.perf_counter`) from which seconds count: when text and vocabulary were there
 
+    def with_packs(self, number: int) -> "Ready":
+        """Return the run with so many packs a step, in its recipe too: what is recorded is what is computed."""
+        recipe = replace(self.recipe, batch=replace(self.recipe.batch, packs=number))
+        identity = {**self.identity, "recipe": _identity(recipe)}
+        return replace(self, recipe=recipe, source=training_source(recipe, self.mixture), identity=identity)
+
+
+def _identity(recipe: PretrainingRecipe) -> dict[str, Any]:
+    record = identity_record(recipe)
+    del record["training"]  # the loop compares these values itself, and knows which of them are harmless
+    del record["differences"]  # sentences for people
+    return record
+
 
 def make_ready(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, log: RunLog) -> Ready:
     """Learn, prepare and build what the run needs; parts that already lie in the run folder are taken as they are."""
@@ -168,9 +181,6 @@ def make_ready(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, log
     )
     for note in plan_folder(folder.final, content).written.notes:  # told before hours are spent, and again on the card
         log.say(f"{folder.final}: {note}")
-    record = identity_record(recipe)
-    del record["training"]  # the loop compares these values itself, and knows which of them are harmless
-    del record["differences"]  # sentences for people
     texts_and_weights = {"store": texts.mixture.identity, "tokenizer": words.sha256, "init": start.identity}
     return Ready(
         recipe=recipe,
@@ -179,7 +189,7 @@ def make_ready(recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, log
         validation=texts.validation,
         model=model,
         source=training_source(recipe, texts.mixture),
-        identity={"recipe": record, **texts_and_weights},
+        identity={"recipe": _identity(recipe), **texts_and_weights},
         growth=growth,
         kept_heads=kept,
         learned=[

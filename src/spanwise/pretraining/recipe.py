@@ -68,14 +68,16 @@ MOST_PACKS = 2**16  # of a step, which are planned together
 class PackedBatch:
     """The number of tokens of a step, and the portions in which they are computed.
 
-    A pack closes at the first capacity it reaches. The number of packs per step is chosen once, at the start of a run:
-    world size and accumulation are scheduling only.
+    A pack closes at the first capacity it reaches, and a step is `packs_per_step` of them: that says which sequences
+    meet in it. `packs` is how many packs carry them, which changes rounding only: by default these very ones on a CPU,
+    and on a GPU as few as its memory holds, found once at the start of a run (packing/fitting.py).
     """
 
     tokens_per_step: Count = 131_072  # 256 sequences of 512 (SpanBERT, section 4.2)
     max_tokens: PackTokens = 16_384  # T, of one pack
     max_sequences: Count = 4_096  # S, of one pack
     max_targets: Count | None = None  # N, of one pack; None: as many as the masking asks for
+    packs: Annotated[int, Field(ge=1, le=MOST_PACKS)] | Literal["auto"] = "auto"  # of a step, as it is computed
 
     def __post_init__(self) -> None:
         if self.packs_per_step > MOST_PACKS:
@@ -153,6 +155,8 @@ def identity_record(recipe: PretrainingRecipe) -> dict[str, Any]:
         del record["length_warmup"]
     if recipe.frozen == "nothing":
         del record["frozen"]
+    if recipe.batch.packs in ("auto", recipe.batch.packs_per_step):
+        del record["batch"]["packs"]
     options = {option.name: option.default for option in fields(EncoderConfig)}
     for name in ("vocab_size", *list(options)[list(options).index("embedding_norm") + 1 :]):
         if record["encoder"][name] == options[name]:

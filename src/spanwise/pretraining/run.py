@@ -21,6 +21,7 @@ from spanwise.pretraining.describe import check_room, flops_on_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.needs import hides_tokens
+from spanwise.pretraining.packing.fitting import fitted, recorded_packs
 from spanwise.pretraining.ready import Inputs, Ready, check_given, make_ready
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check, validation_source
@@ -70,7 +71,7 @@ def pretrain(
         is_leader = group is None or group.world.is_leader
         log = log or RunLog(out) if is_leader else RunLog(None)
         folder = stack.enter_context(claim_run_folder(out, resume=resume)) if is_leader else RunFolder(Path(out))
-        ready = _ready_in_all(recipe, folder, inputs, group, log)
+        ready = _ready_in_all(recipe, folder, inputs, group, log, device)
         result = train(
             ready.model,
             ready.source,
@@ -94,15 +95,19 @@ def pretrain(
 
 
 def _ready_in_all(
-    recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, group: Group | None, log: RunLog
+    recipe: PretrainingRecipe, folder: RunFolder, inputs: Inputs, group: Group | None, log: RunLog, device: str | None
 ) -> Ready:
     """Let the leader make what is missing and record the run; the other processes wait for it and find all there."""
     is_leader = group is None or group.world.is_leader
     if group is not None:
-        check_processes(recipe, group)
+        check_processes(recipe, group, device)
         if not is_leader:
             group.gather(None)
     ready = make_ready(recipe, folder, inputs, log)
+    if group is not None and is_leader:
+        group.gather(None)
+    recorded = recorded_packs(folder.path / RECIPE_NAME) if folder.plan.exists() else None
+    ready = fitted(ready, recorded, device, group, log)
     if is_leader and not folder.plan.exists():  # a refused resume must leave the first record
         write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
         masks = mask_record(ready.source.masked_step(0))
@@ -112,22 +117,21 @@ def _ready_in_all(
                 f"Nothing is hidden in the {masks['num_tokens']:,} tokens of the first step: no span of this text "
                 "recurs that is more than stop words. With a small text, raise masking.frequent_share."
             )
-    if group is not None and is_leader:
-        group.gather(None)
     return ready
 
 
-def check_processes(recipe: PretrainingRecipe, group: Group) -> None:
-    """Refuse more processes than a step has packs. Raises: ConfigError."""
+def check_processes(recipe: PretrainingRecipe, group: Group, device: str | None = None) -> None:
+    """Refuse more processes than a step has packs; a GPU has packs for all. Raises: ConfigError."""
     batch, size = recipe.batch, group.world.size
-    if batch.packs_per_step < size:
-        room = batch.tokens_per_step // size
-        cure = f"--set batch.max_tokens={room}"
-        if room < recipe.format.max_length:
+    if choose_device(device).type == "cuda" and batch.packs == "auto":
+        return
+    number = batch.packs_per_step if batch.packs == "auto" else batch.packs
+    if number < size:
+        cure = f"--set batch.packs={size}"
+        if batch.tokens_per_step // size < recipe.format.max_length:
             cure = f"--set batch.tokens_per_step={recipe.format.max_length * size} or fewer processes"
         raise ConfigError(
-            f"a step of {batch.tokens_per_step:,} tokens is {batch.packs_per_step} pack(s) of {batch.max_tokens:,}, "
-            f"too few for {size} processes; use {cure}."
+            f"a step of {batch.tokens_per_step:,} tokens is {number} pack(s), too few for {size} processes; use {cure}."
         )
 
 

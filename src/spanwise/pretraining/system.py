@@ -26,6 +26,7 @@ from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
+from spanwise.pretraining.packing.repacked import RepackedSource
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.trial import try_corruption, try_masking
@@ -274,11 +275,14 @@ def _with_fresh_pooler(checkpoint: Checkpoint, config: EncoderConfig, seed: int)
 def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> Source:
     """Return the packs that a run trains on, of one store or several; short sequences first where the recipe says
     so."""
-    warmup = recipe.length_warmup
-    if not warmup.steps:
-        return usual_source(recipe, data)
-    short, usual = usual_source(_short(recipe), data), usual_source(recipe, data)
-    return GrowingSource(short, usual, warmup.steps, recipe.training)
+    warmup, batch = recipe.length_warmup, recipe.batch
+    usual = usual_source(recipe, data)
+    source: Source = usual
+    if warmup.steps:
+        source = GrowingSource(usual_source(_short(recipe), data), usual, warmup.steps, recipe.training)
+    if batch.packs == "auto" or batch.packs == batch.packs_per_step:
+        return source
+    return RepackedSource(source, usual.collator.batch, batch.packs_per_step, batch.packs)
 
 
 def _short(recipe: PretrainingRecipe) -> PretrainingRecipe:

@@ -38,12 +38,17 @@ def choose_device(name: str | None = None, precision: Precision = "auto") -> tor
 
 @functools.cache
 def cpu_flags() -> frozenset[str]:
-    """Instruction sets of this processor as Linux names them; empty elsewhere."""
+    """Instruction sets of this processor as Linux names them, without those that oneDNN is told to leave alone
+    (ONEDNN_MAX_CPU_ISA=AVX2); empty elsewhere."""
+    found: frozenset[str] = frozenset()
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith(("flags", "Features")):
-                return frozenset(line.partition(":")[2].split())
-    return frozenset()
+                found = frozenset(line.partition(":")[2].split())
+                break
+    if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in ("SSE41", "AVX", "AVX2"):
+        found = frozenset(flag for flag in found if not flag.startswith(("avx512", "amx", "avx_vnni")))
+    return found
 
 
 def has_bf16(device: torch.device) -> bool:

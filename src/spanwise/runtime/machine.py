@@ -141,14 +141,12 @@ def _memory() -> tuple[float | None, float | None]:
 
 
 def _compiled_cache() -> str | None:
-    """Return where numba would keep code compiled from this package."""
-    from spanwise.runtime.compiled import private_cache_folder, writable
+    """Return where code compiled from this package is kept."""
+    from spanwise.runtime.compiled import package_cache_folder, private_cache_folder, writable
 
     named = os.environ.get("NUMBA_CACHE_DIR")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
-    places = [Path(named)] if named else [Path(__file__).parent / "__pycache__", home]
-    for place in places:
-        if writable(place):
+    for place in (Path(named) if named else package_cache_folder(), Path(__file__).parent / "__pycache__"):
+        if place is not None and writable(place):
             return str(place)
     private = private_cache_folder()
     return str(private) if private else None

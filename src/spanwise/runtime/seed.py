@@ -78,6 +78,15 @@ def _child_keys(key, counters_S):
 
 
 @njit
+def _token_keys(keys_S, borders):
+    keys_T = np.empty(borders[-1], dtype=np.int64)
+    for s in range(len(keys_S)):
+        for t in range(borders[s], borders[s + 1]):
+            keys_T[t] = np.int64(mix(keys_S[s], t - borders[s]))
+    return keys_T
+
+
+@njit
 def _uniforms(key, first, count):
     numbers = np.empty(count, dtype=np.float64)
     for i in range(count):
@@ -125,8 +134,19 @@ def keys_for(seed: int, purpose: str, epoch: int, block_ids: np.ndarray) -> np.n
     return _child_keys(np.uint64(derive_key(seed, purpose, epoch)), block_ids_S)
 
 
+def token_keys(keys: np.ndarray, borders: np.ndarray) -> np.ndarray:
+    """Return a key of 64 bits for every token, int64 [T], from those of its sequence, uint64 [S], and its place there;
+    `borders` [S+1] are of the sequences."""
+    return _token_keys(np.ascontiguousarray(keys, dtype=np.uint64), np.ascontiguousarray(borders, dtype=np.int64))
+
+
+def signed(key: int) -> int:
+    """Return the number from -2**63 to 2**63 - 1 that has the bits of a key."""
+    return key - (1 << 64) if key >> 63 else key
+
+
 def seed_device(seed: int, purpose: str, *counters: int) -> None:
-    """Reseed torch's default generators (dropout) for one micro-batch; counters are such as step and pack."""
+    """Reseed torch's default generators for what draws from them, such as a part that a user wrote."""
     import torch  # here, so that array code needs no torch
 
     key = derive_key(seed, purpose, *counters)

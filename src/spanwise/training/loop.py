@@ -320,6 +320,7 @@ class _Loop:
             packs = self.source.step(index)
         else:
             packs = self.source.step(index, self.reducer.rank, self.reducer.size)
+        packs = [self.updater.keyed(index + 1, pack) for pack in packs]
         return [pack.pinned() for pack in packs] if self.device.type == "cuda" else packs
 
     def run(self, stop: StopRequested, began: float, prefetch_depth: int) -> None:

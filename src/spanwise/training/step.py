@@ -1,9 +1,9 @@
 """One update: forward and backward over the packs of a step, then clip and AdamW, or nothing at all.
 
 Loss of a step: the sum over names of `weight * (loss sums of all packs) / max(1, targets of the whole step)`. Counts
-are integers known before the first forward, so packs with different counts weigh as one big batch would. Dropout is
-reseeded by (seed, step, pack). Where several processes compute a step, each has some of its packs, and all of them
-apply the same gradient.
+are integers known before the first forward, so packs with different counts weigh as one big batch would. What a token
+drops is a function of (seed, step, sequence, token), so another packing changes rounding alone. Where several processes
+compute a step, each has some of its packs, and all of them apply the same gradient.
 
 A step is begun and, some steps later, read. Whether its numbers are finite is decided where they are computed, so that
 the host never waits in between: a flag on the device, once set, keeps every later update from touching parameters and
@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import HostCopy, autocast
-from spanwise.runtime.seed import seed_device
+from spanwise.runtime.seed import keys_for, seed_device
 from spanwise.training.evaluate import Loss, loss_sum, num_correct
 from spanwise.training.exact import AddedGradients, ExactGradients, Gradients
 from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm, guard
@@ -132,6 +133,7 @@ class Updater:
         with self.timer.section("communication"):
             totals = self.reducer.counts([batch.counts for batch in packs])
         self.optimizer.zero_grad(set_to_none=True)
+        packs = [self.keyed(step, batch) for batch in packs]
         measured = []
         for k, batch in enumerate(packs):
             measured.append(self._forward_backward(step, k, batch, totals))
@@ -153,6 +155,16 @@ class Updater:
                 group["lr"] = learning_rate * group["rate_scale"]
             self.optimizer.step()
         return Begun(step, packs, totals, keys, HostCopy(numbers))
+
+    def keyed(self, step: int, batch: Batch) -> Batch:
+        """Return a pack of update number `step` with the keys of what its tokens drop: a function of seed, step,
+        sequence and token. One that has them stays as it is."""
+        sequences = batch.sequences
+        if sequences.keys is not None:
+            return batch
+        ids_S = np.arange(-1, -1 - len(sequences.lengths), -1)  # of filler, or where nothing has a name
+        ids_S[: len(batch.ids)] = batch.ids[: len(ids_S)]
+        return replace(batch, sequences=sequences.keyed(keys_for(self.seed, "dropout", step, ids_S)))
 
     def read(self, steps: Sequence[Begun]) -> list[tuple[StepSums, float]]:
         """Return the sums of steps and the norms of their gradients before clipping, once the device has them.
@@ -181,7 +193,7 @@ class Updater:
 
     def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[Key, Tensor]:
         """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
-        seed_device(self.seed, "dropout", step, self.reducer.number_in_step(k))
+        seed_device(self.seed, "pack", step, self.reducer.number_in_step(k))
         with self.timer.section("data"):
             batch = batch.to(self.device)
         with self.timer.section("forward"):

@@ -54,8 +54,8 @@ def test_a_step_with_fewer_packs_than_processes_is_refused_with_what_works():
     pair = Group(World(size=2))
     mini = find("spanbert-mini")
 
-    with pytest.raises(ConfigError, match=r"use --set batch.max_tokens=4096\."):
+    with pytest.raises(ConfigError, match=r"use --set batch\.packs=2\."):
         check_processes(mini, pair)
     with pytest.raises(ConfigError, match=r"batch.tokens_per_step=1024 or fewer processes"):
         check_processes(override(mini, ["batch.tokens_per_step=512", "batch.max_tokens=512"]), pair)
-    check_processes(override(mini, ["batch.max_tokens=4096"]), pair)
+    check_processes(override(mini, ["batch.packs=2"]), pair)

@@ -30,6 +30,10 @@ def test_a_person_reads_the_data_path_and_the_differences_from_the_paper(capsys)
     assert main(["show", "recipe", "spanbert-base"]) == 0
     printed = capsys.readouterr().out
     assert "GeometricSpans" in printed and "SpanBoundary" in printed and "Differs from the paper" in printed
+    assert "64 pack(s) of at most 16,384 on a CPU; on a GPU as few as its memory holds" in printed
+    assert "where they are computed again" in printed
+    assert main(["show", "recipe", "spanbert-base", "--set", "batch.packs=5"]) == 0
+    assert "1,048,576 real tokens in 5 pack(s), by batch.packs" in capsys.readouterr().out
 
 
 def test_values_can_be_changed_before_looking(capsys):

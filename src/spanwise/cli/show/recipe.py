@@ -124,9 +124,10 @@ def _print_recipe(found: JsonObject) -> None:
             ("  encoder", f"{_millions(parameters['encoder'])}, {_millions(parameters['word_embedding'])} words"),
             ("  heads", f"{heads}{tied}"),
             ("Cost", f"{found['flops_per_token'] / 1e6:,.0f} MFLOP a token, forward and backward"),
-            ("A step", f"{found['tokens_per_step']:,} real tokens in {found['packs_per_step']:,} packs"),
+            ("A step", f"{found['tokens_per_step']:,} real tokens in {_packs(found)}"),
             ("Memory", f"{_gigabytes(memory['parameters_and_optimizer'])} weights, gradients and moments"),
             ("", f"about {_gigabytes(memory['activations_estimate'])} activations of one pack (estimate, fp32)"),
+            ("", f"about {_gigabytes(memory['activations_again_estimate'])} where they are computed again"),
         ]
     )
     if "here" in found:
@@ -144,6 +145,15 @@ def _print_recipe(found: JsonObject) -> None:
         say("Differs from the paper:")
         for line in found["differences"]:
             say(f"- {line}")
+
+
+def _packs(found: JsonObject) -> str:
+    """How many packs carry a step, on a CPU and on a GPU, and what happens where memory is too small."""
+    packs = found["packs"]
+    if packs != "auto":
+        return f"{packs:,} pack(s), by batch.packs"
+    own = f"{found['packs_per_step']:,} pack(s) of at most {found['recipe']['batch']['max_tokens']:,}"
+    return f"{own} on a CPU; on a GPU as few as its memory holds, activations computed again where need be"
 
 
 def _shape(row: JsonObject) -> str:

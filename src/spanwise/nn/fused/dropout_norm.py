@@ -1,13 +1,13 @@
 """LayerNorm(residual + dropout(x)) and its gradient, each one pass over rows that stay in the cache.
 
-Letters: T tokens of the pack, R rows computed (all T, or some of them), D hidden size, P parts that threads compute.
+Letters: R rows (tokens), D hidden size, P parts that threads compute.
 """
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spanwise.nn.dropout import draw_bits
+from spanwise.nn.dropout import Rate, keep_row
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.float_operations import REORDERED, array_of, like, widened
 from spanwise.runtime.row_threads import in_parts, num_parts
@@ -16,8 +16,7 @@ from spanwise.runtime.row_threads import in_parts, num_parts
 class DropoutAddNorm(torch.autograd.Function):
     """x [R, D] float32 or bfloat16, residual [R, D] float32, weight and bias [D] -> [R, D] float32.
 
-    `rows` [R] int64 are the places of these rows in a pack of `num_tokens`. Random bits are drawn for the whole pack,
-    so a row is treated alike whichever others are computed; they are those of `nn.dropout.draw_keep_mask`.
+    `keys` [R] int64 say what each row drops; it is what `nn.dropout.keep_mask` says.
     """
 
     @staticmethod
@@ -29,21 +28,19 @@ class DropoutAddNorm(torch.autograd.Function):
         bias: Tensor,
         eps: float,
         p: float,
-        rows: Tensor | None,
-        num_tokens: int,
+        keys: Tensor,
     ) -> Tensor:
         R, D = x.shape
-        draw = draw_bits(torch.Size((num_tokens, D)), p)
-        rows = torch.arange(R) if rows is None else rows
+        rate = Rate.of(p)
         x, residual = x.contiguous(), residual.contiguous()
         total, out, keep = torch.empty_like(residual), torch.empty_like(residual), torch.empty(R, D, dtype=torch.bool)
         mean, rstd = residual.new_empty(R), residual.new_empty(R)
-        given = [array_of(tensor) for tensor in (x, residual, weight, bias, rows, draw.bits)]
+        given = [array_of(tensor) for tensor in (x, residual, weight, bias, keys.contiguous())]
         made = [array_of(tensor) for tensor in (total, out, keep, mean, rstd)]
-        scale, least = np.float32(draw.scale), np.int16(draw.least)
+        scale, least = np.float32(rate.scale), np.uint32(rate.least)
         in_parts(lambda _, first, last: _forward(*given, least, scale, np.float32(eps), *made, first, last), R)
         ctx.save_for_backward(total, mean, rstd, weight, keep)
-        ctx.scale, ctx.x_dtype = draw.scale, x.dtype
+        ctx.scale, ctx.x_dtype = rate.scale, x.dtype
         return out
 
     @staticmethod
@@ -57,28 +54,23 @@ class DropoutAddNorm(torch.autograd.Function):
         scale = np.float32(ctx.scale)
         in_parts(lambda part, first, last: _backward(*given, scale, *made, part, first, last), R)
         grad_weight, grad_bias = sums.sum(0)
-        return grad_x, grad_total, grad_weight, grad_bias, None, None, None, None
+        return grad_x, grad_total, grad_weight, grad_bias, None, None, None
 
 
 @njit
-def _forward(
-    x, residual, weight_D, bias_D, rows_R, bits_TD, least, scale, eps, total, out, keep, mean, rstd, first, last
-):
+def _forward(x, residual, weight_D, bias_D, keys_R, least, scale, eps, total, out, keep, mean, rstd, first, last):
     for r in range(first, last):
-        mean[r], rstd[r] = _forward_row(
-            x[r], residual[r], weight_D, bias_D, bits_TD[rows_R[r]], least, scale, eps, total[r], out[r], keep[r]
-        )
+        keep_row(keys_R[r], least, keep[r])
+        mean[r], rstd[r] = _forward_row(x[r], residual[r], weight_D, bias_D, scale, eps, total[r], out[r], keep[r])
 
 
 @njit(fastmath=REORDERED)
-def _forward_row(x_D, residual_D, weight_D, bias_D, bits_D, least, scale, eps, total_D, out_D, keep_D):
+def _forward_row(x_D, residual_D, weight_D, bias_D, scale, eps, total_D, out_D, keep_D):
     D = len(x_D)
     zero, share = np.float32(0.0), np.float32(1.0) / np.float32(D)
     mean = zero
     for d in range(D):
-        stays = bits_D[d] >= least
-        keep_D[d] = stays
-        value = residual_D[d] + (widened(x_D[d]) * scale if stays else zero)
+        value = residual_D[d] + (widened(x_D[d]) * scale if keep_D[d] else zero)
         total_D[d] = value
         mean += value
     mean *= share

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from spanwise.nn.int8.linear import MOST_ROWS, ByteLinear, Codes, Sums, coded
 from spanwise.nn.int8.rows import EXACT, GELU_ZERO, TANH, ZERO, add_and_norm, gelu_codes, rescale_rows
 from spanwise.nn.layer import FeedForward, Inner, SelfAttention
-from spanwise.nn.residual import Residual, ResidualNorm, SomeRows
+from spanwise.nn.residual import Residual, ResidualNorm
 
 
 def byte_parts(plain: SelfAttention | FeedForward, name: str) -> dict[str, nn.Module]:
@@ -97,7 +97,7 @@ class Int8PreNorm(nn.Module):
         self.enter = plain.enter
 
     def forward(
-        self, product: Callable[[Tensor], Sums], x: Tensor, hidden: Tensor, some: SomeRows | None = None
+        self, product: Callable[[Tensor], Sums], x: Tensor, hidden: Tensor, keys: Tensor | None = None
     ) -> Tensor:
         """x: [T, D], hidden: [T, D] float32. Returns [T, D] float32."""
         out_TD = torch.empty_like(hidden)
@@ -118,7 +118,7 @@ class Int8ResidualNorm(nn.Module):
         self.eps, self.enter = np.float32(norm.eps), plain.enter
 
     def forward(
-        self, product: Callable[[Tensor], Sums], x: Tensor, hidden: Tensor, some: SomeRows | None = None
+        self, product: Callable[[Tensor], Sums], x: Tensor, hidden: Tensor, keys: Tensor | None = None
     ) -> Tensor:
         """x: [T, D], hidden: [T, D] float32. Returns [T, D] float32."""
         out_TD = torch.empty_like(hidden)
