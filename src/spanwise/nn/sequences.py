@@ -25,6 +25,10 @@ class Sequences:
     cu_seqlens: Tensor
     positions: Tensor
     num_positions: int = 0  # one more than the largest position, where positions have gaps; 0: they have none
+    longest: int = 0  # what no sequence of any pack passes, where all packs have one shape; 0: each has its own
+
+    # Packs of one shape have as many entries of `cu_seqlens` too: behind the last border it is repeated, which are
+    # sequences without a token. `lengths` has none of them.
 
     @classmethod
     def from_lengths(cls, lengths: list[int] | tuple[int, ...] | np.ndarray) -> Sequences:
@@ -47,13 +51,14 @@ class Sequences:
 
     @property
     def max_length(self) -> int:
-        return max(self.lengths, default=0)
+        return self.longest or max(self.lengths, default=0)
 
     def with_filler(self, num_tokens: int) -> Sequences:
         """These sequences and one of `num_tokens` more behind them, all at position 0."""
         return replace(
             self,
             lengths=(*self.lengths, num_tokens),
+            longest=max(self.longest, num_tokens) if self.longest else 0,
             cu_seqlens=torch.cat((self.cu_seqlens, self.cu_seqlens[-1:] + num_tokens)),
             positions=torch.cat((self.positions, self.positions.new_zeros(num_tokens))),
         )
