@@ -70,7 +70,7 @@ def dropout(x: Tensor, p: float, training: bool) -> Tensor:
     """Drop elements of `x` with chance `p` while training; otherwise return `x` itself."""
     if not training or p == 0.0:
         return x
-    if x.device.type != "cpu":
+    if x.device.type != "cpu" or torch.compiler.is_compiling():
         return F.dropout(x, p)  # already fused with its random numbers there
     mask = draw_keep_mask(x.shape, p, x.device)
     return _MaskedScale.apply(x, mask.keep, mask.scale)

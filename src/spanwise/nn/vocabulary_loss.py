@@ -58,6 +58,8 @@ def vocabulary_loss(
     once (None: 32 MiB of them on a CPU). per_row: also return the N losses. sampling: also draw an id per row; no
     gradient flows through it, and the chances are those that the loss has computed anyway.
     """
+    if torch.compiler.is_compiling() and sampling is None:
+        return _traced(rows, weight, bias, target_ids, vocab_size, per_row)
     device = rows.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     if chunk_rows is None:
@@ -72,6 +74,17 @@ def vocabulary_loss(
 def vocabulary_logits(rows: Tensor, weight: Tensor, bias: Tensor, vocab_size: int) -> Tensor:
     """Scores [N, V] float32 of the V real ids, for the few rows that a person wants to look at."""
     return F.linear(rows, weight[:vocab_size], bias[:vocab_size]).float()
+
+
+def _traced(
+    rows: Tensor, weight: Tensor, bias: Tensor, target_ids: Tensor, vocab_size: int, per_row: bool
+) -> VocabularyLoss:
+    """The same in operators that a compiler fuses. All logits are there at once, in the type of the product."""
+    is_id_V = torch.arange(len(bias), device=bias.device) < vocab_size
+    scores_NV = F.linear(rows, weight).float() + torch.where(is_id_V, bias.float(), -torch.inf)
+    losses_N = F.cross_entropy(scores_NV, target_ids, ignore_index=DEAD, reduction="none")
+    num_correct = (scores_NV.argmax(-1) == target_ids).sum()
+    return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
