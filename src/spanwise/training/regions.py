@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from spanwise.data.batch import Batch
 from spanwise.runtime.compiled import writable
 
 Compile = Literal["auto", "on", "off"]
+BACKEND = "inductor"
 CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -42,9 +44,10 @@ def is_wanted(compile: Compile, device: torch.device) -> bool:
 def keep_compiled() -> Path | None:
     """Let torch keep what it compiles in the user's cache folder rather than among temporary files. Returns the folder;
     None where it can't be written. A folder that the user has named stays."""
-    given = os.environ.get(CACHE_VARIABLE)
+    given = Path(os.environ.get(CACHE_VARIABLE, ""))
+    torch_own = given.parent == Path(tempfile.gettempdir()) and given.name.startswith("torchinductor_")
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(given) if given else home / "spanwise" / "torch"
+    folder = home / "spanwise" / "torch" if given == Path() or torch_own else given
     if not writable(folder):
         return None
     os.environ[CACHE_VARIABLE] = str(folder)
@@ -54,9 +57,9 @@ def keep_compiled() -> Path | None:
 class _Region:
     """The forward of a module, compiled while it trains; measuring and predicting go on as ever."""
 
-    def __init__(self, module: nn.Module, backend: str) -> None:
+    def __init__(self, module: nn.Module) -> None:
         self.module, self.plain = module, module.forward
-        self.compiled = torch.compile(module.forward, fullgraph=True, dynamic=False, backend=backend)
+        self.compiled = torch.compile(module.forward, fullgraph=True, dynamic=False, backend=BACKEND)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         is_training = self.module.training and torch.is_grad_enabled()
@@ -65,12 +68,7 @@ class _Region:
 
 @contextlib.contextmanager
 def compiled_regions(
-    model: nn.Module,
-    batch: Batch,
-    rehearse: Callable[[], None],
-    say: Callable[[str], None],
-    *,
-    backend: str = "inductor",
+    model: nn.Module, batch: Batch, rehearse: Callable[[], None], say: Callable[[str], None]
 ) -> Iterator[bool]:
     """Compile the model's regions inside the block, and give whether they are.
 
@@ -89,7 +87,7 @@ def compiled_regions(
         for encoder in encoders:
             encoder.ignores_rows = True
         for module in regions.values():
-            module.forward = _Region(module, backend)  # type: ignore[method-assign]
+            module.forward = _Region(module)  # type: ignore[method-assign]
         try:
             rehearse()
             kept = "" if folder is None else f"; kept in {folder}"
@@ -97,7 +95,7 @@ def compiled_regions(
         except Exception as error:  # a missing compiler, driver or library each raises a class of its own
             works = False
             _restore(regions, encoders)
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            reason = " ".join(str(error).split()) or type(error).__name__
             say(f"torch.compile does not work here, so nothing is compiled: {reason[:200]}")
         yield works
     finally:
