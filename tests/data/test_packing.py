@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,7 +64,7 @@ def test_full_packs_hold_every_row_once_and_keep_all_capacities(lengths, max_tok
 
     assert sorted(order.tolist()) == list(range(len(lengths)))
     assert borders[0] == 0 and borders[-1] == len(lengths) and (np.diff(borders) > 0).all()
-    for first, last in zip(borders[:-1], borders[1:], strict=True):
+    for first, last in pairwise(borders):
         rows = order[first:last]
         assert lengths_n[rows].sum() <= max_tokens and len(rows) <= max_sequences
         assert targets_n[rows].sum() <= max_targets

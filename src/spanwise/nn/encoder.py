@@ -42,7 +42,7 @@ class Encoder(nn.Module):
     """
 
     fills_rows = True  # whether rows of filler spare kernels of products (runtime/row_counts.py)
-    ignores_rows = False  # whether the last layer computes all rows, so that its shapes are those of the others
+    ignores_rows = False  # whether no rows are asked for, so that the last layer has the shapes of the others
 
     def __init__(self, config: EncoderConfig, embeddings: Embeddings | None = None) -> None:
         super().__init__()
@@ -86,7 +86,6 @@ class Encoder(nn.Module):
             DataError: a sequence is longer than the encoder has positions.
         """
         self.check_lengths(sequences)
-        rows = None if self.ignores_rows else rows
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
         num_filler = num_filler_rows(hidden_TD) if self.fills_rows else 0
         if num_filler:

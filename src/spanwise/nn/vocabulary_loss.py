@@ -54,9 +54,10 @@ def vocabulary_loss(
 ) -> VocabularyLoss:
     """Loss of rows [N, D] against target_ids [N], with decoder weight [Vp, D] and bias [Vp].
 
-    Rows whose target is DEAD take no part. With N = 0 the sum is 0 and every input still gets a gradient of zeros. chunk_rows: rows whose logits are held at
-    once (None: 32 MiB of them on a CPU). per_row: also return the N losses. sampling: also draw an id per row; no
-    gradient flows through it, and the chances are those that the loss has computed anyway.
+    Rows whose target is DEAD take no part. With N = 0 the sum is 0 and every input still gets a gradient of zeros.
+    chunk_rows: rows whose logits are held at once (None: 32 MiB of them on a CPU). per_row: also return the N losses.
+    sampling: also draw an id per row; no gradient flows through it, and the chances are those that the loss has
+    computed anyway.
     """
     if torch.compiler.is_compiling() and sampling is None:
         return _traced(rows, weight, bias, target_ids, vocab_size, per_row)

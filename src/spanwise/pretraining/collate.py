@@ -75,8 +75,8 @@ class PackParts:
             )
         if self.fixed and isinstance(self.replacement, ShorteningReplacement):
             raise ConfigError(
-                f"batch.fixed gives all packs one shape, but replacement {type(self.replacement).__name__} shortens each "
-                "by what it hides; set batch.fixed=false."
+                f"batch.fixed gives all packs one shape, but replacement {type(self.replacement).__name__} shortens "
+                "each by what it hides; set batch.fixed=false."
             )
 
     @property

@@ -38,8 +38,8 @@ class PretrainingModel(nn.Module):
         return self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
 
     def regions(self, batch: Batch) -> dict[str, nn.Module]:
-        """Return the parts that see the same shapes in every pack of this shape: embeddings, layers, and the heads whose
-        targets have a fixed number; none where packs have no common shape.
+        """Return the parts that see the same shapes in every pack of this shape: embeddings, layers, and the heads
+        whose targets have a fixed number; none where packs have no common shape.
 
         A head that reads every token (`capacity` "tokens") is none of them: compiled, it would hold all logits.
         """
@@ -59,7 +59,8 @@ class PretrainingModel(nn.Module):
         """Return one loss sum per name; an objective without a target in this pack gives zero and still reaches its
         parameters."""
         corrupted = self.corruption(batch)
-        rows = rows_read([batch.targets[name] for name in self.heads], batch.input_ids)
+        targets = [] if self.encoder.ignores_rows else [batch.targets[name] for name in self.heads]
+        rows = rows_read(targets, batch.input_ids)
         hidden_TD = self.encoder(corrupted.input_ids, batch.token_type_ids, batch.sequences, rows)
         losses = dict(corrupted.losses)
         for name, head in self.heads.items():

@@ -148,8 +148,8 @@ def settled(
 
 
 def with_shape(recipe: PretrainingRecipe, out: Path, device: str | None, *, resume: bool) -> PretrainingRecipe:
-    """Return the recipe with `batch.fixed` decided: by the run's own record where it goes on, else by whether this device
-    compiles. A run keeps its packs, whatever device it goes on with."""
+    """Return the recipe with `batch.fixed` decided: by the run's own record where it goes on, else by whether this
+    device compiles. A run keeps its packs, whatever device it goes on with."""
     if recipe.batch.fixed is not None:
         return recipe
     recorded, fixed = out / RECIPE_NAME, False

@@ -33,8 +33,8 @@ from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.checkpoint import Saver, check_identity, fingerprint_change, load_tensors, newest_checkpoint
 from spanwise.training.optim import build_optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
-from spanwise.training.regions import HasRegions, compiled_regions, is_wanted
 from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
+from spanwise.training.regions import HasRegions, compiled_regions, is_wanted
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater

@@ -35,8 +35,8 @@ class Targets(Protocol):
         """Number of targets, known before any forward; 0 is legal."""
         ...
 
-    # Targets that can be given a fixed number have `capacity`, the field of `Capacities` that holds it; `filled_up` then
-    # puts dead ones behind them, whose places and ids are 0 but for those of the field `label`, which are DEAD.
+    # Targets that can be given a fixed number have `capacity`, the field of `Capacities` that holds it; `filled_up`
+    # then puts dead ones behind them, whose values are 0 but for those of the field `label`, which are DEAD.
     #
     # Where a head reads few tokens, `rows` says which: an int64 tensor of places in the pack, repeats allowed. The last
     # layer then computes no others. Targets without it are read everywhere.
