@@ -21,9 +21,11 @@ kernel and of an operator that is left. The kernels are planned by inductor and 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +85,6 @@ def _tensors(*values: Any) -> list[Tensor]:
 
 def as_on_cuda(counting: Counting) -> None:
     """Make this process treat `meta` as it treats CUDA, where the code or torch asks for the device by name."""
-    import contextlib
-
     from torch.optim import adam
     from torch.utils import _foreach_utils
 
@@ -120,9 +120,26 @@ def plan_kernels(counting: Counting) -> None:
     AsyncCompile.cpp_pybinding = planned
 
 
+@contextlib.contextmanager
+def profiled(operators: Counter[str]) -> Iterator[None]:
+    """Count what is called inside the block, as `Counting` does; compiled code runs under no dispatch mode."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        yield
+    events = [event for event in profile.events() if event.cpu_parent is None]
+    while events:
+        event = events.pop()
+        library, _, name = event.name.partition("::")
+        found = getattr(getattr(torch.ops, library), name, None) if name and name.isidentifier() else None
+        overloads = [getattr(found, each) for each in found.overloads()] if found is not None else []
+        made_of = "CompositeImplicitAutograd"  # an operator that is others, not one of its own
+        if not overloads or any(torch._C._dispatch_has_kernel_for_dispatch_key(o.name(), made_of) for o in overloads):
+            events += event.cpu_children
+        elif name not in NO_WORK and not overloads[0].is_view:
+            operators[name] += 1
+
+
 def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
     """Count one step of a recipe, the second one: the first makes moments."""
-    import contextlib
     from dataclasses import replace
 
     from spanwise.data.token_store import TokenStore
@@ -163,7 +180,7 @@ def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
         for step in (1, 2):
             for counter in (counting.operators, counting.reads, counting.copies):
                 counter.clear()
-            with counting:
+            with profiled(counting.operators) if compiled else counting:
                 begin(step, packs[step - 1], 1e-3)
     return {
         "recipe": name,
