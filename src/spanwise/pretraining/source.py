@@ -114,13 +114,12 @@ class PretrainingSource(PackedSteps):
         num_targets = None
         if parts.max_targets is not None:
             num_targets = budgets(self.collator.masking.ratio, laid.table.text_lengths[laid.order])
-        limits = (parts.tokens_of_pack, parts.max_sequences)
-        asked = {"num_targets": num_targets, "max_targets": parts.max_targets}
+        room, sequences, targets = parts.tokens_of_pack, parts.max_sequences, parts.max_targets
         if parts.fixed:
-            places_n, borders = full_packs(lengths_n, *limits, **asked)
+            places_n, borders = full_packs(lengths_n, room, sequences, num_targets=num_targets, max_targets=targets)
             laid, lengths_n = replace(laid, order=laid.order[places_n]), lengths_n[places_n]
         else:
-            borders = pack_boundaries(lengths_n, *limits, **asked)
+            borders = pack_boundaries(lengths_n, room, sequences, num_targets=num_targets, max_targets=targets)
         tokens = np.zeros(len(borders), dtype=np.int64)
         np.cumsum(np.add.reduceat(lengths_n, borders[:-1]), out=tokens[1:])
         return _Epoch(laid=laid, borders=borders, tokens=tokens)
