@@ -1,6 +1,6 @@
 """How many operators a training step starts, and how often it waits for the host, counted without a GPU.
 
-    python benchmarks/operators.py [--recipes NAME...] [--compiled] [--json]
+    python benchmarks/operators.py [--recipes NAME...] [--json]
 
 A small model on a fast GPU is as slow as its host starts operators, so their number stands in for what a GPU would
 show. Every recipe takes a step with tensors that have shapes and no values (torch's device `meta`), where the code goes
@@ -12,20 +12,15 @@ is that of the training loop, on the bundled text; autocast is off, so what it c
   two log lines;
 - host copies: tensors made on the host within the step, whose copy to the device makes the host wait.
 
-`--compiled` counts a step whose layers and heads torch.compile has made into few kernels, on the CPU: every call of a
-kernel and of an operator that is left. The kernels are planned by inductor and not built, so they compute nothing.
-
 `PYTHONPATH=OTHER_CHECKOUT/src` counts another state of the code, before a change.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +39,8 @@ MOST_PACKS = 2  # of a step; all packs of one recipe start the same operators
 class Counting(TorchDispatchMode):
     """Counts operators while it is active."""
 
-    def __init__(self, device: torch.device = META) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.device = device
         self.operators: Counter[str] = Counter()
         self.reads: Counter[str] = Counter()
         self.copies: Counter[str] = Counter()
@@ -55,7 +49,7 @@ class Counting(TorchDispatchMode):
         name = function.overloadpacket.__name__
         if name in READS or (name == "repeat_interleave" and "output_size" not in (named or {})):
             self.reads[name] += 1
-            if name == "_local_scalar_dense" and self.device == META:
+            if name == "_local_scalar_dense":
                 return 0.0
         found = function(*arguments, **(named or {}))
         given = [value for value in (*arguments, found) if isinstance(value, Tensor)]
@@ -64,11 +58,7 @@ class Counting(TorchDispatchMode):
                 self.reads[name] += 1
             elif not all(value.is_meta for value in given):
                 self.copies[name] += 1
-        if (
-            name not in NO_WORK
-            and not function.is_view
-            and any(value.device == self.device for value in _tensors(arguments, found))
-        ):
+        if name not in NO_WORK and not function.is_view and any(value.is_meta for value in _tensors(arguments, found)):
             self.operators[name] += 1
         return found
 
@@ -85,6 +75,8 @@ def _tensors(*values: Any) -> list[Tensor]:
 
 def as_on_cuda(counting: Counting) -> None:
     """Make this process treat `meta` as it treats CUDA, where the code or torch asks for the device by name."""
+    import contextlib
+
     from torch.optim import adam
     from torch.utils import _foreach_utils
 
@@ -110,78 +102,36 @@ def as_on_cuda(counting: Counting) -> None:
     Tensor.tolist = tolist
 
 
-def plan_kernels(counting: Counting) -> None:
-    """Make inductor plan kernels for the CPU without building them; each counts its calls."""
-    from torch._inductor.async_compile import AsyncCompile
-
-    def planned(self: object, types: list[str], source: str) -> Any:
-        return lambda *given: counting.operators.update(["kernel"])
-
-    AsyncCompile.cpp_pybinding = planned
-
-
-@contextlib.contextmanager
-def profiled(operators: Counter[str]) -> Iterator[None]:
-    """Count what is called inside the block, as `Counting` does; compiled code runs under no dispatch mode."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        yield
-    events = [event for event in profile.events() if event.cpu_parent is None]
-    while events:
-        event = events.pop()
-        library, _, name = event.name.partition("::")
-        found = getattr(getattr(torch.ops, library), name, None) if name and name.isidentifier() else None
-        overloads = [getattr(found, each) for each in found.overloads()] if found is not None else []
-        made_of = "CompositeImplicitAutograd"  # an operator that is others, not one of its own
-        if not overloads or any(torch._C._dispatch_has_kernel_for_dispatch_key(o.name(), made_of) for o in overloads):
-            events += event.cpu_children
-        elif name not in NO_WORK and not overloads[0].is_view:
-            operators[name] += 1
-
-
-def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
+def count(name: str, folder: Path) -> dict[str, Any]:
     """Count one step of a recipe, the second one: the first makes moments."""
-    from dataclasses import replace
-
     from spanwise.data.token_store import TokenStore
-    from spanwise.pretraining.system import build_model, outline_model, training_source
+    from spanwise.pretraining.system import outline_model, training_source
     from spanwise.recipes import find
     from spanwise.training.optim import build_optimizer
     from spanwise.training.step import Updater
     from spanwise.training.timing import SectionTimer
 
     recipe, store = find(name), TokenStore.open(folder / "store")
-    device = torch.device("cpu") if compiled else META
-    counting = Counting(device)
-    if compiled:
-        plan_kernels(counting)
-        recipe = replace(recipe, batch=replace(recipe.batch, fixed=True))
-    else:
-        as_on_cuda(counting)
+    counting = Counting()
+    as_on_cuda(counting)
     source = training_source(recipe, store)
-    model = (build_model if compiled else outline_model)(recipe, store.vocabulary.size).train()
+    model = outline_model(recipe, store.vocabulary.size).train()
     updater = Updater(
         model=model,
         optimizer=build_optimizer(model, recipe.training),
-        device=device,
+        device=META,
         precision="fp32",
         seed=0,
         max_grad_norm=recipe.training.max_grad_norm,
-        timer=SectionTimer(device),
+        timer=SectionTimer(META),
     )
     begin = getattr(updater, "begin", updater.update)  # earlier states of the code read every step
-    packs = [[pack.to(device) for pack in source.step(index)[:MOST_PACKS]] for index in (0, 1)]
-    with contextlib.ExitStack() as stack:
-        if compiled:
-            from spanwise.training.regions import compiled_regions
-
-            pack = packs[0][0]
-            if not stack.enter_context(compiled_regions(model, pack, lambda: updater.rehearse(pack), print)):
-                raise SystemExit(f"{name} is not compiled.")
-        for step in (1, 2):
-            for counter in (counting.operators, counting.reads, counting.copies):
-                counter.clear()
-            with profiled(counting.operators) if compiled else counting:
-                begin(step, packs[step - 1], 1e-3)
+    packs = [[pack.to(META) for pack in source.step(index)[:MOST_PACKS]] for index in (0, 1)]
+    for step in (1, 2):
+        for counter in (counting.operators, counting.reads, counting.copies):
+            counter.clear()
+        with counting:
+            begin(step, packs[step - 1], 1e-3)
     return {
         "recipe": name,
         "packs": len(packs[1]),
@@ -206,7 +156,6 @@ def make_store(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--recipes", nargs="+", default=RECIPES)
-    parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     import multiprocessing
@@ -215,7 +164,7 @@ def main() -> None:
         folder = Path(scratch)
         make_store(folder)
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as one:  # what is replaced stays inside
-            rows = [one.apply(count, (name, folder, options.compiled)) for name in options.recipes]
+            rows = [one.apply(count, (name, folder)) for name in options.recipes]
     if options.json:
         print(json.dumps(rows))
         return
