@@ -14,6 +14,8 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - base-half: the same with lengths that are 256 on average;
 - peer: `BertForMaskedLM`, bf16, SDPA, compiled, padded to 512, on the lengths of base-half;
 - small, large: 12 x 384 and 24 x 1024;
+- base-512-compiled, base-half-compiled, small-compiled: the same steps with layers and heads compiled, packs of one
+  shape; how long compiling took, and how many graphs were compiled after the first step (none should be);
 - waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
 - exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
   two more runs, for what it changes;
@@ -25,11 +27,13 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +51,9 @@ PARTS = {
     "exact-cost": 60,
     "base-512": 50,
     "base-half": 50,
+    "base-512-compiled": 120,
+    "small-compiled": 110,
+    "base-half-compiled": 120,
     "pretrain": 130,
     "peer": 110,
     "small": 40,
@@ -106,17 +113,35 @@ class Bench:
         if self.on_gpu:
             self.torch.cuda.synchronize()
 
-    def step(self, size: Size, mean: int) -> dict[str, Any]:
-        """Our training step: rates, share of the measured peak, memory."""
+    def step(self, size: Size, mean: int, compiled: bool = False) -> dict[str, Any]:
+        """Our training step: rates, share of the measured peak, memory; compiled also what that took."""
         size = TRIAL if self.tiny else size
         paragraphs = make_paragraphs(mean, PACKS_AHEAD * self.pack_tokens // min(mean, LONGEST) + 64)
-        side = Ours(size, paragraphs, batches(paragraphs, self.pack_tokens), device_name=self.device)
-        rates = step_rates(side, self.rounds, self.synchronize)
-        facts = side.facts()
+        rows = batches(paragraphs, self.pack_tokens)
+        shape = self.pack_tokens + LONGEST + 2 if compiled else None  # batches pass their tokens by up to a sequence
+        side = Ours(size, paragraphs, rows, device_name=self.device, shape=shape)
+        with self.compiled(side) if compiled else contextlib.nullcontext({}) as facts_of_compiling:
+            rates = step_rates(side, self.rounds, self.synchronize)
+        facts = side.facts() | facts_of_compiling
         told = {"rates": rates, **facts, "share": float(np.median(rates)) * facts["flops_per_token"] / facts["peak"]}
         if self.on_gpu:
             told["memory"] = self.torch.cuda.max_memory_allocated() / 2**20
         return told
+
+    @contextlib.contextmanager
+    def compiled(self, side: Ours) -> Iterator[dict[str, Any]]:
+        """Compile the model of `side` inside the block; afterwards the facts are complete."""
+        from torch._dynamo.utils import counters
+
+        from spanwise.training.regions import compiled_regions
+
+        pack, said, began = side.prepare(0), [], time.perf_counter()
+        rehearse = lambda: side.updater.rehearse(pack)  # noqa: E731
+        with compiled_regions(side.updater.model, pack, rehearse, said.append) as works:
+            facts = {"compiled": works, "said": said, "compile_seconds": time.perf_counter() - began}
+            graphs = counters["stats"]["unique_graphs"]
+            yield facts
+            facts |= {"graphs": graphs, "recompiled": counters["stats"]["unique_graphs"] - graphs}
 
     def facts(self) -> dict[str, Any]:
         from spanwise.training.timing import matmul_peak
@@ -293,6 +318,8 @@ class Bench:
     def run(self, part: str) -> dict[str, Any]:
         steps = {"base-512": (BASE, LONGEST), "base-half": (BASE, LONGEST // 2)}
         steps |= {"small": (SMALL, LONGEST), "large": (LARGE, LONGEST)}
+        if part.endswith("-compiled"):
+            return self.step(*steps[part.removesuffix("-compiled")], compiled=True)
         return self.step(*steps[part]) if part in steps else getattr(self, part.replace("-", "_"))()
 
 
@@ -317,6 +344,13 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             told = parts[part]
             speed = medians[part] * told["flops_per_token"] / 1e12
             add(f"{part}, share of the bf16 matrix product", "TFLOP/s", speed, told["peak"] / 1e12, goal, part=part)
+    for part, goal in (("base-512", 0.4), ("base-half", None), ("small", 0.3)):
+        if (compiled := f"{part}-compiled") in parts:
+            told = parts[compiled]
+            speed = medians[compiled] * told["flops_per_token"] / 1e12
+            add(f"{compiled}, share of the same", "TFLOP/s", speed, told["peak"] / 1e12, goal, part=compiled)
+            add(f"{compiled}, compiling from an empty cache", "s", told["compile_seconds"], None, 60.0, True)
+            add(f"{compiled}, compiled again while training", "graphs", told["recompiled"], None, 0.0, True)
     if "base-512" in parts:
         add(
             "base-512 against 600,000 real tokens a second",

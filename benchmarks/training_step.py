@@ -114,7 +114,13 @@ class Ours:
     """The real parts: packed batches of the real collator, the loop's own update."""
 
     def __init__(
-        self, size: Size, paragraphs: list[np.ndarray], batches: list[np.ndarray], group=None, device_name="cpu"
+        self,
+        size: Size,
+        paragraphs: list[np.ndarray],
+        batches: list[np.ndarray],
+        group=None,
+        device_name="cpu",
+        shape: int | None = None,  # tokens of every pack, where all have one shape
     ) -> None:
         import torch
 
@@ -158,7 +164,9 @@ class Ours:
             masking=GeometricSpans(),
             replacement=Replacement(unit="span"),
             objectives=objectives,
-        )
+            max_tokens=shape,
+            fixed=shape is not None,
+        ).settled([self.table])
         self.collator = Collator(InMemory(vocabulary, np.concatenate(paragraphs)), parts, seed=0)
         config = EncoderConfig(**size.shape)
         encoder = Encoder(config)

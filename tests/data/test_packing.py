@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spanwise.data.packing import pack_boundaries
+from spanwise.data.packing import full_packs, pack_boundaries
 from spanwise.errors import ConfigError
 
 
@@ -50,3 +52,36 @@ def test_a_row_larger_than_a_pack_is_an_error_that_names_the_cure():
         pack_boundaries(np.array([3, 4]), 10, num_targets=np.array([1, 9]), max_targets=8)
     with pytest.raises(ConfigError, match="max_sequences"):
         pack_boundaries(np.array([3]), 10, 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 30), max_size=60), st.integers(30, 90), st.integers(1, 8), st.integers(8, 20))
+def test_full_packs_hold_every_row_once_and_keep_all_capacities(lengths, max_tokens, max_sequences, max_targets):
+    lengths_n = np.array(lengths, dtype=np.int64)
+    targets_n = -(-lengths_n // 4)
+
+    order, borders = full_packs(lengths_n, max_tokens, max_sequences, num_targets=targets_n, max_targets=max_targets)
+
+    assert sorted(order.tolist()) == list(range(len(lengths)))
+    assert borders[0] == 0 and borders[-1] == len(lengths) and (np.diff(borders) > 0).all()
+    for first, last in pairwise(borders):
+        rows = order[first:last]
+        assert lengths_n[rows].sum() <= max_tokens and len(rows) <= max_sequences
+        assert targets_n[rows].sum() <= max_targets
+
+
+def test_full_packs_keep_the_order_but_for_rows_that_fill_a_pack():
+    order, borders = full_packs(np.array([60, 50, 10, 30, 40]), 100)
+
+    assert order.tolist() == [0, 4, 1, 2, 3] and borders.tolist() == [0, 2, 5]
+
+
+def test_full_packs_have_less_room_left_than_packs_in_order():
+    lengths = np.random.default_rng(0).integers(20, 513, 4_000)
+
+    order, borders = full_packs(lengths, 8_192)
+    tail = 1 - lengths[order][: borders[-2]].sum() / (8_192 * (len(borders) - 2))
+    plain = pack_boundaries(lengths, 8_192)
+
+    assert tail < 0.01 and len(borders) < len(plain)
+    assert np.abs(order - np.arange(len(order))).max() < 300  # no row is put off for long

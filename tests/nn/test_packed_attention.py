@@ -3,7 +3,15 @@
 import pytest
 import torch
 
-from spanwise.nn.packed_attention import FEWEST_QUERIES, Reach, _blocks, mask
+from spanwise.nn.packed_attention import (
+    ALL,
+    FEWEST_QUERIES,
+    PackedAttention,
+    Reach,
+    _blocks,
+    mask,
+    packed_attention,
+)
 
 
 @pytest.mark.parametrize("multiple", [1, 16])
@@ -47,3 +55,19 @@ def test_the_mask_is_minus_infinity_out_of_reach_and_knows_where_queries_stand()
 def test_a_reach_covers_sequences_that_are_no_longer_than_it():
     assert Reach(4, 4).covers(5) and not Reach(4, 4).covers(6) and not Reach(None, 0).covers(2)
     assert Reach(None, None).covers(10**6) and FEWEST_QUERIES > 0
+
+
+@pytest.mark.parametrize("window", [(ALL, ALL), (ALL, 0), (5, 5)])
+def test_the_operator_of_compiled_regions_is_the_same_attention(window):
+    torch.manual_seed(0)
+    lengths, reach = (3, 40, 1, 20), Reach(*(None if side == ALL else side for side in window))
+    borders = torch.tensor([0, 3, 43, 43, 44, 64, 64, 64], dtype=torch.int32)  # with sequences without a token
+    qkv, grad = torch.randn(64, 3 * 16, requires_grad=True), torch.randn(64, 16)
+
+    wanted = PackedAttention.apply(qkv, lengths, 2, reach)
+    (of_wanted,) = torch.autograd.grad(wanted, qkv, grad)
+    out = packed_attention(qkv, borders, 2, *window)
+    (of_out,) = torch.autograd.grad(out, qkv, grad)
+
+    assert torch.equal(out, wanted) and torch.equal(of_out, of_wanted)
+    torch.library.opcheck(packed_attention, (qkv, borders, 2, *window), test_utils=["test_schema", "test_faketensor"])

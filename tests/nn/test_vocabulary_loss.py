@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from spanwise.nn.vocabulary_loss import vocabulary_logits, vocabulary_loss
+from spanwise.nn.vocabulary_loss import DEAD, vocabulary_logits, vocabulary_loss
 
 V, VP, D = 100, 128, 16
 
@@ -129,3 +129,25 @@ def test_rows_that_enter_the_decoder_are_the_targets_alone():
     products = [event.input_shapes for event in profile.events() if event.name == "aten::mm"]
     assert [13, D] in [shapes[0] for shapes in products] and all(max(s[0]) <= VP for s in products)
     assert not any(s[0][0] > 13 and s[1][-1] == VP for s in products)
+
+
+@pytest.mark.parametrize("way", ["loops", "operators", "compiled"])
+def test_dead_rows_have_no_loss_and_no_gradient_and_are_never_right(way, monkeypatch):
+    torch.manual_seed(0)
+    if way == "operators":  # as on a GPU
+        monkeypatch.setattr("spanwise.nn.vocabulary_loss.serves", lambda *_: False)
+    loss = torch.compile(vocabulary_loss, backend="eager", fullgraph=True) if way == "compiled" else vocabulary_loss
+    rows, weight = torch.randn(6, 8, requires_grad=True), torch.randn(64, 8, requires_grad=True)
+    bias = torch.randn(64, requires_grad=True)
+    ids = torch.tensor([3, DEAD, 0, 9, DEAD, DEAD])
+    alive = ids != DEAD
+
+    wanted = vocabulary_loss(rows[alive], weight, bias, ids[alive], 50)
+    of_wanted = torch.autograd.grad(wanted.sum, (rows, weight, bias))
+    found = loss(rows, weight, bias, ids, 50, per_row=True)
+    of_found = torch.autograd.grad(found.sum, (rows, weight, bias))
+
+    assert float(found.sum) == pytest.approx(float(wanted.sum), rel=1e-6) and found.num_correct == wanted.num_correct
+    assert found.losses[~alive].eq(0).all() and of_found[0][~alive].eq(0).all()
+    for one, other in zip(of_found, of_wanted, strict=True):
+        torch.testing.assert_close(one, other)

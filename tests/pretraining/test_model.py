@@ -1,5 +1,5 @@
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import torch
@@ -40,7 +40,7 @@ def test_a_pack_without_targets_gives_zero_and_zero_gradients(tiny_store):
     model = build_model(recipe, tiny_store.vocabulary.size)
     batch = training_source(recipe, tiny_store).step(0)[0]
     empty = {
-        name: type(target)(**{key: getattr(target, key)[:0] for key in target.__dataclass_fields__})
+        name: type(target)(**{one.name: getattr(target, one.name)[:0] for one in fields(target)})
         for name, target in batch.targets.items()
     }
     losses = model(
@@ -50,6 +50,34 @@ def test_a_pack_without_targets_gives_zero_and_zero_gradients(tiny_store):
     assert float(total.detach()) == 0.0
     total.backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+
+
+@pytest.mark.parametrize("name", ["spanbert-base", "bert-base", "gpt1-mini", "electra-mini"])
+def test_a_pack_of_fixed_shape_has_the_losses_and_gradients_of_its_content(name, tiny_store):
+    recipe = small(recipes.find(name))
+    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True, max_tokens=512))
+    model = build_model(recipe, tiny_store.vocabulary.size).eval()
+    source = training_source(recipe, tiny_store)
+    masked = source.masked(source.num_packs(0) - 1)  # the last of an epoch has what is left
+    fixed = source.collator.batch(masked)
+    source.collator.parts = replace(source.collator.parts, fixed=False)
+    plain = source.collator.batch(masked)
+    assert fixed.num_padding > plain.num_padding and fixed.counts == plain.counts
+
+    (losses, gradients), (plain_losses, plain_gradients) = _measured(model, fixed), _measured(model, plain)
+
+    assert losses == pytest.approx(plain_losses, rel=1e-6)
+    for one, other in zip(gradients, plain_gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def _measured(model, batch):
+    """Loss sums and correct guesses, and all gradients."""
+    model.zero_grad()
+    losses = model(batch)
+    sum(loss.sum for loss in losses.values()).backward()
+    numbers = [float(value) for loss in losses.values() for value in (loss.sum.detach(), loss.num_correct)]
+    return numbers, [p.grad.clone() for p in model.parameters() if p.grad is not None]
 
 
 @pytest.mark.parametrize("name", ["spanbert-base", "bert-base", "albert-base"])

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import lzma
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
+from real_text import PACKAGE
 from toy_packs import with_parts
 
 from spanwise.data.prefetch import Prefetcher
+from spanwise.data.prepare import prepare
+from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.formats import SentencePair, SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, Replacement
-from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary
+from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement
+from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary, SpanSelection
 from spanwise.pretraining.source import PretrainingSource
+from spanwise.text.tokenizers import Tokenizer
+
+QUESTIONS = {"span_selection": SpanSelection()}
 
 
 def batches_of(source, epoch=0):
@@ -237,3 +244,56 @@ def test_no_tokenizer_is_asked_while_batches_are_made(store, monkeypatch):
         monkeypatch.setattr(Tokenizer, name, refuse)
 
     assert source.step(0)[0].counts["sbo"] > 0
+
+
+def test_fixed_packs_have_one_shape_and_lose_no_block(store):
+    source = source_of(store, fixed=True, packs_per_step=1)
+    limits = source.collator.parts.capacities
+
+    for epoch in range(3):
+        packs = batches_of(source, epoch)
+        assert sorted(i for pack in packs for i in pack.ids) == list(range(source.table.num_blocks))
+        for pack in packs:
+            assert len(pack.input_ids) == len(pack.token_type_ids) == len(pack.sequences.positions) == limits.tokens
+            assert len(pack.sequences.cu_seqlens) == limits.sequences + 1
+            assert int(pack.sequences.cu_seqlens[-1]) == limits.tokens == pack.sequences.num_tokens
+            assert pack.sequences.max_length == 48
+            assert all(len(pack.targets[name].ids) == limits.targets for name in ("mlm", "sbo"))
+            assert pack.counts["mlm"] == int((pack.targets["mlm"].ids >= 0).sum()) <= limits.targets
+        assert source.table.packed_lengths.sum() == sum(pack.num_tokens for pack in packs)
+
+
+def test_no_mask_is_cut_for_the_shape_of_a_pack(store):
+    fixed, plain = source_of(store, fixed=True), source_of(store)
+
+    spans = {block: lengths for source in (plain, fixed) for block, lengths in _spans(source)}
+    assert all(spans[block] == lengths for block, lengths in _spans(plain))
+    assert all(masked.spans.num_cut == 0 for masked in fixed.epoch_masked(1))
+
+
+def _spans(source):
+    """What is hidden in each block: (block, places inside it)."""
+    for masked in source.epoch_masked(1):
+        firsts, blocks = masked.pack.borders[:-1], masked.pack.block_ids
+        places = masked.hidden.position - firsts[masked.hidden.sequence]
+        for number, block in enumerate(blocks.tolist()):
+            yield block, tuple(places[masked.hidden.sequence == number])
+
+
+def test_fixed_packs_of_real_text_are_at_least_99_percent_full(tmp_path):
+    tokenizer = Tokenizer.load(PACKAGE / "weights/mini")
+    text = lzma.decompress((PACKAGE / "quickstart/corpus/wiki-valid.txt.xz").read_bytes())
+    (tmp_path / "text.txt").write_bytes(text)
+    prepare(tmp_path / "text.txt", tokenizer, tmp_path / "store")
+    real = TokenStore.open(tmp_path / "store")
+
+    source = source_of(real, fixed=True, format=SingleSegment(max_length=256), max_tokens=8192)
+    *packs, _ = batches_of(source)  # the last one of an epoch has what is left
+
+    assert len(packs) > 5
+    assert sum(pack.num_padding for pack in packs) < 0.01 * sum(len(pack.input_ids) for pack in packs)
+
+
+def test_a_replacement_that_shortens_packs_has_none_of_one_shape(store):
+    with pytest.raises(ConfigError, match=r"set batch\.fixed=false"):
+        source_of(store, fixed=True, replacement=QuestionTokens(), masking=RecurringGroups(), objectives=QUESTIONS)

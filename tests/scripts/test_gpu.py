@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[2]
         ("waits", {"waited": {"adamw": "", "muon": "", "lamb": ""}}),
         ("packs", {}),
         ("exact", {"two_runs": True, "killed": True, "without_the_option": True}),
+        ("base-half-compiled", {"compiled": True, "recompiled": 0}),
     ],
 )
-def test_steps_wait_for_nothing_and_deterministic_runs_have_equal_bits(tmp_path, part, found):
+def test_steps_wait_for_nothing_have_equal_bits_where_asked_and_are_compiled_once(tmp_path, part, found):
     subprocess.run(
         ["sh", "scripts/gpu.sh", "run", str(tmp_path), "--device", "cpu", "--tiny", "--part", part],
         check=True,

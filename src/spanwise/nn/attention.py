@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.nn.config import EncoderConfig
-from spanwise.nn.packed_attention import EVERYTHING, PackedAttention, Reach, mask
+from spanwise.nn.packed_attention import ALL, EVERYTHING, PackedAttention, Reach, mask, packed_attention
 from spanwise.nn.rotary import rotate, waves
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.seed import seed_device
@@ -81,6 +81,8 @@ def attend(
     Returns [T, D] in the type of `qkv`. No host-device synchronisation: lengths are known on the host.
     """
     if dropout == 0.0 and qkv.device.type == "cpu":
+        if torch.compiler.is_compiling():
+            return packed_attention(qkv, sequences.cu_seqlens, num_heads, *_window(reach))
         return PackedAttention.apply(qkv.contiguous(), sequences.lengths, num_heads, reach)
     head_size = qkv.shape[1] // (3 * num_heads)
     has_kernel = qkv.dtype in (torch.float16, torch.bfloat16) and head_size % 8 == 0 and head_size <= 256
@@ -95,10 +97,14 @@ def _attend_varlen(qkv: Tensor, sequences: Sequences, num_heads: int, reach: Rea
     T, D = qkv.shape[0], qkv.shape[1] // 3
     q_THK, k_THK, v_THK = qkv.view(T, 3, num_heads, D // num_heads).unbind(1)
     borders, longest = sequences.cu_seqlens, sequences.max_length
-    before, after = (-1 if side is None else side for side in (reach.before, reach.after))  # -1 is all
-    out_THK = varlen_attn(q_THK, k_THK, v_THK, borders, borders, longest, longest, window_size=(before, after))
+    out_THK = varlen_attn(q_THK, k_THK, v_THK, borders, borders, longest, longest, window_size=_window(reach))
     assert isinstance(out_THK, Tensor)  # a tuple only where log-sum-exps are asked for
     return out_THK.reshape(T, D)
+
+
+def _window(reach: Reach) -> tuple[int, int]:
+    before, after = (ALL if side is None else side for side in reach)
+    return before, after
 
 
 def _attend_each(qkv: Tensor, sequences: Sequences, num_heads: int, dropout: float, reach: Reach, place: int) -> Tensor:

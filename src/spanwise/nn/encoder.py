@@ -49,6 +49,7 @@ class Encoder(nn.Module):
 
     fills_rows = True  # whether rows of filler spare kernels of products (runtime/row_counts.py)
     recomputes = False  # whether a layer is computed again for its gradient, to the same bits, and only its input kept
+    ignores_rows = False  # whether no rows are asked for, so that the last layer has the shapes of the others
 
     def __init__(self, config: EncoderConfig, embeddings: Embeddings | None = None) -> None:
         super().__init__()

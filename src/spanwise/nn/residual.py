@@ -56,7 +56,8 @@ class ResidualNorm(Residual):
         if not self.training or self.dropout == 0.0:
             return norm(hidden + added)
         is_float = hidden.dtype == norm.weight.dtype == torch.float32
-        if added.device.type == "cpu" and is_float and norm.bias is not None:
+        is_plain = added.device.type == "cpu" and not torch.compiler.is_compiling()
+        if is_plain and is_float and norm.bias is not None:
             keys = drawn_keys(len(added), added.device) if keys is None else keys
             out = DropoutAddNorm.apply(added, hidden, norm.weight, norm.bias, norm.eps, self.dropout, keys)
             assert isinstance(out, Tensor)

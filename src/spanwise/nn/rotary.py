@@ -24,7 +24,8 @@ def waves(base: float, head_size: int, num_positions: int, device: torch.device)
 
 def rotate(qkv: Tensor, positions: Tensor, table: Tensor) -> Tensor:
     """Turn queries and keys: qkv [T, 3D], positions [T] int64, table [2, P, K / 2] of `waves`. Returns [T, 3D]."""
-    if qkv.device.type == "cpu" and qkv.dtype in (torch.float32, torch.bfloat16):
+    is_plain = qkv.device.type == "cpu" and not torch.compiler.is_compiling()
+    if is_plain and qkv.dtype in (torch.float32, torch.bfloat16):
         turned = Rotate.apply(qkv, positions, table)
         assert isinstance(turned, Tensor)
         return turned

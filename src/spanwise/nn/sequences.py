@@ -29,6 +29,10 @@ class Sequences:
     num_positions: int = 0  # one more than the largest position, where positions have gaps; 0: they have none
     keys: Tensor | None = None  # [T] int64, on the device: of each token's random draws; None: nothing was given
     seeds: tuple[int, ...] = ()  # the same of each sequence, on the host; () as None
+    longest: int = 0  # what no sequence of any pack passes, where all packs have one shape; 0: each has its own
+
+    # Packs of one shape have as many entries of `cu_seqlens` too: behind the last border it is repeated, which are
+    # sequences without a token. `lengths` has none of them.
 
     @classmethod
     def from_lengths(cls, lengths: list[int] | tuple[int, ...] | np.ndarray) -> Sequences:
@@ -51,7 +55,7 @@ class Sequences:
 
     @property
     def max_length(self) -> int:
-        return max(self.lengths, default=0)
+        return self.longest or max(self.lengths, default=0)
 
     def keyed(self, keys: np.ndarray) -> Sequences:
         """These sequences with keys of random draws, given one a sequence: uint64 [S], 0 where nothing is read."""
@@ -63,6 +67,7 @@ class Sequences:
         return replace(
             self,
             lengths=(*self.lengths, num_tokens),
+            longest=max(self.longest, num_tokens) if self.longest else 0,
             cu_seqlens=torch.cat((self.cu_seqlens, self.cu_seqlens[-1:] + num_tokens)),
             positions=torch.cat((self.positions, self.positions.new_zeros(num_tokens))),
             keys=None if self.keys is None else torch.cat((self.keys, self.keys.new_zeros(num_tokens))),

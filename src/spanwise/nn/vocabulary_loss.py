@@ -23,6 +23,8 @@ from spanwise.nn.fused.cross_entropy import cross_entropy_rows, serves
 from spanwise.nn.sampling import Sampling, draw_block
 from spanwise.runtime.row_counts import rounded_rows
 
+DEAD = -1
+"""The target id of a row that is no target: it has no loss and no gradient, and is never right."""
 CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 28}  # logits of one chunk
 BLOCK_BYTES = 1 << 21  # float32 scores of one block of a chunk, on a CPU
 SLICE_ROWS = 4096
@@ -52,10 +54,13 @@ def vocabulary_loss(
 ) -> VocabularyLoss:
     """Loss of rows [N, D] against target_ids [N], with decoder weight [Vp, D] and bias [Vp].
 
-    With N = 0 the sum is 0 and every input still gets a gradient of zeros. chunk_rows: rows whose logits are held at
-    once (None: 32 MiB of them on a CPU). per_row: also return the N losses. sampling: also draw an id per row; no
-    gradient flows through it, and the chances are those that the loss has computed anyway.
+    Rows whose target is DEAD take no part. With N = 0 the sum is 0 and every input still gets a gradient of zeros.
+    chunk_rows: rows whose logits are held at once (None: 32 MiB of them on a CPU). per_row: also return the N losses.
+    sampling: also draw an id per row; no gradient flows through it, and the chances are those that the loss has
+    computed anyway.
     """
+    if torch.compiler.is_compiling() and sampling is None:
+        return _traced(rows, weight, bias, target_ids, vocab_size, per_row)
     device = rows.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     if chunk_rows is None:
@@ -70,6 +75,17 @@ def vocabulary_loss(
 def vocabulary_logits(rows: Tensor, weight: Tensor, bias: Tensor, vocab_size: int) -> Tensor:
     """Scores [N, V] float32 of the V real ids, for the few rows that a person wants to look at."""
     return F.linear(rows, weight[:vocab_size], bias[:vocab_size]).float()
+
+
+def _traced(
+    rows: Tensor, weight: Tensor, bias: Tensor, target_ids: Tensor, vocab_size: int, per_row: bool
+) -> VocabularyLoss:
+    """The same in operators that a compiler fuses. All logits are there at once, in the type of the product."""
+    is_id_V = torch.arange(len(bias), device=bias.device) < vocab_size
+    scores_NV = F.linear(rows, weight).float() + torch.where(is_id_V, bias.float(), -torch.inf)
+    losses_N = F.cross_entropy(scores_NV, target_ids, ignore_index=DEAD, reduction="none")
+    num_correct = (scores_NV.argmax(-1) == target_ids).sum()
+    return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
@@ -199,18 +215,20 @@ def _finish_block(
     """
     scores_BV = logits_BV if logits_BV.dtype == torch.float32 else logits_BV.float()
     scores_BV += bias_V
-    best_B1, target_score_B1 = scores_BV.amax(-1, keepdim=True), scores_BV.gather(1, target_B1)
+    is_dead_B1, place_B1 = target_B1 < 0, target_B1.clamp(min=0)
+    best_B1, target_score_B1 = scores_BV.amax(-1, keepdim=True), scores_BV.gather(1, place_B1)
     num_correct = _count_correct(scores_BV, best_B1, target_score_B1, target_B1)
     in_place = scores_BV if scores_BV.device.type == "cpu" else None
     p_BV = torch.softmax(scores_BV, -1, out=in_place)
     # log-sum-exp from the greatest probability, which never underflows: p_max = exp(best - lse)
     lse_B1 = best_B1 - p_BV.amax(-1, keepdim=True).log()
-    losses_B.copy_((lse_B1 - target_score_B1).squeeze(1))
+    losses_B.copy_((lse_B1 - target_score_B1).masked_fill(is_dead_B1, 0.0).squeeze(1))
     if drawn is not None:
         sampling, uniform_B, samples_B = drawn
-        samples_B.copy_(draw_block(p_BV, uniform_B, target_B1, sampling))
+        samples_B.copy_(draw_block(p_BV, uniform_B, place_B1, sampling))
     if grads is not None:
-        p_BV.scatter_add_(1, target_B1, p_BV.new_full((1, 1), -1.0).expand_as(target_B1))
+        p_BV.scatter_add_(1, place_B1, p_BV.new_full((1, 1), -1.0).expand_as(place_B1))
+        p_BV.masked_fill_(is_dead_B1, 0.0)
         grads.bias_V += p_BV.sum(0)
         if p_BV is not logits_BV:
             logits_BV.copy_(p_BV)

@@ -4,7 +4,8 @@ All of it is a pure function of (store, recipe parts, seed, epoch, block id): a 
 is in its pack. Letters: T tokens in the pack, S sequences.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,12 +26,15 @@ from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.questions import shorten
 from spanwise.pretraining.needs import check_needs
-from spanwise.pretraining.objectives.base import Objective, Targets
+from spanwise.pretraining.objectives.base import Capacities, Objective, Targets, filled_up
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
 _NOTHING = Symbols()
+ROW_MULTIPLE = 64
+"""Tokens of a batch are a multiple of this. oneDNN compiles a matrix product for every number of rows that it is asked
+for, and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +42,12 @@ class PackParts:
     """How text becomes packs, and what a pack may hold.
 
     A pack closes at the first of its capacities: `max_tokens` (specials included, before a replacement shortens
-    anything), `max_sequences`, `max_targets` (hidden tokens). `num_maskings` = k repeats the sequences and masks of the
-    first k epochs (static masking; 1 for validation), None draws new ones at every epoch. `word_unit` says what counts
-    as a word.
+    anything), `max_sequences`, `max_targets` (hidden tokens). With `fixed` every pack then gets the shape of a full
+    one. `num_maskings` = k repeats the sequences and masks of the first k epochs (static masking; 1 for validation),
+    None draws new ones at every epoch. `word_unit` says what counts as a word.
 
-    Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, and for
-    capacities that no sequence fits.
+    Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, for
+    capacities that no sequence fits, and for `fixed` where a replacement shortens packs as it likes.
     """
 
     format: InputFormat
@@ -56,6 +60,7 @@ class PackParts:
     max_tokens: int | None = None  # None: as many as one sequence
     max_sequences: int | None = None
     max_targets: int | None = None
+    fixed: bool = False
 
     def __post_init__(self) -> None:
         check_needs(self.format, self.trained_objectives, self.masking, self.corruption, self.replacement)
@@ -68,11 +73,45 @@ class PackParts:
                 f"max_tokens={self.max_tokens} holds no sequence of format.max_length={self.format.max_length}; "
                 "raise max_tokens or lower max_length."
             )
+        if self.fixed and isinstance(self.replacement, ShorteningReplacement):
+            raise ConfigError(
+                f"batch.fixed gives all packs one shape, but replacement {type(self.replacement).__name__} shortens "
+                "each by what it hides; set batch.fixed=false."
+            )
 
     @property
     def tokens_of_pack(self) -> int:
         """The most tokens of a pack."""
-        return self.format.max_length if self.max_tokens is None else self.max_tokens
+        most = self.format.max_length if self.max_tokens is None else self.max_tokens
+        return -(-most // ROW_MULTIPLE) * ROW_MULTIPLE if self.fixed else most
+
+    def settled(self, tables: Sequence[BlockTable]) -> "PackParts":
+        """Return the parts with capacities for sequences and targets where packs are to have one shape.
+
+        Both follow from the mean length of the blocks and are ample: packs close at the tokens, and no mask is cut.
+        """
+        if not self.fixed:
+            return self
+        mean = sum(int(table.packed_lengths.sum()) for table in tables) / sum(table.num_blocks for table in tables)
+        usual, multiple = self.tokens_of_pack / mean, 8
+        num_sequences = multiple * math.ceil((1.5 * usual + multiple) / multiple)
+        if self.max_sequences is not None:
+            num_sequences = min(num_sequences, self.max_sequences)
+        num_targets = self.max_targets
+        if num_targets is None and self.masking.ratio > 0:
+            asked = self.masking.ratio * self.tokens_of_pack + usual + multiple  # a budget is rounded up
+            num_targets = ROW_MULTIPLE * math.ceil(asked / ROW_MULTIPLE)
+        return replace(self, max_sequences=num_sequences, max_targets=num_targets)
+
+    @property
+    def capacities(self) -> Capacities | None:
+        """What every pack is filled up to; None where each is as large as its content."""
+        if not self.fixed or self.max_sequences is None:
+            return None
+        tokens = self.tokens_of_pack
+        most_filler = -(-tokens // self.format.max_length)  # sequences of filler, where a pack holds nothing else
+        targets = tokens if self.max_targets is None else self.max_targets
+        return Capacities(tokens=tokens, sequences=self.max_sequences + most_filler, targets=targets)
 
     @property
     def trained_objectives(self) -> dict[str, Objective]:
@@ -89,11 +128,6 @@ class PackParts:
     def side_arrays(self) -> tuple[str, ...]:
         """The side arrays that a store must have."""
         return side_arrays_of(self.masking, self.word_unit)
-
-
-ROW_MULTIPLE = 64
-"""Tokens of a batch are a multiple of this. oneDNN compiles a matrix product for every number of rows that it is asked
-for, and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,18 +212,24 @@ class Collator:
 
     def batch(self, masked: Masked) -> Batch:
         """Return what travels to the model, with the targets and counts of every objective."""
-        pack = masked.pack
+        pack, capacities = masked.pack, self.parts.capacities
         targets: dict[str, Targets] = {
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }
         counts = {name: target.count for name, target in targets.items()}
         draws = {} if masked.draws is None else {DRAWS: Draws(uniform=torch.from_numpy(masked.draws))}
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
+        sequences = sequences_of(pack, num_filler, self.format.max_length)
+        if capacities is not None:
+            num_filler = capacities.tokens - len(masked.input_ids)
+            sequences = sequences_of(pack, num_filler, self.format.max_length, capacities.sequences)
+            own = self.parts.objectives  # what a corruption learns is sampled from, so none of it may be dead
+            targets |= {name: filled_up(targets[name], capacities) for name in own}
         filler_id = max(0, self.store.vocabulary.pad_id)  # nothing reads it; GPT-1's tokenizer has no [PAD]
         return Batch(
             input_ids=torch.from_numpy(_lengthened(masked.input_ids, num_filler, filler_id)),
             token_type_ids=torch.from_numpy(_lengthened(pack.token_type_ids, num_filler, 0)),
-            sequences=sequences_of(pack, num_filler, self.format.max_length),
+            sequences=sequences,
             targets={**targets, **draws},
             counts=counts,
             num_padding=num_filler,
@@ -213,11 +253,16 @@ def _lengthened(values_T: np.ndarray, count: int, value: int) -> np.ndarray:
     return np.concatenate([values_T, np.full(count, value, dtype=values_T.dtype)])
 
 
-def sequences_of(pack: Pack, num_filler: int = 0, longest: int = 1) -> Sequences:
-    """Return the borders and positions of a pack, with sequences of filler behind it, none longer than `longest`."""
+def sequences_of(pack: Pack, num_filler: int = 0, longest: int = 1, capacity: int | None = None) -> Sequences:
+    """Return the borders and positions of a pack, with sequences of filler behind it, none longer than `longest`.
+
+    capacity: the number of sequences that every pack is brought to by some without a token.
+    """
     ends = [min(first + longest, num_filler) for first in range(0, num_filler, longest)]
     borders = np.concatenate([pack.borders, pack.borders[-1] + np.array(ends, dtype=pack.borders.dtype)])
     cu_seqlens, positions_T = _places(borders)
+    if capacity is not None:
+        cu_seqlens = _lengthened(cu_seqlens, capacity + 1 - len(cu_seqlens), int(cu_seqlens[-1]))
     if pack.positions is not None:
         positions_T[: len(pack.positions)] = pack.positions
     return Sequences(
@@ -225,6 +270,7 @@ def sequences_of(pack: Pack, num_filler: int = 0, longest: int = 1) -> Sequences
         cu_seqlens=torch.from_numpy(cu_seqlens),
         positions=torch.from_numpy(positions_T),
         num_positions=0 if pack.positions is None else int(pack.positions.max(initial=-1)) + 1,
+        longest=0 if capacity is None else longest,
     )
 
 

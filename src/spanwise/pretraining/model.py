@@ -37,11 +37,30 @@ class PretrainingModel(nn.Module):
         """Hidden states `[T, D]` of the last layer over the batch's own ids."""
         return self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
 
+    def regions(self, batch: Batch) -> dict[str, nn.Module]:
+        """Return the parts that see the same shapes in every pack of this shape: embeddings, layers, and the heads
+        whose targets have a fixed number; none where packs have no common shape.
+
+        A head that reads every token (`capacity` "tokens") is none of them: compiled, it would hold all logits.
+        """
+        if not batch.sequences.longest:
+            return {}
+        encoders = {name: part for name, part in self.named_modules() if isinstance(part, Encoder)}
+        found: dict[str, nn.Module] = {}
+        for name, encoder in encoders.items():
+            found[f"{name}.embeddings"] = encoder.embeddings
+            found |= {f"{name}.layers.{number}": layer for number, layer in enumerate(encoder.layers)}
+        for name, head in self.heads.items():
+            if getattr(batch.targets[name], "capacity", None) in ("targets", "sequences"):
+                found[f"heads.{name}"] = head
+        return found
+
     def forward(self, batch: Batch) -> dict[str, object]:
         """Return one loss sum per name; an objective without a target in this pack gives zero and still reaches its
         parameters."""
         corrupted = self.corruption(batch)
-        rows = rows_read([batch.targets[name] for name in self.heads], batch.input_ids)
+        targets = [] if self.encoder.ignores_rows else [batch.targets[name] for name in self.heads]
+        rows = rows_read(targets, batch.input_ids)
         hidden_TD = self.encoder(corrupted.input_ids, batch.token_type_ids, batch.sequences, rows)
         losses = dict(corrupted.losses)
         for name, head in self.heads.items():

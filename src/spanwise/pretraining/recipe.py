@@ -78,6 +78,7 @@ class PackedBatch:
     max_sequences: Count = 4_096  # S, of one pack
     max_targets: Count | None = None  # N, of one pack; None: as many as the masking asks for
     packs: Annotated[int, Field(ge=1, le=MOST_PACKS)] | Literal["auto"] = "auto"  # of a step, as it is computed
+    fixed: bool | None = None  # all packs of one shape, nearly full; None: where the model is compiled
 
     def __post_init__(self) -> None:
         if self.packs_per_step > MOST_PACKS:
@@ -157,6 +158,8 @@ def identity_record(recipe: PretrainingRecipe) -> dict[str, Any]:
         del record["frozen"]
     if recipe.batch.packs in ("auto", recipe.batch.packs_per_step):
         del record["batch"]["packs"]
+    if not recipe.batch.fixed:
+        del record["batch"]["fixed"]
     options = {option.name: option.default for option in fields(EncoderConfig)}
     for name in ("vocab_size", *list(options)[list(options).index("embedding_norm") + 1 :]):
         if record["encoder"][name] == options[name]:

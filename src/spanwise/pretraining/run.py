@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from spanwise.config import override, to_record
-from spanwise.errors import ConfigError
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
+from spanwise.interop.json_files import read_json_object
 from spanwise.pretraining.corruption.folders import write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import check_room, flops_on_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
+from spanwise.pretraining.masking.base import ShorteningReplacement
 from spanwise.pretraining.needs import hides_tokens
 from spanwise.pretraining.packing.fitting import fitted, recorded_packs
 from spanwise.pretraining.ready import Inputs, Ready, check_given, make_ready
@@ -32,6 +34,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
 from spanwise.training.plan import LENGTHS, with_one_length
+from spanwise.training.regions import is_wanted
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.weights.learned_from import LEARNED_FROM, as_record
 
@@ -63,7 +66,7 @@ def pretrain(
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
-    recipe = settled(recipe, overrides=overrides, budget=budget)
+    recipe = with_shape(settled(recipe, overrides=overrides, budget=budget), Path(out), device, resume=resume)
     check_given(recipe, inputs, resume=resume)
     if inputs.get("init") is None:
         check_room(recipe, device)
@@ -146,6 +149,21 @@ def settled(
     check(recipe)
     _ = recipe.training.length, recipe.training.peak_rate  # raise where a run has none
     return recipe
+
+
+def with_shape(recipe: PretrainingRecipe, out: Path, device: str | None, *, resume: bool) -> PretrainingRecipe:
+    """Return the recipe with `batch.fixed` decided: by the run's own record where it goes on, else by whether this
+    device compiles. A run keeps its packs, whatever device it goes on with."""
+    if recipe.batch.fixed is not None:
+        return recipe
+    recorded, fixed = out / RECIPE_NAME, False
+    if resume and recorded.exists():
+        with contextlib.suppress(CheckpointError):  # damaged: another shape is refused as another recipe
+            fixed = bool(read_json_object(recorded).get("batch", {}).get("fixed"))
+    else:
+        shortens = isinstance(recipe.replacement, ShorteningReplacement)
+        fixed = is_wanted(recipe.training.compile, choose_device(device)) and not shortens
+    return replace(recipe, batch=replace(recipe.batch, fixed=fixed))
 
 
 def save_pretrained(

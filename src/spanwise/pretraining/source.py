@@ -6,12 +6,12 @@ no iterator and nothing to save: resuming at any step costs the same. Letters: S
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from spanwise.data.packing import pack_boundaries
+from spanwise.data.packing import full_packs, pack_boundaries
 from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.pretraining.collate import Collator, Masked, PackParts
@@ -49,6 +49,7 @@ class PretrainingSource(PackedSteps):
     ) -> None:
         super().__init__(Collator(store, parts, seed=seed, counted=counted), packs_per_step)
         self._stream = BlockStream(self.collator, order=order, num_kept=_KEPT_EPOCHS)
+        self.collator.parts = parts.settled([self._stream.epoch(0).table])
         self._lock = threading.Lock()  # the prefetch thread makes steps while the loop asks for positions
         self._kept = lru_cache(_KEPT_EPOCHS)(self._cut)
         self._first_packs = [0]  # first pack of epoch e, over all epochs laid end to end
@@ -113,9 +114,12 @@ class PretrainingSource(PackedSteps):
         num_targets = None
         if parts.max_targets is not None:
             num_targets = budgets(self.collator.masking.ratio, laid.table.text_lengths[laid.order])
-        borders = pack_boundaries(
-            lengths_n, parts.tokens_of_pack, parts.max_sequences, num_targets=num_targets, max_targets=parts.max_targets
-        )
+        room, sequences, targets = parts.tokens_of_pack, parts.max_sequences, parts.max_targets
+        if parts.fixed:
+            places_n, borders = full_packs(lengths_n, room, sequences, num_targets=num_targets, max_targets=targets)
+            laid, lengths_n = replace(laid, order=laid.order[places_n]), lengths_n[places_n]
+        else:
+            borders = pack_boundaries(lengths_n, room, sequences, num_targets=num_targets, max_targets=targets)
         tokens = np.zeros(len(borders), dtype=np.int64)
         np.cumsum(np.add.reduceat(lengths_n, borders[:-1]), out=tokens[1:])
         return _Epoch(laid=laid, borders=borders, tokens=tokens)

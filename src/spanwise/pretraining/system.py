@@ -324,7 +324,7 @@ def validation_source(
     if hides_tokens(recipe.masking):
         own = recipe.replacement
         recipe = replace(recipe, replacement=own.measured() if isinstance(own, ShorteningReplacement) else ALL_MASKED)
-    parts = replace(pack_parts(recipe), num_maskings=1)
+    parts = replace(pack_parts(recipe), num_maskings=1, fixed=False)
     seed = recipe.training.seed + VALIDATION_PURPOSE
     return PretrainingSource(store, parts, seed=seed, order="stored", counted=counted)
 
@@ -342,6 +342,7 @@ def pack_parts(recipe: PretrainingRecipe) -> PackParts:
         max_tokens=recipe.batch.max_tokens,
         max_sequences=recipe.batch.max_sequences,
         max_targets=recipe.batch.max_targets,
+        fixed=bool(recipe.batch.fixed),
     )
 
 

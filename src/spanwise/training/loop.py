@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import time
 from collections import deque
@@ -33,6 +34,7 @@ from spanwise.training.checkpoint import Saver, check_identity, fingerprint_chan
 from spanwise.training.optim import build_optimizer
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
 from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
+from spanwise.training.regions import HasRegions, compiled_regions, is_wanted
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
@@ -240,6 +242,8 @@ class _Loop:
         self.identity = json.loads(json.dumps(self.identity))
         record = to_record(options)
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
+        wants_all = self.options.compile == "on" or isinstance(self.model, HasRegions)
+        self.is_compiled = wants_all and is_wanted(self.options.compile, self.device)
         self.state = RunState()
         self.plan = Plan(None, [], options)
         self._saved_plan: list[PlanLine] = []  # as the checkpoint that the run goes on from knows it
@@ -310,6 +314,8 @@ class _Loop:
     def _fingerprint(self) -> JsonObject:
         """Return what equal bits depend on; one process alone is the rule and isn't mentioned."""
         numerics = numerics_fingerprint(self.device, self.precision)
+        if self.is_compiled:
+            numerics["compiled"] = True
         if self.options.exact_sums:
             return {**numerics, "exact_sums": True}  # the number of processes changes nothing then
         return {**numerics, "processes": self.reducer.size} if self.reducer.size > 1 else numerics
@@ -336,6 +342,33 @@ class _Loop:
         elif self._evaluation_is_due() and now.evaluated_step != now.step:
             self._evaluate()
             self._end_if_wanted()
+        with self._compiled():
+            self._run_steps(stop, prefetch_depth)
+        if now.evaluated_step != now.step:
+            self._evaluate()
+        if self.saver.saved_step != now.step:
+            self._save()
+        if self.reducer.any(bool(stop)) and not self.reducer.from_leader(self.saver.final_is_whole()):
+            self._leave()
+        self.saver.commit_final(now.step)
+        self.reducer.any(False)  # nobody leaves before the model is there
+
+    @contextlib.contextmanager
+    def _compiled(self) -> Iterator[None]:
+        """Compile what this run compiles, on the first pack of its next step."""
+        packs = self._packs(self.state.step) if self.is_compiled else []
+        if not packs:
+            yield
+            return
+        self.model.train()
+        rehearse = functools.partial(self.updater.rehearse, packs[0])
+        with compiled_regions(self.model, packs[0], rehearse, self.log.say) as self.is_compiled:
+            self.timer.take()
+            yield
+
+    def _run_steps(self, stop: StopRequested, prefetch_depth: int) -> None:
+        """Do every step that is left."""
+        now = self.state
         any_process = self.reducer.any  # decisions that depend on a signal or a clock are those of all processes
         with Prefetcher(self._packs, first=now.step, depth=prefetch_depth) as packs:
             self.model.train()
@@ -352,14 +385,6 @@ class _Loop:
                 if self.options.budget is not None:
                     self._revise_plan()
             self._read_all()
-        if now.evaluated_step != now.step:
-            self._evaluate()
-        if self.saver.saved_step != now.step:
-            self._save()
-        if any_process(bool(stop)) and not self.reducer.from_leader(self.saver.final_is_whole()):
-            self._leave()
-        self.saver.commit_final(now.step)
-        self.reducer.any(False)  # nobody leaves before the model is there
 
     def result(self, resumed_from: int | None) -> TrainingResult:
         """How the run ended."""

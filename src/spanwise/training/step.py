@@ -166,6 +166,11 @@ class Updater:
         ids_S[: len(batch.ids)] = batch.ids[: len(ids_S)]
         return replace(batch, sequences=sequences.keyed(keys_for(self.seed, "dropout", step, ids_S)))
 
+    def rehearse(self, batch: Batch) -> None:
+        """Compute losses and gradients of a pack and forget them; the model stays as it is."""
+        self._forward_backward(1, 0, batch, batch.counts)
+        self.optimizer.zero_grad(set_to_none=True)
+
     def read(self, steps: Sequence[Begun]) -> list[tuple[StepSums, float]]:
         """Return the sums of steps and the norms of their gradients before clipping, once the device has them.
 

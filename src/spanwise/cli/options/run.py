@@ -70,6 +70,8 @@ class RunOptions:
     """How many of the newest checkpoints are kept."""
     deterministic: bool = False
     """Give equal bits on a GPU too, also after an interruption, somewhat slower. A CPU always does."""
+    compile: Literal["auto", "on", "off"] | None = None
+    """Layers and heads of pre-training by torch.compile. Default: on a GPU."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
     log_to: LogTo = None
@@ -80,10 +82,12 @@ class RunOptions:
     def training(self, out: Path) -> dict[str, Any]:
         """Return the arguments that every function which trains into the folder `out` takes. Raises: ConfigError."""
         changes = read_changes(self.config, self.overrides, save_every=self.save_every, keep=self.keep)
+        changes = [*changes, *(["training.deterministic=true"] if self.deterministic else [])]
+        changes += [] if self.compile is None else [f"training.compile={self.compile}"]
         return {
             "resume": self.resume,
             "allow_edited": self.allow_edited,
-            "overrides": [*changes, *(["training.deterministic=true"] if self.deterministic else [])],
+            "overrides": changes,
             "device": self.device,
             "log": self.log(out),
             "resume_command": resume_command(),

@@ -24,10 +24,10 @@ def cross_entropy_rows(
     """Write the losses [C] float32 of logits [C, Vp] (without bias [Vp] float32) against target_ids [C].
 
     With `bias_grad` [Vp] float32, the logits become the gradient of the sum of the losses and what it means for the
-    bias is added there; without it the logits stay. Columns from V on take no part: their gradient is zero.
-    Returns how many rows have the target as their first best id.
+    bias is added there; without it the logits stay. Columns from V on take no part: their gradient is zero. A row of
+    target -1 has no loss and no gradient. Returns how many rows have the target as their first best id.
 
-    Raises: IndexError for a target outside 0..V-1.
+    Raises: IndexError for another target outside 0..V-1.
     """
     num_rows = len(target_ids)
     arrays = (array_of(logits), array_of(bias), array_of(target_ids), array_of(losses))
@@ -49,6 +49,11 @@ def _rows(logits_CV, bias_V, target_C, loss_C, vocab_size, first, last, bias_gra
     num_correct = 0
     for c in range(first, last):
         target = target_C[c]
+        if target == -1:
+            loss_C[c] = 0
+            if with_grad:
+                logits_CV[c] = 0
+            continue
         if target < 0 or target >= vocab_size:
             return -1
         best = _scores(logits_CV[c], bias_V, scores_V)

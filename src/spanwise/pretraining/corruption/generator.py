@@ -42,7 +42,8 @@ class TokenGenerator(nn.Module):
 
     def forward(self, batch: Batch) -> Corrupted:
         """Return the pack with a drawn token at each of the N hidden places, and the losses of the generator."""
-        rows = rows_read([batch.targets[name] for name in self.heads], batch.input_ids)
+        targets = [] if self.encoder.ignores_rows else [batch.targets[name] for name in self.heads]
+        rows = rows_read(targets, batch.input_ids)
         hidden_TD = self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences, rows)
         sampling = Sampling(
             uniform=batch.target(DRAWS, Draws).uniform,

@@ -67,12 +67,14 @@ class MixedSource(PackedSteps):
         ]
         super().__init__(collators[0], packs_per_step)
         self.mixture = mixture
-        self._parts = parts
         self._streams = [BlockStream(collator) for collator in collators]
         self._shares = np.array([part.share for part in mixture.parts])
         self._tables = tuple(stream.epoch(0).table for stream in self._streams)
+        self._parts = parts.settled(self._tables)
+        for collator in collators:
+            collator.parts = self._parts
         self._epoch_tokens = int(sum(table.packed_lengths.sum() for table in self._tables))
-        self._chunk_blocks = max(CHUNK_BLOCKS, 2 * parts.tokens_of_pack)  # more than a pack can hold
+        self._chunk_blocks = max(CHUNK_BLOCKS, 2 * self._parts.tokens_of_pack)  # more than a pack can hold
         self._lock = threading.RLock()  # the prefetch thread makes steps while the loop asks for positions
         nothing = (0,) * len(self._streams)
         self._begins = [_Begin(places=nothing, tokens=nothing, pack=0)]

@@ -4,14 +4,17 @@ Letters: T tokens in the pack, D hidden size.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.config import Part
+from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.vocabulary_loss import DEAD
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
@@ -32,8 +35,42 @@ class Targets(Protocol):
         """Number of targets, known before any forward; 0 is legal."""
         ...
 
+    # Targets that can be given a fixed number have `capacity`, the field of `Capacities` that holds it; `filled_up`
+    # then puts dead ones behind them, whose values are 0 but for those of the field `label`, which are DEAD.
+    #
     # Where a head reads few tokens, `rows` says which: an int64 tensor of places in the pack, repeats allowed. The last
     # layer then computes no others. Targets without it are read everywhere.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacities:
+    """The shape of all packs of a run."""
+
+    tokens: int
+    sequences: int
+    targets: int  # hidden tokens
+
+
+def filled_up(targets: Targets, capacities: Capacities) -> Targets:
+    """Return targets with dead ones behind them, as many as the shape asks for; targets that know of no capacity come
+    back as they are. Dead ones have no loss and no gradient, and are never right. Raises: ConfigError for too many.
+    """
+    kind: Any = type(targets)
+    name = getattr(kind, "capacity", None)
+    if name is None:
+        return targets
+    missing = getattr(capacities, name) - targets.count
+    if missing < 0:
+        raise ConfigError(
+            f"{kind.__name__}: a pack has {targets.count} targets, and {targets.count + missing} fit its shape; set "
+            "batch.fixed=false, or raise batch.max_targets."
+        )
+    changes = {
+        one.name: F.pad(getattr(targets, one.name), (0, missing), value=DEAD if one.name == kind.label else 0)
+        for one in fields(kind)
+    }
+    filled: Targets = replace(targets, **changes)  # type: ignore[type-var]
+    return filled
 
 
 @dataclass(frozen=True, kw_only=True)

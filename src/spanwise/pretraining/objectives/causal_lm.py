@@ -25,6 +25,9 @@ from spanwise.runtime.compiled import njit
 class CausalLMTargets:
     """All tokens of a pack but the last of each sequence, in order, with the id of the token after each."""
 
+    capacity: ClassVar[str] = "tokens"
+    label: ClassVar[str] = "ids"
+
     positions: Tensor  # [N] int64, the token that guesses
     ids: Tensor  # [N] int64, what follows it; special tokens are guessed like others
 

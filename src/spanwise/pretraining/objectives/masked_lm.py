@@ -24,6 +24,9 @@ from spanwise.pretraining.packs import Hidden, Pack, Spans
 class MaskedLMTargets(PlaceTargets):
     """The N hidden tokens of a pack in order of position."""
 
+    capacity: ClassVar[str] = "targets"
+    label: ClassVar[str] = "ids"
+
     ids: Tensor  # [N] int64, what stood there; any id is legal, 0 too
     sequence: Tensor  # [N] int64, which of the pack's sequences
 

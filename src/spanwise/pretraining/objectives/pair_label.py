@@ -17,7 +17,7 @@ from spanwise.config.ranges import Weight
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.pair import PairHead
-from spanwise.nn.vocabulary_loss import VocabularyLoss
+from spanwise.nn.vocabulary_loss import DEAD, VocabularyLoss
 from spanwise.pretraining.formats import NO_LABEL
 from spanwise.pretraining.objectives.base import PlaceTargets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
@@ -26,6 +26,9 @@ from spanwise.pretraining.packs import Hidden, Pack, Spans
 @dataclass(frozen=True, kw_only=True)
 class PairTargets(PlaceTargets):
     """The N sequences of a pack that have a label, by their first tokens."""
+
+    capacity: ClassVar[str] = "sequences"
+    label: ClassVar[str] = "labels"
 
     labels: Tensor  # [N] int64, 0 or 1
 
@@ -53,7 +56,7 @@ class PairScorer(PairHead):
     ) -> VocabularyLoss:
         """Return the loss summed over the N labels; hidden [T, D]. `per_row` adds the N single losses."""
         scores_N2 = super().forward(hidden.index_select(0, targets.positions))
-        losses_N = F.cross_entropy(scores_N2, targets.labels, reduction="none")
+        losses_N = F.cross_entropy(scores_N2, targets.labels, reduction="none", ignore_index=DEAD)
         num_correct = (scores_N2.argmax(dim=1) == targets.labels).sum()
         return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
 

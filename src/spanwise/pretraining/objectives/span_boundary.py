@@ -4,7 +4,7 @@ Source: Joshi et al. 2020 (SpanBERT), section 3.2, and the released code.
 Letters: T tokens in the pack, D hidden size, M spans, N targets.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -24,6 +24,9 @@ from spanwise.runtime.compiled import njit
 @dataclass(frozen=True, kw_only=True)
 class SpanBoundaryTargets:
     """N hidden tokens of a pack, in order of position, each with the boundary of its span."""
+
+    capacity: ClassVar[str] = "targets"
+    label: ClassVar[str] = "ids"
 
     left: Tensor  # [N] int64, place of the visible token before the span
     right: Tensor  # [N] int64, place of the visible token after the span
@@ -96,7 +99,7 @@ class SpanBoundary:
         columns = (left_N, right_N, index_N, hidden.original_ids, hidden.position)
         if not kept_N.all():
             columns = tuple(column[kept_N] for column in columns)
-        names = SpanBoundaryTargets.__dataclass_fields__
+        names = [one.name for one in fields(SpanBoundaryTargets)]
         return SpanBoundaryTargets(**dict(zip(names, map(torch.from_numpy, columns), strict=True)))
 
     def build(self, encoder: Encoder) -> SpanBoundaryScorer:
