@@ -18,15 +18,20 @@ from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.exact import ExactGradients
 from spanwise.training.loop import TIMING_FIELDS
+from spanwise.training.pieces import Piece, whole_pieces
 from spanwise.training.reduce import SingleProcess
 
 HARNESS = Path(__file__).with_name("worlds.py")
 
 
+def pieces(*parameters: nn.Parameter) -> list[Piece]:
+    return whole_pieces(nn.ParameterList(parameters))
+
+
 def added(packs, shape=(3, 4)) -> torch.Tensor:
     """The exact sum of the gradients of packs, taken in this order after the first."""
     parameter, table = nn.Parameter(torch.zeros(shape)), nn.Parameter(torch.zeros(2))
-    sums = ExactGradients([parameter, table], SingleProcess())
+    sums = ExactGradients(pieces(parameter, table), SingleProcess())
     for pack in packs:
         parameter.grad = pack.clone()
         table.grad = torch.full((2,), 5.0)
@@ -59,7 +64,7 @@ def test_a_tensor_that_the_first_pack_did_not_reach_is_added_all_the_same():
 
     never = nn.Parameter(torch.zeros(2))
     reached = nn.Parameter(torch.zeros(2))
-    sums = ExactGradients([never, reached], SingleProcess())
+    sums = ExactGradients(pieces(never, reached), SingleProcess())
     reached.grad = torch.ones(2)
     sums.take()
     sums.meet()

@@ -62,6 +62,7 @@ class TrainingOptions:
     budget: Annotated[float, Field(gt=0, le=1e9)] | None = None  # seconds of wall-clock time, evaluation and saving too
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
     deterministic: bool = False  # equal bits on a GPU too, somewhat slower; a CPU always gives them
+    sharding: Literal["none", "fsdp2"] = "none"  # fsdp2: each of several processes keeps a share of every large matrix
     exact_sums: bool = False  # gradients with the same bits for any number of processes, somewhat slower
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
     log_every: Steps = 10  # steps
@@ -114,7 +115,10 @@ def with_one_length(overrides: Sequence[str]) -> list[str]:
 
 # Values that never change a number that is trained by more than rounding: they may differ when a run goes on.
 HARMLESS_OPTIONS = frozenset(
-    {"log_every", "eval_every", "save_every", "save_minutes", "keep", "threads", "deterministic", "exact_sums"}
+    {
+        "log_every", "eval_every", "save_every", "save_minutes", "keep", "threads", "deterministic", "exact_sums",
+        "sharding",
+    }  # fmt: skip
 )
 
 

@@ -48,6 +48,10 @@ class Reducer(Protocol):
         """Replace each tensor by its sum over all processes."""
         ...
 
+    def largest(self, tensor: Tensor) -> None:
+        """Replace each number of a tensor by the largest that any process has in its place."""
+        ...
+
     def gather(self, mine: T) -> list[T]:
         """Return the value that each process gives, by rank."""
         ...
@@ -80,6 +84,9 @@ class SingleProcess:
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         """They are sums over all processes already."""
+
+    def largest(self, tensor: Tensor) -> None:
+        """No other process has any."""
 
     def gather(self, mine: T) -> list[T]:
         return [mine]
@@ -123,6 +130,9 @@ class SeveralProcesses:
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         self._group.add(tensors)
+
+    def largest(self, tensor: Tensor) -> None:
+        self._group.largest(tensor)
 
     def gather(self, mine: T) -> list[T]:
         return self._group.gather(mine)
