@@ -195,12 +195,8 @@ def training_tensors(model: nn.Module, optimizer: Optimizer, kept: KeptModel | N
             is_cut = piece.is_cut and value.dim() > 0
             if (is_cut and len(value)) or (not is_cut and kept_model.part == 0):
                 tensors[f"{kind}/{piece.name}"] = _host(value)
-    if kept_model.part:
-        return tensors
-    registered = model.state_dict(keep_vars=True)
-    for name, buffer in model.named_buffers():
-        if name in registered:
-            tensors[f"buffer/{name}"] = _host(buffer)
+    if kept_model.part == 0:
+        tensors |= {f"buffer/{name}": _host(buffer) for name, buffer in kept_model.buffers.items()}
     return tensors
 
 
@@ -268,9 +264,8 @@ def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer, kept: KeptM
     """
     file = path / TRAINING_FOLDER
     saved = SavedTensors(file)
-    pieces = {piece.name: piece for piece in (kept or KeptModel(model)).pieces}
-    registered = model.state_dict(keep_vars=True)
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name in registered}
+    kept = kept or KeptModel(model)
+    pieces, buffers = {piece.name: piece for piece in kept.pieces}, kept.buffers
     expected = {f"parameter/{name}": (piece.shape, piece.tensor.dtype) for name, piece in pieces.items()}
     expected |= {f"buffer/{name}": (value.shape, value.dtype) for name, value in buffers.items()}
     for name, (shape, dtype) in expected.items():

@@ -55,11 +55,15 @@ def whole_pieces(model: nn.Module) -> list[Piece]:
 class KeptModel:
     """A model of which this process keeps everything."""
 
+    pieces: list[Piece]
+    buffers: dict[str, Tensor]  # those that are saved; every process has them whole
     part, num_parts = 0, 1  # which part of the tensors of training this process saves, and of how many
     is_cut = False
 
     def __init__(self, model: nn.Module) -> None:
         self.pieces = whole_pieces(model)
+        registered = model.state_dict(keep_vars=True)  # asked for now: FSDP2 answers by putting its rows into place
+        self.buffers = {name: buffer for name, buffer in model.named_buffers() if name in registered}
 
     def rounds(self, packs: Sequence[T]) -> Sequence[T]:
         """The packs to compute one after the other; those behind the given ones only accompany other processes."""
