@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch._dynamo  # noqa: F401  the optimizer's first step imports it: once here, not in every attempt
@@ -23,6 +24,7 @@ from tests.reliability.order import small_store
 from spanwise.cli.main import main
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.loop import TIMING_FIELDS
+from spanwise.training.parts import SavedTensors
 
 STEPS = 8
 OPERATIONS = 60  # of disk, within which an armed attempt dies; a save has some 30
@@ -46,8 +48,13 @@ class DyingDisk(WatchedDisk):
         return None
 
 
-def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: tuple[int, int, int] | None) -> int:
-    """Fork a child that runs the command; `world` is (rank, size, port). Returns its process id."""
+World = tuple[int, int, int]  # rank, size and port
+
+
+def start(
+    store: Path, folder: Path, *, tokens: int, die_at: int | None, world: World | None, more: Sequence[str] = ()
+) -> int:
+    """Fork a child that runs the command, with `more` changes of its recipe. Returns its process id."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -61,9 +68,9 @@ def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: 
             rank, size, port = map(str, world)
             os.environ.update(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
         words = ["pretrain", "spanbert-tiny", "--data", str(store), "--valid", str(store), "--out", str(folder)]
-        for change in (*RECIPE, f"batch.tokens_per_step={tokens}"):
+        for change in (*RECIPE, f"batch.tokens_per_step={tokens}", *more):
             words += ["--set", change]
-        words += ["--resume"] if folder.exists() or (world and world[0]) else []
+        words += ["--resume"] if folder.exists() or world is not None else []  # the same command in every process
         if die_at is None:
             status = main(words)
         else:
@@ -80,12 +87,13 @@ def start(store: Path, folder: Path, *, tokens: int, die_at: int | None, world: 
 
 def result_of(folder: Path) -> tuple[str, str, str]:
     """Hashes of the final weights, of all tensors of training, and of the log without its clock times."""
-    last = folder / "checkpoints" / f"step-{STEPS:09d}" / "training" / "optimizer.safetensors"
+    saved = SavedTensors(folder / "checkpoints" / f"step-{STEPS:09d}" / "training")
+    tensors = b"".join(name.encode() + saved.rows(name).numpy().tobytes() for name in sorted(saved.names))
     lines = [
         {name: value for name, value in record.items() if name not in TIMING_FIELDS and name != "flop_utilisation"}
         for record in read_metrics(folder / "metrics.jsonl")
     ]
-    found = (folder / "final" / "model.safetensors").read_bytes(), last.read_bytes(), json.dumps(lines).encode()
+    found = (folder / "final" / "model.safetensors").read_bytes(), tensors, json.dumps(lines).encode()
     return tuple(hashlib.sha256(content).hexdigest() for content in found)  # type: ignore[return-value]
 
 
@@ -127,8 +135,9 @@ def killed_commands(scratch: Path, seed: int, *, kills: int) -> Figure:
 
 
 def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> Figure:
-    """Groups of 1 to `largest` processes, killed and started again with another number: one hash by exact sums."""
-    figure = Figure(f"groups killed and restarted on 1 to {largest} processes: one hash")
+    """Groups of 1 to `largest` processes, killed and started again with another number, each with the whole model or
+    with a share of it: one hash by exact sums."""
+    figure = Figure(f"groups killed and restarted on 1 to {largest} processes, sharded or not: one hash")
     chance, store, done, number = random.Random(seed), small_store(scratch / "text").path, 0, 0
     tokens, whole = 128 * largest, scratch / "whole"
     assert ended([start(store, whole, tokens=tokens, die_at=None, world=None)]) == [0]
@@ -136,7 +145,8 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
         folder, number, statuses = scratch / f"group-{number}", number + 1, [-signal.SIGKILL]
         is_killed = True
         while is_killed or any(statuses):
-            pids = _group(store, folder, tokens, chance.randint(1, largest))
+            sharding = chance.choice(("none", "fsdp2"))
+            pids = group(store, folder, tokens, chance.randint(1, largest), [f"training.sharding={sharding}"])
             is_killed = chance.random() < 0.6 and done < kills + 3
             if is_killed:
                 _at_a_step(folder, chance.randrange(2, STEPS))
@@ -152,12 +162,13 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
     return figure
 
 
-def _group(store: Path, folder: Path, tokens: int, size: int) -> list[int]:
+def group(store: Path, folder: Path, tokens: int, size: int, more: Sequence[str] = ()) -> list[int]:
+    """Start a run as so many processes; returns their process ids."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     worlds = [None] if size == 1 else [(rank, size, port) for rank in range(size)]
-    return [start(store, folder, tokens=tokens, die_at=None, world=world) for world in worlds]
+    return [start(store, folder, tokens=tokens, die_at=None, world=world, more=more) for world in worlds]
 
 
 def _at_a_step(folder: Path, step: int) -> None:
