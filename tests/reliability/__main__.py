@@ -17,8 +17,8 @@ from tests.reliability.figure import Figure, measured
 from tests.reliability.hostile import hostile_files
 from tests.reliability.kills import killed_commands, killed_groups
 from tests.reliability.order import order_of_samples
-from tests.reliability.strategies import one_hash_for_all_strategies
 from tests.reliability.power import losses_of_power, weaker_protocols
+from tests.reliability.strategies import one_hash_for_all_strategies
 
 Check = Callable[[Path, int, bool], Figure]
 PROMISES: dict[str, Check] = {

@@ -1,4 +1,4 @@
-"""Runs that processes share with FSDP2, told as JSON: `launch([python, sharded.py, FOLDER, ...names of runs], N, 1)`."""
+"""Runs that processes share with FSDP2, told as JSON: `launch([python, sharded.py, FOLDER, *NAMES], N, 1)`."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from processes import run
 from safetensors.torch import load_file
 from sharded import RUNS, Poisoned, one
-from processes import run
 
 from spanwise.errors import NumericsError
 from spanwise.runtime.processes.launch import launch

@@ -156,9 +156,7 @@ def _cut(model: nn.Module, num_processes: int) -> list[FSDPModule]:
 
 
 def _can_be_cut(parameter: nn.Parameter, num_processes: int) -> bool:
-    return (
-        parameter.dim() >= 2 and len(parameter) >= num_processes and parameter.numel() // len(parameter) % LANES == 0
-    )
+    return parameter.dim() >= 2 and len(parameter) >= num_processes and parameter.numel() // len(parameter) % LANES == 0
 
 
 def _layers(module: nn.Module) -> Iterator[nn.Module]:

@@ -25,7 +25,7 @@ class StackedMuon(torch.optim.Muon):
     """
 
     found_inf: Tensor | None = None  # see `optim.guard`
-    pieces: Mapping[Tensor, Piece] = {}  # noqa: RUF012 see `optim.set_pieces`, which replaces it
+    pieces: Mapping[Tensor, Piece] = {}
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]

@@ -67,7 +67,7 @@ class Lamb(torch.optim.Optimizer):
     """
 
     found_inf: Tensor | None = None  # see `guard`
-    pieces: Mapping[Tensor, Piece] = {}  # noqa: RUF012 see `set_pieces`, which replaces it
+    pieces: Mapping[Tensor, Piece] = {}
 
     def __init__(
         self,

@@ -63,6 +63,6 @@ class SavedTensors:
             low = min(max(first - begin, 0), size)
             high = min(max(last - begin, low), size)
             begin += size
-            if low < high or begin >= last and not found:
+            if low < high or (begin >= last and not found):
                 found.append(file.get_slice(name)[low:high].clone())
         return torch.cat(found) if len(found) > 1 else found[0]

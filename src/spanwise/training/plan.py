@@ -115,10 +115,17 @@ def with_one_length(overrides: Sequence[str]) -> list[str]:
 
 # Values that never change a number that is trained by more than rounding: they may differ when a run goes on.
 HARMLESS_OPTIONS = frozenset(
-    {
-        "log_every", "eval_every", "save_every", "save_minutes", "keep", "threads", "deterministic", "exact_sums",
+    [
+        "log_every",
+        "eval_every",
+        "save_every",
+        "save_minutes",
+        "keep",
+        "threads",
+        "deterministic",
+        "exact_sums",
         "sharding",
-    }  # fmt: skip
+    ]
 )
 
 
