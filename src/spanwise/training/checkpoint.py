@@ -154,10 +154,8 @@ def save_checkpoint(
     kept = kept or KeptModel(model)
     tensors = training_tensors(model, optimizer, kept)
     require_finite(tensors, step, kept)
-    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
-    require_free_space(
-        folder, int(1.4 * kept.num_parts * size) + 1_000_000
-    )  # the model's folder holds the weights once more
+    size = kept.num_parts * sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    require_free_space(folder, int(1.4 * size) + 1_000_000)  # the model's folder holds the weights once more
     target = folder / f"step-{step:09d}"
     with atomic_folder(target, existing="replace") as temporary:
         save_model(temporary)

@@ -270,7 +270,11 @@ class _Loop:
             return KeptModel(self.model)
         from spanwise.training.fsdp import ShardedModel  # with torch.distributed, which one process alone needs not
 
-        return ShardedModel(self.model, self.optimizer, self.group, keeps_gradients=self.options.exact_sums)
+        whole = sum(parameter.numel() for parameter in self.model.parameters())
+        kept = ShardedModel(self.model, self.optimizer, self.group, keeps_gradients=self.options.exact_sums)
+        share = sum(piece.tensor.numel() for piece in kept.pieces)
+        self.log.say(f"Each of {kept.num_parts} processes keeps {share:,} of {whole:,} parameters, with their moments.")
+        return kept
 
     def restore(self) -> int | None:
         """Go back to the newest whole checkpoint; None where the run had not saved any."""
