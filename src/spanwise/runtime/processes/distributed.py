@@ -107,7 +107,7 @@ class Group:
         padded[: len(tensor)] = tensor
         mine = tensor.new_empty(rows, *tensor.shape[1:])
         with self.meeting():
-            dist.reduce_scatter_tensor(mine, padded)
+            getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)(mine, padded)  # its name until 2.12
         return mine
 
     def join_rows(self, mine: Tensor, num_rows: int) -> Tensor:
@@ -119,7 +119,7 @@ class Group:
         padded[: len(mine)] = mine
         joined = mine.new_empty(rows * self.world.size, *mine.shape[1:])
         with self.meeting():
-            dist.all_gather_into_tensor(joined, padded)
+            getattr(dist, "all_gather_single", dist.all_gather_into_tensor)(joined, padded)  # its name until 2.12
         return joined[:num_rows]
 
     @contextlib.contextmanager
