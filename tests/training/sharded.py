@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import math
 import os
@@ -93,7 +94,7 @@ def main() -> None:
     folder, names = Path(sys.argv[1]), sys.argv[2:]
     torch.set_num_threads(1)
     told: dict = {}
-    kept = []
+    kept: list[list[int]] = []
     loop._Loop.result = _seen(loop._Loop.result, kept)
     with join_processes() as group:
         for name in names:
@@ -110,13 +111,20 @@ def main() -> None:
         (folder / f"told-{group.world.rank if group else 0}.json").write_text(json.dumps(told))
 
 
-def _seen(result, kept: list[int]):
-    """Note the bytes of parameters and moments of this process at the end of each run."""
+def _alive() -> int:
+    """Bytes of all parameters that anything in this process still holds."""
+    gc.collect()
+    storages = [one.untyped_storage() for one in gc.get_objects() if type(one) is nn.Parameter]
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+
+def _seen(result, kept: list[list[int]]):
+    """Note at the end of each run the bytes of parameters and moments that this process keeps, and those alive."""
 
     def noting(self, resumed_from):
         tensors = [piece.tensor for piece in self.kept.pieces]
         moments = [value for tensor in tensors for value in self.optimizer.state.get(tensor, {}).values()]
-        kept.append(sum(value.numel() * value.element_size() for value in (*tensors, *moments)))
+        kept.append([sum(value.numel() * value.element_size() for value in (*tensors, *moments)), _alive()])
         return result(self, resumed_from)
 
     return noting

@@ -67,7 +67,7 @@ class ShardedModel(KeptModel):
     def __init__(self, model: nn.Module, optimizer: Optimizer, group: Group, *, keeps_gradients: bool) -> None:
         super().__init__(model)
         self.part, self.num_parts = group.world.rank, group.world.size
-        self._group, self._model, self._keeps_gradients = group, model, keeps_gradients
+        self._group, self._keeps_gradients = group, keeps_gradients
         originals = {piece.name: piece.tensor for piece in self.pieces}
         self._modules = _cut(model, group.world.size)
         for module in self._modules:  # FSDP2 lays uneven rows out anew at the first time
@@ -148,7 +148,7 @@ def _cut(model: nn.Module, num_processes: int) -> list[FSDPModule]:
     for layer in layers:
         fully_shard(layer, mesh=mesh, ignored_params=whole)
     fully_shard(model, mesh=mesh, ignored_params=whole, reshard_after_forward=False)
-    cut = [module for module in (*layers, model) if isinstance(module, FSDPModule)]
+    cut: list[FSDPModule] = [module for module in (*layers, model) if isinstance(module, FSDPModule)]
     for module in cut:  # a sum, as the loss of a step is one; Gloo knows no other reduction
         module.set_gradient_divide_factor(1.0)
         module.set_force_sum_reduction_for_comms(True)

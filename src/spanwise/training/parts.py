@@ -58,7 +58,8 @@ class SavedTensors:
         if not self.shape(name):
             return self._slices[name][0][0].get_tensor(name).clone()
         last = self.shape(name)[0] if num is None else first + num
-        begin, found = 0, []
+        begin = 0
+        found: list[Tensor] = []
         for file, (size, *_) in self._slices[name]:
             low = min(max(first - begin, 0), size)
             high = min(max(last - begin, low), size)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spanwise.errors import DataError
 from spanwise.runtime.processes.distributed import Group
@@ -36,7 +36,7 @@ class Reducer(Protocol):
         """Targets of the whole step by name, known before any forward. Raises: DataError where it has no pack."""
         ...
 
-    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+    def gradients(self, parameters: Sequence[Tensor]) -> None:
         """Make every parameter's gradient that of the whole step."""
         ...
 
@@ -76,7 +76,7 @@ class SingleProcess:
     def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
         return _total(packs)
 
-    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+    def gradients(self, parameters: Sequence[Tensor]) -> None:
         """Backward has accumulated them already."""
 
     def total(self, number: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ class SeveralProcesses:
             raise DataError("a step has no pack; the data source is empty.")
         return _total([counts for _, counts in everyone])
 
-    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+    def gradients(self, parameters: Sequence[Tensor]) -> None:
         """A parameter that no process has reached keeps no gradient; one that another has reached counts as zero here
         (a process without a pack)."""
         everyone = self._group.gather([parameter.grad is not None for parameter in parameters])
