@@ -18,6 +18,7 @@ from tests.reliability.hostile import hostile_files
 from tests.reliability.kills import killed_commands, killed_groups, killed_toys
 from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
+from tests.reliability.strategies import one_hash_for_all_strategies
 
 Check = Callable[[Path, int, bool], Figure]
 PROMISES: dict[str, Check] = {
@@ -30,6 +31,7 @@ PROMISES: dict[str, Check] = {
     "kills": lambda scratch, seed, soak: killed_commands(scratch, seed, kills=300 if soak else 25),
     "toys": lambda scratch, seed, soak: killed_toys(scratch, seed, kills=500 if soak else 50),
     "groups": lambda scratch, seed, soak: killed_groups(scratch, seed, kills=60 if soak else 6),
+    "strategies": lambda scratch, seed, soak: one_hash_for_all_strategies(scratch, seed, cases=None if soak else 8),
     "bugs": lambda scratch, seed, soak: seeded_bugs(scratch, seed),
     "hostile": lambda scratch, seed, soak: hostile_files(scratch, seed, cases=300),
     "order": lambda scratch, seed, soak: order_of_samples(scratch, seed, cases=20_000 if soak else 2_000),

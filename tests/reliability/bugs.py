@@ -58,7 +58,7 @@ BUGS = (
     Bug("moments are stored in bfloat16", CHECKPOINT, "= _host(value)\n", "= _host(value).bfloat16().float()\n",
         TEST_CHECKPOINT + "parameters_buffers_and_moments_come_back_bit_for_bit"),
     Bug("weights that are not finite are saved", CHECKPOINT,
-        "torch.isfinite(tensor).all():", "torch.isfinite(tensor).any():",
+        "torch.isfinite(tensor).all()", "torch.isfinite(tensor).any()",
         TEST_CHECKPOINT + "a_poisoned_tensor_is_never_saved_and_the_last_good_checkpoint_stays"),
     Bug("another recipe may go on", CHECKPOINT, "not in HARMLESS_OPTIONS\n    ]", "in ()\n    ]",
         TEST_CHECKPOINT + "another_identity_is_refused_with_every_difference_and_harmless_options_may_differ"),

@@ -12,7 +12,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -87,10 +87,11 @@ def start_group(work: Callable[[], int], folder: Path, size: int) -> list[int]:
     return [start(partial(as_one, rank), folder) for rank in range(size)]
 
 
-def command(store: Path, folder: Path, *, tokens: int = 256) -> int:
-    """`spanwise pretrain` of a small model, alone or as one of a group. Returns its exit status."""
+def command(store: Path, folder: Path, *, tokens: int = 256, more: Sequence[str] = ()) -> int:
+    """`spanwise pretrain` of a small model with `more` changes of its recipe, alone or as one of a group. Returns its
+    exit status."""
     words = ["pretrain", "spanbert-tiny", "--data", str(store), "--valid", str(store), "--out", str(folder)]
-    for change in (*RECIPE, f"batch.tokens_per_step={tokens}"):
+    for change in (*RECIPE, f"batch.tokens_per_step={tokens}", *more):
         words += ["--set", change]
     return main(words + (["--resume"] if folder.exists() or "RANK" in os.environ else []))
 
@@ -148,8 +149,9 @@ def _killed(run: Callable[[Path], int], scratch: Path, seed: int, *, kills: int,
 
 
 def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> Figure:
-    """Groups of 1 to `largest` processes, killed and started again with another number: one hash by exact sums."""
-    figure = Figure(f"groups killed and restarted on 1 to {largest} processes: one hash")
+    """Groups of 1 to `largest` processes, killed and started again with another number, each with the whole model or
+    with a share of it: one hash by exact sums."""
+    figure = Figure(f"groups killed and restarted on 1 to {largest} processes, sharded or not: one hash")
     chance, store, done, number = random.Random(seed), small_store(scratch / "text").path, 0, 0
     tokens, whole = 128 * largest, scratch / "whole"
     assert ended([start(partial(command, store, whole, tokens=tokens), whole)]) == [0]
@@ -157,7 +159,9 @@ def killed_groups(scratch: Path, seed: int, *, kills: int, largest: int = 5) -> 
         folder, number, statuses = scratch / f"group-{number}", number + 1, [-signal.SIGKILL]
         is_killed = True
         while is_killed or any(statuses):
-            pids = start_group(partial(command, store, folder, tokens=tokens), folder, chance.randint(1, largest))
+            sharding = f"training.sharding={chance.choice(('none', 'fsdp2'))}"
+            work = partial(command, store, folder, tokens=tokens, more=[sharding])
+            pids = start_group(work, folder, chance.randint(1, largest))
             is_killed = chance.random() < 0.6 and done < kills + 3
             if is_killed:
                 _at_a_step(folder, chance.randrange(2, STEPS))

@@ -12,6 +12,7 @@ from tests.reliability.hostile import hostile_files
 from tests.reliability.kills import killed_commands, killed_groups, killed_toys
 from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
+from tests.reliability.strategies import one_hash_for_all_strategies
 
 SEED = 7
 
@@ -74,6 +75,11 @@ def test_a_broken_promise_ends_with_status_1_and_says_what_broke_it(monkeypatch,
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["failures"] == ["it was not"] and first["failed"] == 1 and first["seed"] == 5
     assert second["failed"] == 0
+
+
+@pytest.mark.slow
+def test_every_strategy_gives_one_hash(tmp_path):
+    kept(one_hash_for_all_strategies(tmp_path, SEED, cases=4), 4)
 
 
 @pytest.mark.slow

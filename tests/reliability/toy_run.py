@@ -12,6 +12,7 @@ from spanwise.interop.tensor_files import write_safetensors
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TIMING_FIELDS, train
+from spanwise.training.parts import SavedTensors
 from spanwise.training.plan import TrainingOptions
 
 STEPS = 6
@@ -46,10 +47,11 @@ def train_toy(folder: Path, *, resume: bool = False, steps: int = STEPS, save_ev
 
 def result_of(folder: Path, steps: int = STEPS) -> tuple[str, str, str]:
     """Hashes of the final weights, of all tensors at the last step, and of the log without its clock times."""
-    last = folder / "checkpoints" / f"step-{steps:09d}" / "training" / "optimizer.safetensors"
+    saved = SavedTensors(folder / "checkpoints" / f"step-{steps:09d}" / "training")
+    tensors = b"".join(name.encode() + saved.rows(name).numpy().tobytes() for name in sorted(saved.names))
     lines = [
         {name: value for name, value in record.items() if name not in UNLIKE}
         for record in read_metrics(folder / "metrics.jsonl")
     ]
-    contents = (folder / "final" / "model.safetensors").read_bytes(), last.read_bytes(), json.dumps(lines).encode()
+    contents = (folder / "final" / "model.safetensors").read_bytes(), tensors, json.dumps(lines).encode()
     return tuple(hashlib.sha256(content).hexdigest() for content in contents)  # type: ignore[return-value]

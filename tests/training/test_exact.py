@@ -17,13 +17,19 @@ from spanwise.errors import NumericsError
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.exact import ExactGradients
 from spanwise.training.loop import TIMING_FIELDS
+from spanwise.training.optim import gradient_norm
+from spanwise.training.pieces import Piece, whole_pieces
 from spanwise.training.reduce import SingleProcess
+
+
+def pieces(*parameters: nn.Parameter) -> list[Piece]:
+    return whole_pieces(nn.ParameterList(parameters))
 
 
 def added(packs, shape=(3, 4)) -> torch.Tensor:
     """The exact sum of the gradients of packs, taken in this order after the first."""
     parameter, table = nn.Parameter(torch.zeros(shape)), nn.Parameter(torch.zeros(2))
-    sums = ExactGradients([parameter, table], SingleProcess())
+    sums = ExactGradients(pieces(parameter, table), SingleProcess())
     for pack in packs:
         parameter.grad = pack.clone()
         table.grad = torch.full((2,), 5.0)
@@ -56,7 +62,7 @@ def test_a_tensor_that_the_first_pack_did_not_reach_is_added_all_the_same():
 
     never = nn.Parameter(torch.zeros(2))
     reached = nn.Parameter(torch.zeros(2))
-    sums = ExactGradients([never, reached], SingleProcess())
+    sums = ExactGradients(pieces(never, reached), SingleProcess())
     reached.grad = torch.ones(2)
     sums.take()
     sums.meet()
@@ -69,6 +75,30 @@ def test_a_gradient_that_is_no_number_or_beyond_the_room_spoils_the_sum(bad):
     worse[1, 2] = bad
 
     assert added([torch.ones(3, 4), worse]).isnan().all()
+
+
+def test_the_norm_is_that_of_all_numbers_and_does_not_depend_on_their_order():
+    generator = torch.Generator().manual_seed(4)
+    numbers = torch.randn(4000, generator=generator) * torch.logspace(-6, 2, 4000)
+    norms, plain = set(), set()
+    for _ in range(6):
+        numbers = numbers[torch.randperm(4000, generator=generator)]
+        parameter, small = nn.Parameter(torch.zeros(40, 100)), nn.Parameter(torch.zeros(1))
+        sums = ExactGradients(pieces(parameter, small), SingleProcess())
+        parameter.grad, small.grad = numbers.view(40, 100).clone(), torch.full((1,), 1e-20)
+        norms.add(sums.norm().item())
+        plain.add(gradient_norm([parameter.grad, small.grad]).item())
+
+    assert len(norms) == 1 < len(plain)
+    assert norms.pop() == pytest.approx(numbers.double().norm().item(), rel=1e-7)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_the_norm_of_what_is_no_number_is_none(bad):
+    parameter = nn.Parameter(torch.zeros(3))
+    parameter.grad = torch.tensor([1.0, bad, 2.0])
+
+    assert not ExactGradients(pieces(parameter), SingleProcess()).norm().isfinite()
 
 
 def test_a_run_with_exact_sums_names_the_step_whose_gradient_went_bad(tmp_path):

@@ -1,6 +1,6 @@
 """`spanwise pretrain`: a recipe and text, or a token store, in; a run folder out."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -68,6 +68,7 @@ def pretrain(
     origin: OriginOptions = NO_ORIGIN,
     run: RunOptions = USUAL_RUN,
     processes: Processes = 1,
+    sharding: Literal["none", "fsdp2"] | None = None,
 ) -> int:
     """Pre-train a recipe. Give --data STORE, or --text FILES to learn the vocabulary and make the store first.
 
@@ -85,6 +86,9 @@ def pretrain(
     processes
         Share each step among so many processes of this machine: on a CPU one per core, each with one thread, is faster
         than one process with as many threads; on GPUs one each. On several machines, start this command by torchrun.
+    sharding
+        fsdp2: each process keeps its share of every large matrix and of its moments, rather than all of them
+        (training.sharding). It may change when a run goes on.
     """
     seconds = None if budget is None else parse_budget(budget)
     if processes != 1 and not is_one_of_several():
@@ -93,6 +97,8 @@ def pretrain(
     from spanwise.recipes import find
 
     chosen = find(recipe)
+    if sharding is not None:
+        run = replace(run, overrides=[*(run.overrides or []), f"training.sharding={sharding}"])
     result = run_pretraining(
         chosen,
         out=out,

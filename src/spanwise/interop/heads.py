@@ -79,12 +79,18 @@ def check_storable(what: str, head: nn.Module) -> None:
     """
     if any(isinstance(parameter, UninitializedParameter) for parameter in head.parameters()):
         raise ConfigError(f"{what} has parameters without a shape (a lazy module); give their sizes.")
-    buffers = [buffer for buffer in head.state_dict() if buffer not in dict(head.named_parameters())]
+    kept = {f"{prefix}.{name}".lstrip(".") for prefix, part in head.named_modules() for name in _kept_buffers(part)}
+    buffers = [name for name, _ in head.named_buffers() if name in kept]
     if buffers:
         raise ConfigError(
             f"{what} keeps {', '.join(buffers)} beside its parameters, which model folders don't hold; make them "
             "parameters, or register them with persistent=False."
         )
+
+
+def _kept_buffers(part: nn.Module) -> set[str]:
+    """The buffers of one module that are saved. Its state_dict would free what FSDP2 has gathered."""
+    return set(part._buffers) - part._non_persistent_buffers_set
 
 
 def check_not_ours(name: str, tensors: Mapping[str, Tensor], encoder: Encoder) -> None:

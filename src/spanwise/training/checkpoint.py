@@ -5,6 +5,7 @@ A checkpoint is the model's own folder (written by the caller) plus `training/`:
     training/optimizer.safetensors   parameters, buffers and AdamW's moments under the model's own names, fp32
     training/state.json              the step, the sums since the last log line, the identity and the fingerprint
 
+Processes that keep some rows of large parameters each (`fsdp.py`) write a file each: `optimizer-00001-of-00004`, ...
 The `Saver` decides when one is written, and where the trained model goes. There is no state of random generators, data
 order or schedule: all are functions of the step. Nothing is pickled.
 """
@@ -17,18 +18,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from spanwise.config import difference
 from spanwise.errors import CheckpointError, ConfigError, NumericsError
 from spanwise.interop.tensor_files import write_safetensors
 from spanwise.runtime.disk import DISK
-from spanwise.runtime.files import JsonObject, atomic_folder, remove_folder, require_free_space, verify_folder
+from spanwise.runtime.files import (
+    JsonObject,
+    atomic_folder,
+    explained_disk_errors,
+    remove_folder,
+    require_free_space,
+    verify_folder,
+)
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.progress import RunLog
 from spanwise.training.optim import Optimizer, set_state
+from spanwise.training.parts import SavedTensors, part_name
+from spanwise.training.pieces import KeptModel
 from spanwise.training.plan import HARMLESS_OPTIONS, TrainingOptions
 from spanwise.training.run_folder import RunFolder
 
@@ -38,7 +46,8 @@ _BYTES_PER_PARAMETER = 3 * 12  # weights and two moments in float32; two checkpo
 
 @dataclass(eq=False, kw_only=True)
 class Saver:
-    """Saves one run. Of several processes the leader's writes; the others only keep the same account."""
+    """Saves one run. Of several processes the leader's writes and commits; the others only keep the same account, or
+    write their own part of the tensors where each keeps some rows."""
 
     folder: RunFolder
     options: TrainingOptions
@@ -47,11 +56,13 @@ class Saver:
     save_model: Callable[[Path], None]  # into an empty folder
     log: RunLog
     is_leader: bool
+    kept: KeptModel | None = None  # None: this process keeps the whole model
 
     def __post_init__(self) -> None:
         num_parameters = sum(parameter.numel() for parameter in self.model.parameters())
         require_free_space(self.folder.path, _BYTES_PER_PARAMETER * num_parameters)
         self.saved_step: int | None = None
+        self._kept = self.kept or KeptModel(self.model)
         self._saved_at = time.monotonic()
 
     def is_due(self, step: int) -> bool:
@@ -64,11 +75,18 @@ class Saver:
     def save(self, step: int, state: JsonObject) -> None:
         """Commit a checkpoint. Raises: NumericsError, SpanwiseError."""
         self.saved_step, self._saved_at = step, time.monotonic()
-        if self.is_leader:
-            self.log.sync()  # a checkpoint never counts a line that a power loss took
-            checkpoints, keep = self.folder.checkpoints, self.options.keep
-            save_checkpoint(checkpoints, step, self.model, self.optimizer, state, self.save_model, keep=keep)
-            self._saved_at = time.monotonic()
+        with self._kept.at_leader():
+            if self.is_leader:
+                self.log.sync()  # a checkpoint never counts a line that a power loss took
+                self._save_and_retire(step, state)
+                self._saved_at = time.monotonic()
+            elif self._kept.is_cut:
+                save_part(step, self.model, self.optimizer, self._kept)
+
+    def _save_and_retire(self, step: int, state: JsonObject) -> None:
+        checkpoints, model, optimizer = self.folder.checkpoints, self.model, self.optimizer
+        keep, kept = self.options.keep, self._kept
+        save_checkpoint(checkpoints, step, model, optimizer, state, self.save_model, keep=keep, kept=kept)
 
     def final_is_whole(self) -> bool:
         """Return whether the trained model lies there, every byte as its manifest says."""
@@ -80,12 +98,15 @@ class Saver:
 
     def commit_final(self, step: int) -> None:
         """Write the trained model once; a finished run that is resumed finds it and changes nothing."""
-        if not self.is_leader or self.final_is_whole():
+        is_done = self.final_is_whole() if self.is_leader else not self._kept.is_cut
+        if self._kept.gather(is_done)[0]:
             return
-        require_finite(training_tensors(self.model, self.optimizer), step)
+        require_finite(training_tensors(self.model, self.optimizer, self._kept), step, self._kept)
         self.model.eval()
-        with atomic_folder(self.folder.final, existing="replace") as temporary:
-            self.save_model(temporary)
+        with self._kept.at_leader():
+            if self.is_leader:
+                with atomic_folder(self.folder.final, existing="replace") as temporary:
+                    self.save_model(temporary)
 
     def where_to_start_again(self) -> str:
         """Advice after bad numbers: the newest checkpoint whose weights are of a usual size."""
@@ -99,7 +120,6 @@ class Saver:
 
 
 TRAINING_FOLDER = "training"
-TENSORS_NAME = "optimizer.safetensors"
 STATE_NAME = "state.json"
 STATE_VERSION = 1
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq", "momentum_buffer")
@@ -122,20 +142,27 @@ def save_checkpoint(
     save_model: Callable[[Path], None],
     *,
     keep: int,
+    kept: KeptModel | None = None,
 ) -> Path:
     """Commit `folder/step-...` whole, and only then retire the oldest beyond `keep`.
 
+    Where processes keep some rows each, this is called within `kept.at_leader()` by the leader; `save_part` by the
+    others, which write into its folder before it is committed.
+
     Raises: NumericsError where a tensor is not finite (nothing is written); SpanwiseError where the disk is full.
     """
-    tensors = training_tensors(model, optimizer)
-    require_finite(tensors, step)
-    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+    kept = kept or KeptModel(model)
+    tensors = training_tensors(model, optimizer, kept)
+    require_finite(tensors, step, kept)
+    size = kept.num_parts * sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     require_free_space(folder, int(1.4 * size) + 1_000_000)  # the model's folder holds the weights once more
     target = folder / f"step-{step:09d}"
     with atomic_folder(target, existing="replace") as temporary:
         save_model(temporary)
         DISK.make_folders(temporary / TRAINING_FOLDER)
-        write_safetensors(tensors, temporary / TRAINING_FOLDER / TENSORS_NAME)
+        kept.gather(str(temporary / TRAINING_FOLDER))  # from here on the others write their parts
+        write_safetensors(tensors, temporary / TRAINING_FOLDER / part_name(kept.part, kept.num_parts))
+        kept.gather("")  # all are written
         text = json.dumps({"version": STATE_VERSION, "step": step, **state}, indent=1)  # a perplexity may be infinite
         DISK.write_file(temporary / TRAINING_FOLDER / STATE_NAME, (text + "\n").encode())
     for _, old in step_folders(folder)[keep:]:
@@ -143,18 +170,33 @@ def save_checkpoint(
     return target
 
 
-def training_tensors(model: nn.Module, optimizer: Optimizer) -> dict[str, Tensor]:
-    """Every tensor that training changes, on the host, under flat names. Tied weights appear once."""
+def save_part(step: int, model: nn.Module, optimizer: Optimizer, kept: KeptModel) -> None:
+    """Write this process's rows into the folder that the leader commits. Raises: as `save_checkpoint`."""
+    tensors = training_tensors(model, optimizer, kept)
+    require_finite(tensors, step, kept)
+    path = Path(kept.gather("")[0]) / part_name(kept.part, kept.num_parts)
+    with explained_disk_errors(path):
+        write_safetensors(tensors, path)
+        DISK.fsync_file(path)  # the leader's may be another machine
+    kept.gather("")
+
+
+def training_tensors(model: nn.Module, optimizer: Optimizer, kept: KeptModel | None = None) -> dict[str, Tensor]:
+    """Every tensor that training changes, on the host, under flat names. Tied weights appear once.
+
+    Of `kept`: the rows kept here; what every process has whole is given by the first one alone.
+    """
     tensors: dict[str, Tensor] = {}
-    names = {parameter: name for name, parameter in model.named_parameters()}
-    for parameter, name in names.items():
-        tensors[f"parameter/{name}"] = _host(parameter)
-        for moment, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"{moment}/{name}"] = _host(value)
-    kept = model.state_dict(keep_vars=True)
-    for name, buffer in model.named_buffers():
-        if name in kept:
-            tensors[f"buffer/{name}"] = _host(buffer)
+    kept_model = kept or KeptModel(model)
+    state = optimizer.state
+    for piece in kept_model.pieces:
+        held = {"parameter": piece.tensor, **state.get(piece.tensor, {})}
+        for kind, value in held.items():
+            is_cut = piece.is_cut and value.dim() > 0
+            if (is_cut and len(value)) or (not is_cut and kept_model.part == 0):
+                tensors[f"{kind}/{piece.name}"] = _host(value)
+    if kept_model.part == 0:
+        tensors |= {f"buffer/{name}": _host(buffer) for name, buffer in kept_model.buffers.items()}
     return tensors
 
 
@@ -162,14 +204,19 @@ def _host(tensor: Tensor) -> Tensor:
     return tensor.detach().to("cpu").contiguous()
 
 
-def require_finite(tensors: Mapping[str, Tensor], step: int) -> None:
-    """Raises: NumericsError naming the first tensor that holds not-a-number or infinity."""
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise NumericsError(
-                f"step {step}: {name} holds values that are not finite, so nothing was saved; "
-                "the last good checkpoint is kept. Lower the learning rate, or train in fp32."
-            )
+def require_finite(tensors: Mapping[str, Tensor], step: int, kept: KeptModel) -> None:
+    """Raises: NumericsError naming the first tensor, here or in the part of another process, that holds not-a-number or
+    infinity."""
+    bad = [name for name, tensor in tensors.items() if tensor.is_floating_point() and not _is_finite(tensor)]
+    for name in (name for names in kept.gather(bad[:1]) for name in names):
+        raise NumericsError(
+            f"step {step}: {name} holds values that are not finite, so nothing was saved; "
+            "the last good checkpoint is kept. Lower the learning rate, or train in fp32."
+        )
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    return bool(torch.isfinite(tensor).all())
 
 
 def whole_checkpoints(folder: Path, warn: Callable[[str], None]) -> Iterator[tuple[Path, JsonObject]]:
@@ -205,55 +252,50 @@ def newest_checkpoint(folder: Path, warn: Callable[[str], None]) -> tuple[Path, 
 
 def largest_weight(path: Path) -> float:
     """The largest absolute value of a parameter in a checkpoint. Raises: CheckpointError."""
-    weights = [tensor for name, tensor in _read_tensors(path).items() if name.startswith("parameter/")]
+    saved = SavedTensors(path / TRAINING_FOLDER)
+    weights = (saved.rows(name) for name in sorted(saved.names) if name.startswith("parameter/"))
     return max((float(tensor.abs().max()) for tensor in weights if tensor.numel()), default=0.0)
 
 
-def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer) -> None:
-    """Copy a checkpoint's tensors into the model and the optimizer, all or nothing.
+def load_tensors(path: Path, model: nn.Module, optimizer: Optimizer, kept: KeptModel | None = None) -> None:
+    """Copy a checkpoint's tensors (of `kept` the rows kept here) into the model and the optimizer, all or nothing.
 
     Raises: CheckpointError for a missing or unexpected name, another shape or another type.
     """
-    file = path / TRAINING_FOLDER / TENSORS_NAME
-    tensors = _read_tensors(path)
-    parameters = dict(model.named_parameters())
-    kept = model.state_dict(keep_vars=True)
-    buffers = {name: buffer for name, buffer in model.named_buffers() if name in kept}
-    expected: dict[str, Tensor] = {f"parameter/{name}": value for name, value in parameters.items()}
-    expected |= {f"buffer/{name}": value for name, value in buffers.items()}
-    for name, value in expected.items():
-        if name not in tensors:
+    file = path / TRAINING_FOLDER
+    saved = SavedTensors(file)
+    kept = kept or KeptModel(model)
+    pieces, buffers = {piece.name: piece for piece in kept.pieces}, kept.buffers
+    expected = {f"parameter/{name}": (piece.shape, piece.tensor.dtype) for name, piece in pieces.items()}
+    expected |= {f"buffer/{name}": (value.shape, value.dtype) for name, value in buffers.items()}
+    for name, (shape, dtype) in expected.items():
+        if name not in saved.names:
             raise CheckpointError(f"{file} has no {name}, which the model needs; it belongs to another model.")
-        if tensors[name].shape != value.shape or tensors[name].dtype != value.dtype:
+        if saved.shape(name) != shape or saved.rows(name, 0, 0).dtype != dtype:
             raise CheckpointError(
-                f"{file}: {name} is {tuple(tensors[name].shape)} {tensors[name].dtype}, "
-                f"the model has {tuple(value.shape)} {value.dtype}; it belongs to another model."
+                f"{file}: {name} is {saved.shape(name)} {saved.rows(name, 0, 0).dtype}, "
+                f"the model has {tuple(shape)} {dtype}; it belongs to another model."
             )
-    for name in tensors.keys() - expected.keys():
+    for name in saved.names - expected.keys():
         kind, _, inner = name.partition("/")
-        if kind not in _MOMENTS or inner not in parameters:
+        if kind not in _MOMENTS or inner not in pieces:
             raise CheckpointError(f"{file} holds {name}, which the model does not know; it belongs to another model.")
-        if kind != "step" and tensors[name].shape != parameters[inner].shape:
-            raise CheckpointError(f"{file}: {name} has shape {tuple(tensors[name].shape)}, another than its parameter.")
-    with torch.no_grad():
-        for name, value in expected.items():
-            value.copy_(tensors[name])
+        if kind != "step" and saved.shape(name) != pieces[inner].shape:
+            raise CheckpointError(f"{file}: {name} has shape {saved.shape(name)}, another than its parameter.")
     state = {}
-    for name, parameter in parameters.items():
-        held = {moment: tensors[f"{moment}/{name}"] for moment in _MOMENTS if f"{moment}/{name}" in tensors}
-        if held:  # fresh tensors, aligned as torch aligns them: kernels may round by alignment
-            state[parameter] = {
-                moment: torch.empty_like(value, device=parameter.device).copy_(value) for moment, value in held.items()
-            }
+    with torch.no_grad():
+        for name, buffer in buffers.items():
+            buffer.copy_(saved.rows(f"buffer/{name}"))
+        for name, piece in pieces.items():
+            rows = (piece.first, len(piece.tensor)) if piece.is_cut else ()
+            piece.tensor.copy_(saved.rows(f"parameter/{name}", *rows))
+            held = {kind: saved.rows(f"{kind}/{name}", *rows) for kind in _MOMENTS if f"{kind}/{name}" in saved.names}
+            if held:  # fresh tensors, aligned as torch aligns them: kernels may round by alignment
+                state[piece.tensor] = {
+                    kind: torch.empty_like(value, device=piece.tensor.device).copy_(value)
+                    for kind, value in held.items()
+                }
     set_state(optimizer, state)
-
-
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    file = path / TRAINING_FOLDER / TENSORS_NAME
-    try:
-        return load_file(file)
-    except (SafetensorError, OSError) as cause:
-        raise CheckpointError(f"{file} cannot be read: {cause}.") from cause
 
 
 def check_identity(saved: JsonObject, current: JsonObject) -> None:

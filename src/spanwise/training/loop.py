@@ -32,6 +32,7 @@ from spanwise.runtime.processes.distributed import Group
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.checkpoint import Saver, check_identity, fingerprint_change, load_tensors, newest_checkpoint
 from spanwise.training.optim import build_optimizer
+from spanwise.training.pieces import KeptModel
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
 from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.regions import HasRegions, compiled_regions, is_wanted
@@ -151,7 +152,8 @@ def train(
     are added to it. `flops_per_token` are the model's own operations for one token, forward and backward. After each
     evaluation between the steps `stop_early()` may give a reason to end the run there, which the plan records. With
     `resume` the newest whole checkpoint is taken, or the run starts where there is none yet. The processes of `group`
-    share the packs of each step; the first of them evaluates, saves and logs. Seconds count from `began` (a moment of
+    share the packs of each step; the first of them evaluates, saves and logs. With `options.sharding` each keeps a
+    share of the model alone, also when the call returns. Seconds count from `began` (a moment of
     `time.perf_counter`; by default now), so that a budget can hold what came before the loop.
 
     Raises: ConfigError (options, a foreign folder, another identity), FolderInUseError, CheckpointError (no whole
@@ -173,6 +175,7 @@ def train(
             folder=folder,
             log=log or RunLog(run_folder) if reducer.rank == 0 else RunLog(None),
             reducer=reducer,
+            group=group,
             save_model=save_model,
             evaluate=evaluate,
             stop_early=stop_early,
@@ -211,6 +214,7 @@ class _Loop:
     folder: RunFolder
     log: RunLog
     reducer: Reducer
+    group: Group | None
     save_model: Callable[[Path], None]
     evaluate: Callable[[], Mapping[str, float]] | None
     stop_early: Callable[[], str | None] | None
@@ -227,6 +231,7 @@ class _Loop:
         self.precision = resolve_precision(options.precision, self.device)
         self.model.to(self.device)
         self.optimizer = build_optimizer(self.model, options)
+        self.kept = self._share_model()
         self.timer = SectionTimer(self.device)
         self.updater = Updater(
             model=self.model,
@@ -238,6 +243,7 @@ class _Loop:
             timer=self.timer,
             reducer=self.reducer,
             exact_sums=options.exact_sums,
+            kept=self.kept,
         )
         self.identity = json.loads(json.dumps(self.identity))
         record = to_record(options)
@@ -258,8 +264,21 @@ class _Loop:
             save_model=self.save_model,
             log=self.log,
             is_leader=self.reducer.rank == 0,
+            kept=self.kept,
         )
         self.clock = self._new_clock()
+
+    def _share_model(self) -> KeptModel:
+        """Cut the model among the processes where that is asked for and there are several."""
+        if self.group is None or self.options.sharding == "none":
+            return KeptModel(self.model)
+        from spanwise.training.fsdp import ShardedModel  # with torch.distributed, which one process alone needs not
+
+        whole = sum(parameter.numel() for parameter in self.model.parameters())
+        kept = ShardedModel(self.model, self.optimizer, self.group, keeps_gradients=self.options.exact_sums)
+        share = sum(piece.tensor.numel() for piece in kept.pieces)
+        self.log.say(f"Each of {kept.num_parts} processes keeps {share:,} of {whole:,} parameters, with their moments.")
+        return kept
 
     def restore(self) -> int | None:
         """Go back to the newest whole checkpoint; None where the run had not saved any."""
@@ -277,7 +296,7 @@ class _Loop:
         changed = fingerprint_change(state["numerics"], self._fingerprint())
         if changed:
             self.log.say(changed)
-        load_tensors(path, self.model, self.optimizer)
+        load_tensors(path, self.model, self.optimizer, self.kept)
         self.state = RunState.from_record(state["progress"])
         self._saved_plan = [PlanLine(**line) for line in state.get("plan", [])]
         self.clock = self._new_clock(self.state.seconds)
@@ -318,7 +337,10 @@ class _Loop:
             numerics["compiled"] = True
         if self.options.exact_sums:
             return {**numerics, "exact_sums": True}  # the number of processes changes nothing then
-        return {**numerics, "processes": self.reducer.size} if self.reducer.size > 1 else numerics
+        if self.reducer.size == 1:
+            return numerics
+        sharding = {"sharding": self.options.sharding} if self.kept.is_cut else {}
+        return {**numerics, "processes": self.reducer.size, **sharding}
 
     def _packs(self, index: int) -> list[Batch]:
         """The packs of a step that are computed here."""
@@ -501,7 +523,7 @@ class _Loop:
         if self.evaluate is None:
             return
         began = time.perf_counter()
-        with self.timer.section("evaluation"):
+        with self.timer.section("evaluation"), self.kept.at_leader():
             measured: dict[str, float] = {}
             if self.reducer.rank == 0:
                 self.model.eval()
@@ -509,7 +531,7 @@ class _Loop:
                     self.evaluate.step = now.step
                 measured = {name: float(value) for name, value in self.evaluate().items()}
                 self.model.train()
-            now.evaluation = self.reducer.from_leader(measured)
+        now.evaluation = self.reducer.from_leader(measured)
         self.clock.evaluation = time.perf_counter() - began
         if first:
             now.first_evaluation = dict(now.evaluation)

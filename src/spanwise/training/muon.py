@@ -2,13 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from spanwise.runtime.device import has_bf16
+from spanwise.training.pieces import Piece
 
 STACK_BYTES = 1 << 28  # of one stack in fp32, so that large encoders do not need a second copy of all their weights
 
@@ -17,12 +18,14 @@ class StackedMuon(torch.optim.Muon):
     """The update of `torch.optim.Muon` with the same state, options and checkpoints, one product per shape of matrix.
 
     The products of the iteration are bf16 where the hardware has them. Elsewhere they are fp32, because a processor
-    that converts bf16 first needs twenty times as long.
+    that converts bf16 first needs twenty times as long. Of a matrix that processes keep by rows, all of them gather the
+    update, a stack at a time, and orthogonalise it: what one process alone computes, bit for bit.
 
     Source: Jordan et al. 2024 (Muon).
     """
 
     found_inf: Tensor | None = None  # see `optim.guard`
+    pieces: Mapping[Tensor, Piece] = {}
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -35,7 +38,9 @@ class StackedMuon(torch.optim.Muon):
             by_shape: dict[tuple[torch.Size, torch.device], list[Tensor]] = defaultdict(list)
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    by_shape[parameter.shape, parameter.device].append(parameter)
+                    piece = self.pieces.get(parameter)
+                    shape = parameter.shape if piece is None else piece.shape
+                    by_shape[shape, parameter.device].append(parameter)
             for (shape, _), parameters in by_shape.items():
                 at_once = max(1, STACK_BYTES // (4 * shape.numel()))
                 for first in range(0, len(parameters), at_once):
@@ -57,9 +62,14 @@ class StackedMuon(torch.optim.Muon):
         updates_KMN = torch.where(bad.bool(), torch.stack(moments), torch.stack(gradients))
         torch._foreach_lerp_(moments, list(updates_KMN.unbind()), 1 - momentum)
         torch._foreach_lerp_(list(updates_KMN.unbind()), moments, momentum)  # Nesterov's look ahead
+        piece = self.pieces.get(parameters[0])  # matrices of one shape are cut alike
+        if piece is not None and piece.is_cut:
+            updates_KMN = piece.joined(updates_KMN.transpose(0, 1).contiguous()).transpose(0, 1).contiguous()
         directions_KMN = orthogonal(updates_KMN, group["ns_coefficients"], group["ns_steps"], group["eps"]).float()
+        size = 0.2 * math.sqrt(max(updates_KMN.shape[1:]))  # as large as AdamW's updates, so that one rate serves both
+        if piece is not None:
+            directions_KMN = directions_KMN[:, piece.first : piece.first + len(piece.tensor)]
         torch._foreach_mul_(parameters, (1 - rate * group["weight_decay"]) * good + bad)
-        size = 0.2 * math.sqrt(max(parameters[0].shape))  # as large as AdamW's updates, so that one rate serves both
         torch._foreach_add_(parameters, list((directions_KMN * good).unbind()), alpha=-rate * size)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from spanwise.errors import ConfigError
 from spanwise.training.muon import StackedMuon
+from spanwise.training.pieces import Piece
 from spanwise.training.plan import TrainingOptions
 
 
@@ -66,6 +67,7 @@ class Lamb(torch.optim.Optimizer):
     """
 
     found_inf: Tensor | None = None  # see `guard`
+    pieces: Mapping[Tensor, Piece] = {}
 
     def __init__(
         self,
@@ -105,7 +107,9 @@ class Lamb(torch.optim.Optimizer):
         if group["weight_decay"]:
             update.add_(parameter, alpha=group["weight_decay"])
         if parameter.dim() >= 2:
-            update.mul_(_trust(parameter, update))
+            piece = self.pieces.get(parameter)
+            whole = (parameter, update) if piece is None else (piece.joined(parameter), piece.joined(update))
+            update.mul_(_trust(*whole))
         parameter.sub_(torch.where(is_bad, 0.0, update), alpha=group["lr"])
 
 
@@ -148,7 +152,13 @@ def guard(optimizer: Optimizer, bad: Tensor) -> None:
         part.found_inf = bad  # type: ignore[attr-defined]
 
 
-def set_state(optimizer: Optimizer, state: Mapping[nn.Parameter, dict[str, Tensor]]) -> None:
+def set_pieces(optimizer: Optimizer, pieces: Sequence[Piece]) -> None:
+    """Tell an optimizer which rows of parameters it updates, where its update needs whole matrices."""
+    for part in _parts(optimizer):
+        part.pieces = {piece.tensor: piece for piece in pieces}  # type: ignore[attr-defined]
+
+
+def set_state(optimizer: Optimizer, state: Mapping[Tensor, dict[str, Tensor]]) -> None:
     """Give every parameter that `state` names its moments, in the optimizer that owns it."""
     for part in _parts(optimizer):
         for parameter in (parameter for group in part.param_groups for parameter in group["params"]):

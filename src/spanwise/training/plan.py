@@ -63,6 +63,7 @@ class TrainingOptions:
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
     compile: Literal["auto", "on", "off"] = "auto"  # layers and heads by torch.compile; auto: on a GPU
     deterministic: bool = False  # equal bits on a GPU too, somewhat slower; a CPU always gives them
+    sharding: Literal["none", "fsdp2"] = "none"  # fsdp2: each of several processes keeps a share of every large matrix
     exact_sums: bool = False  # gradients with the same bits for any number of processes, somewhat slower
     seed: Annotated[int, Field(ge=-(2**63), lt=2**64)] = 0
     log_every: Steps = 10  # steps
@@ -125,6 +126,7 @@ HARMLESS_OPTIONS = frozenset(
         "compile",
         "deterministic",
         "exact_sums",
+        "sharding",
     }
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from spanwise.errors import DataError
 from spanwise.runtime.processes.distributed import Group
@@ -36,7 +36,7 @@ class Reducer(Protocol):
         """Targets of the whole step by name, known before any forward. Raises: DataError where it has no pack."""
         ...
 
-    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+    def gradients(self, parameters: Sequence[Tensor]) -> None:
         """Make every parameter's gradient that of the whole step."""
         ...
 
@@ -46,6 +46,10 @@ class Reducer(Protocol):
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes."""
+        ...
+
+    def largest(self, tensor: Tensor) -> None:
+        """Replace each number of a tensor by the largest that any process has in its place."""
         ...
 
     def gather(self, mine: T) -> list[T]:
@@ -72,7 +76,7 @@ class SingleProcess:
     def counts(self, packs: Sequence[Mapping[str, int]]) -> dict[str, int]:
         return _total(packs)
 
-    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+    def gradients(self, parameters: Sequence[Tensor]) -> None:
         """Backward has accumulated them already."""
 
     def total(self, number: Tensor) -> Tensor:
@@ -80,6 +84,9 @@ class SingleProcess:
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         """They are sums over all processes already."""
+
+    def largest(self, tensor: Tensor) -> None:
+        """No other process has any."""
 
     def gather(self, mine: T) -> list[T]:
         return [mine]
@@ -107,7 +114,7 @@ class SeveralProcesses:
             raise DataError("a step has no pack; the data source is empty.")
         return _total([counts for _, counts in everyone])
 
-    def gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+    def gradients(self, parameters: Sequence[Tensor]) -> None:
         """A parameter that no process has reached keeps no gradient; one that another has reached counts as zero here
         (a process without a pack)."""
         everyone = self._group.gather([parameter.grad is not None for parameter in parameters])
@@ -123,6 +130,9 @@ class SeveralProcesses:
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         self._group.add(tensors)
+
+    def largest(self, tensor: Tensor) -> None:
+        self._group.largest(tensor)
 
     def gather(self, mine: T) -> list[T]:
         return self._group.gather(mine)

@@ -27,7 +27,8 @@ from spanwise.runtime.device import HostCopy, autocast
 from spanwise.runtime.seed import keys_for, seed_device
 from spanwise.training.evaluate import Loss, loss_sum, num_correct
 from spanwise.training.exact import AddedGradients, ExactGradients, Gradients
-from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm, guard
+from spanwise.training.optim import Optimizer, clip_gradients, guard
+from spanwise.training.pieces import KeptModel
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
 
@@ -110,12 +111,15 @@ class Updater:
     timer: SectionTimer
     reducer: Reducer = field(default_factory=SingleProcess)
     exact_sums: bool = False  # gradients have the same bits for any number of processes
+    kept: KeptModel | None = None  # None: this process keeps the whole model
 
     def __post_init__(self) -> None:
+        self._kept = self.kept or KeptModel(self.model)
         self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
         kind = ExactGradients if self.exact_sums else AddedGradients
-        self._gradients: Gradients = kind(self._trainable, self.reducer)
+        held = {piece.tensor: piece for piece in self._kept.pieces}
+        self._gradients: Gradients = kind([held[tensor] for tensor in self._trainable], self.reducer)
         self._bad = torch.zeros((), device=self.device)  # 1 from the first number on that is not finite
         guard(self.optimizer, self._bad)
 
@@ -130,20 +134,22 @@ class Updater:
         """
         if not packs and self.reducer.size == 1:
             raise DataError(f"step {step} has no pack; the data source is empty.")
+        packs = [self.keyed(step, batch) for batch in packs]
         with self.timer.section("communication"):
             totals = self.reducer.counts([batch.counts for batch in packs])
+            rounds = self._kept.rounds(packs)
         self.optimizer.zero_grad(set_to_none=True)
-        packs = [self.keyed(step, batch) for batch in packs]
         measured = []
-        for k, batch in enumerate(packs):
-            measured.append(self._forward_backward(step, k, batch, totals))
+        for k, batch in enumerate(rounds):
+            found = self._forward_backward(step, k, batch, totals, weighs=k < len(packs))
+            measured += [found] if k < len(packs) else []
             with self.timer.section("backward"):
                 self._gradients.take()
         with self.timer.section("communication"):
             self._gradients.meet()
         with self.timer.section("optimizer"):
             gradients = [p.grad for p in self._trainable if p.grad is not None]
-            norm = gradient_norm(gradients)
+            norm = self._gradients.norm()
             keys, numbers = _joined(measured, norm)
             is_bad = (numbers.sum() * 0.0).ne(0.0).float()  # of one that is not finite the product is not-a-number
         with self.timer.section("communication"):
@@ -196,20 +202,23 @@ class Updater:
             read.append((sums, shares[0].norm))
         return read
 
-    def _forward_backward(self, step: int, k: int, batch: Batch, totals: Mapping[str, int]) -> dict[Key, Tensor]:
-        """Loss sums and correct guesses of one pack, on the device, after its gradients were added."""
+    def _forward_backward(
+        self, step: int, k: int, batch: Batch, totals: Mapping[str, int], *, weighs: bool = True
+    ) -> dict[Key, Tensor]:
+        """Loss sums and correct guesses of one pack, on the device, after its gradients were added. One that does not
+        weigh only accompanies the packs of other processes."""
         seed_device(self.seed, "pack", step, self.reducer.number_in_step(k))
         with self.timer.section("data"):
             batch = batch.to(self.device)
         with self.timer.section("forward"):
-            with autocast(self.precision, self.device):
+            with self._kept.computing(), autocast(self.precision, self.device):
                 losses = self.model(batch)
             terms = [
                 loss_sum(value).float() * (self._weights.get(name, 1.0) / max(1, totals.get(name, 0)))
                 for name, value in losses.items()
             ]
-            loss = torch.stack(terms).sum()
-        with self.timer.section("backward"):
+            loss = torch.stack(terms).sum() * (1.0 if weighs else 0.0)
+        with self.timer.section("backward"), self._kept.computing():
             if loss.requires_grad:
                 loss.backward()
         sums = {("loss", name): loss_sum(value).detach() for name, value in losses.items()}
@@ -225,18 +234,27 @@ class Updater:
 
     def _blame(self, one: Begun, found: list[dict[Key, float]]) -> _Blame | None:
         """Return what is wrong with the packs of this process; None where nothing is."""
-        for k, pack in enumerate(found):
-            for (_, name), value in pack.items():
-                if not math.isfinite(value):
-                    number = self.reducer.number_in_step(k)
-                    return _Blame(number, one.packs[k].ids, f"the loss of {name!r} is {value}")
-        for k, batch in enumerate(one.packs):  # the losses are finite: redo them to find the gradient that is not
-            self.optimizer.zero_grad(set_to_none=True)
-            self._forward_backward(one.step, k, batch, one.totals)
-            for name, parameter in self.model.named_parameters():
-                if parameter.grad is not None and not torch.isfinite(parameter.grad).all():
-                    return _Blame(self.reducer.number_in_step(k), batch.ids, f"the gradient of {name} is not finite")
-        return None
+        blames = [
+            _Blame(self.reducer.number_in_step(k), one.packs[k].ids, f"the loss of {name!r} is {value}")
+            for k, pack in enumerate(found)
+            for (_, name), value in pack.items()
+            if not math.isfinite(value)
+        ]
+        if not blames or self._kept.is_cut:  # redo the packs for the gradient that is not; where needed, all together
+            with self._kept.own_gradients():
+                for k, batch in enumerate(self._kept.rounds(one.packs)):
+                    name = self._bad_gradient(one, k, batch)
+                    if name is not None and k < len(one.packs):
+                        number = self.reducer.number_in_step(k)
+                        blames.append(_Blame(number, batch.ids, f"the gradient of {name} is not finite"))
+        return next(iter(blames), None)
+
+    def _bad_gradient(self, one: Begun, k: int, batch: Batch) -> str | None:
+        """Compute a pack again and return the name of the first parameter whose gradient is not finite."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self._forward_backward(one.step, k, batch, one.totals)
+        gradients = [(piece.name, piece.take_gradient()) for piece in self._kept.pieces]
+        return next((name for name, g in gradients if g is not None and not torch.isfinite(g).all()), None)
 
 
 def _joined(measured: list[dict[Key, Tensor]], norm: Tensor) -> tuple[list[tuple[int, Key]], Tensor]:

@@ -20,6 +20,7 @@ from spanwise.runtime.processes.heartbeat import Heartbeat
 
 T = TypeVar("T")
 BUCKET_BYTES = 1 << 20  # smaller tensors are added together; larger ones one by one, where they lie
+_OF_NETWORKS = ("gloo", "nccl", "disterror", "distbackend", "connection", "peer")  # words of errors, in lower case
 WAIT = timedelta(minutes=30)  # for a peer that learns a vocabulary, evaluates or saves
 
 
@@ -64,7 +65,7 @@ class Group:
         import torch.distributed as dist
 
         values: list[Any] = [None] * self.world.size
-        with _lost_peers():
+        with self.meeting():
             dist.all_gather_object(values, value)
         return values
 
@@ -74,7 +75,7 @@ class Group:
         import torch.distributed as dist
 
         small = [tensor for tensor in tensors if tensor.numel() * tensor.element_size() < BUCKET_BYTES]
-        with _lost_peers():
+        with self.meeting():
             for tensor in tensors:
                 if tensor.numel() * tensor.element_size() >= BUCKET_BYTES:
                     if tensor.is_contiguous():
@@ -88,6 +89,45 @@ class Group:
                 dist.all_reduce(flat)
                 for tensor, part in zip(small, flat.split([tensor.numel() for tensor in small]), strict=True):
                     tensor.copy_(part.view_as(tensor))
+
+    def largest(self, tensor: Tensor) -> None:
+        """Replace each number of a tensor by the largest that any process has in its place."""
+        import torch.distributed as dist
+
+        with self.meeting():
+            dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+
+    def add_rows(self, tensor: Tensor) -> Tensor:
+        """Return this process's share of the rows of the sum of tensors [R, ...]: the r-th of N shares, of R / N rows
+        rounded up; rows behind the R-th are zeros."""
+        import torch.distributed as dist
+
+        rows = -(-len(tensor) // self.world.size)
+        padded = tensor.new_zeros(rows * self.world.size, *tensor.shape[1:])
+        padded[: len(tensor)] = tensor
+        mine = tensor.new_empty(rows, *tensor.shape[1:])
+        with self.meeting():
+            getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)(mine, padded)  # its name until 2.12
+        return mine
+
+    def join_rows(self, mine: Tensor, num_rows: int) -> Tensor:
+        """Return all rows of a tensor [num_rows, ...] of which each process gives its share, as `add_rows` deals."""
+        import torch.distributed as dist
+
+        rows = -(-num_rows // self.world.size)
+        padded = mine.new_zeros(rows, *mine.shape[1:])
+        padded[: len(mine)] = mine
+        joined = mine.new_empty(rows * self.world.size, *mine.shape[1:])
+        with self.meeting():
+            getattr(dist, "all_gather_single", dist.all_gather_into_tensor)(joined, padded)  # its name until 2.12
+        return joined[:num_rows]
+
+    @contextlib.contextmanager
+    def meeting(self, *, certain: bool = True) -> Iterator[None]:
+        """A block that waits for the other processes; what fails in it is their end. If that is not `certain`, only
+        errors in the words of Gloo and NCCL are."""
+        with _lost_peers(certain=certain):
+            yield
 
 
 @contextlib.contextmanager
@@ -111,6 +151,8 @@ def join_processes() -> Iterator[Group | None]:
     # Its functions take as a default the group of the moment of their import: loaded within the block (Transformers
     # does that), they'd keep the group's threads until Python shuts down, and one that is busy then aborts the process.
     importlib.import_module("torch.distributed.nn")
+    if torch.cuda.is_available():  # "cuda" without a number means this one from here on
+        torch.cuda.set_device(world.local_rank % torch.cuda.device_count())
     with _lost_peers():
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=WAIT)
     try:
@@ -123,10 +165,12 @@ def join_processes() -> Iterator[Group | None]:
 
 
 @contextlib.contextmanager
-def _lost_peers() -> Iterator[None]:
+def _lost_peers(*, certain: bool = True) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:  # Gloo and NCCL tell of closed connections and time-outs in words of their own
+        if not certain and not any(word in f"{type(error).__name__} {error}".lower() for word in _OF_NETWORKS):
+            raise
         raise PeerLostError(
             "another process of this run has gone, so this one can't go on; its own message says why. "
             "Go on from the newest checkpoint with --resume."
