@@ -63,12 +63,13 @@ def test_two_processes_with_exact_sums_give_the_bits_of_one(by_two, alone, name)
     assert_same_bits(by_two / name, alone / name)
 
 
-def test_without_exact_sums_losses_agree_to_1e_5(by_two, alone):
+def test_without_exact_sums_losses_differ_by_rounding_alone_which_grows(by_two, alone):
     found, wanted = lines_of(by_two / "added"), lines_of(alone / "added")
     losses = [[line["loss"] for line in lines if "loss" in line] for lines in (found, wanted)]
 
     assert len(losses[0]) == 9
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert losses[0][:2] == pytest.approx(losses[1][:2], rel=1e-6)
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
 def test_each_process_keeps_half_of_the_matrices_and_writes_its_own_part(by_two, alone):
