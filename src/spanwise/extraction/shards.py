@@ -52,7 +52,8 @@ def survey(files: Mapping[str, Path], options: ReadingOptions) -> Survey:
         num_shards += 1
         for document in shard:
             num_documents += 1
-            digests[document.id.rpartition("#")[0] or document.id].update(
+            name = document.id if document.id in files else document.id.rpartition("#")[0]
+            digests[name].update(
                 json.dumps([document.id, document.text, document.error]).encode()
             )
     if not num_documents:
