@@ -124,7 +124,7 @@ def _of_json_lines(name: str, file: Path, options: ReadingOptions) -> Iterator[D
                 continue
             place = f"{name}#{number}"
             try:
-                row = decode_json(raw.decode("utf-8", options.errors))
+                row = decode_json(raw.decode("utf-8", options.errors).rstrip("\r\n"))
                 yield Document(place, row_text(row, options.text_field, "the line", options.errors))
             except (DataError, ValueError) as error:  # UnicodeDecodeError is a ValueError
                 yield Document(place, error=f"no line of JSON with a text: {error}")

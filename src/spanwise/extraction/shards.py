@@ -53,9 +53,7 @@ def survey(files: Mapping[str, Path], options: ReadingOptions) -> Survey:
         for document in shard:
             num_documents += 1
             name = document.id if document.id in files else document.id.rpartition("#")[0]
-            digests[name].update(
-                json.dumps([document.id, document.text, document.error]).encode()
-            )
+            digests[name].update(json.dumps([document.id, document.text, document.error]).encode())
     if not num_documents:
         raise DataError("the corpus holds no text, only white space at best.")
     return Survey(num_documents, num_shards, {name: digest.hexdigest() for name, digest in digests.items()})
