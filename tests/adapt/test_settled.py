@@ -14,7 +14,8 @@ def test_it_is_read_as_it_was_written_and_a_damaged_file_is_named(tmp_path):
     assert Settled.read(tmp_path) is None
     SETTLED.write(tmp_path)
     assert Settled.read(tmp_path) == SETTLED
-    for damage in ("{", "[]", "{}", "[" * 30_000):
+    edited = (tmp_path / SETTLED_NAME).read_text().replace('"num_documents": 30', '"num_documents": 31')
+    for damage in ("{", "[]", "{}", "[" * 30_000, edited):
         (tmp_path / SETTLED_NAME).write_text(damage)
         with pytest.raises(CheckpointError, match=r"adapt\.json is damaged"):
             Settled.read(tmp_path)

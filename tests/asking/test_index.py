@@ -1,11 +1,12 @@
 """An index gives back what was put into it, and refuses what is damaged."""
 
 import json
+import os
 
 import pytest
 
 from spanwise.asking.documents.read import DocumentFile, ReadingOptions
-from spanwise.asking.index import IndexRecord, IndexWriter, TextIndex
+from spanwise.asking.index import IndexedFile, IndexRecord, IndexWriter, TextIndex
 from spanwise.asking.passages import Passage
 from spanwise.errors import DataError
 from spanwise.runtime.files import atomic_folder
@@ -55,3 +56,10 @@ def test_texts_without_a_word_make_no_index(tmp_path):
     with pytest.raises(DataError, match=r"no text in a\.txt, b\.txt, c\.txt"):
         write_index(tmp_path / "index", with_text=False)
     assert not (tmp_path / "index").exists()
+
+
+def test_a_name_that_is_no_utf8_comes_back_as_it_was(tmp_path):
+    file = DocumentFile(name=os.fsdecode(b"caf\xe9.txt"), size=1, mtime_ns=1)
+    record = IndexRecord(files=(IndexedFile(file=file, num_passages=1),), reading=ReadingOptions(), packages=())
+    record.write(tmp_path / "index.json")
+    assert IndexRecord.read(tmp_path / "index.json") == record

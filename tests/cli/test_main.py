@@ -1,6 +1,7 @@
 """How the command ends: one message and the right status, whatever a user or the machine did."""
 
 import errno
+import io
 import signal
 import subprocess
 import sys
@@ -134,3 +135,11 @@ def test_an_interrupt_inside_a_command_reaches_our_own_message(capsys, monkeypat
     monkeypatch.setattr("spanwise.runtime.machine.survey_machine", lambda out: (_ for _ in ()).throw(KeyboardInterrupt))
     assert main(["doctor"]) == 130
     assert capsys.readouterr().err == f"spanwise: {cli.INTERRUPTED}\n"
+
+
+def test_what_a_terminal_has_no_sign_for_is_printed_all_the_same(monkeypatch):
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(cli, "_run", lambda arguments: print("\ud55c caf\udce9") or 0)
+    assert main([]) == 0
+    assert terminal.buffer.getvalue() == b"\\ud55c caf\\udce9\n"

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 
 import pyarrow
 import pyarrow.parquet
@@ -70,3 +71,9 @@ def test_documents_are_named_below_the_folder_that_was_given(tmp_path):
     (tmp_path / "in" / "a.txt").write_text("A.")
     assert list(named_files([tmp_path])) == ["in/a.txt"]
     assert list(named_files([tmp_path / "in" / "a.txt"])) == [(tmp_path / "in" / "a.txt").as_posix()]
+
+
+def test_a_name_that_is_no_utf8_is_one_that_every_file_can_hold(tmp_path):
+    file = tmp_path / os.fsdecode(b"caf\xe9.txt")
+    file.write_text("text")
+    assert named_files([tmp_path]) == {r"caf\xe9.txt": file}

@@ -13,7 +13,16 @@ def test_lines_and_objects_give_questions(tmp_path):
     assert read_questions(tmp_path / "q.jsonl") == (Question("w", "Who won?"), Question("When?", "When?"))
 
 
-@pytest.mark.parametrize("text", ["", '{"id": 1}\n', '{"question": "A?"}\n{"question": "A?"}\n'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '{"id": 1}\n',
+        '{"question": "A?", "id": null}\n',
+        '{"question": "A?", "id": ["x"]}\n',
+        '{"question": "A?"}\n{"question": "A?"}\n',
+    ],
+)
 def test_files_without_questions_or_with_one_twice_are_refused(tmp_path, text):
     (tmp_path / "q.jsonl").write_text(text)
     with pytest.raises(DataError, match=r"q\.jsonl"):

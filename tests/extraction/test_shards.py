@@ -25,6 +25,12 @@ def test_a_corpus_without_text_is_refused(tmp_path):
         survey({"a.txt": tmp_path / "a.txt"}, USUAL)
 
 
+def test_a_number_sign_in_the_name_of_a_file_that_cannot_be_read_is_no_number_of_a_document(tmp_path):
+    (tmp_path / "a#b.txt.gz").write_bytes(b"no archive")
+    found = survey({"a#b.txt.gz": tmp_path / "a#b.txt.gz"}, USUAL)
+    assert (found.num_documents, set(found.files)) == (1, {"a#b.txt.gz"})
+
+
 @pytest.mark.parametrize(
     ("name", "value"), [("questions", [["b", "b"]]), ("text", {"a.txt": "2"}), ("models", {"m (qa)": "3"})]
 )
@@ -35,3 +41,17 @@ def test_another_job_is_refused_by_what_differs(tmp_path, name, value):
     assert work.claim({"asked": asked})
     with pytest.raises(ConfigError, match=f"other {name}"):
         work.claim({"asked": {**asked, name: value}})
+
+
+@pytest.mark.parametrize("damage", ["{", "5", '{"asked": 5}', None])
+def test_a_damaged_plan_or_shard_is_named_with_its_cure(tmp_path, damage):
+    work = WorkFolder(tmp_path)
+    work.claim({"asked": {"language": "en"}})
+    work.write(0, {"rows": [["a.txt#1", 17]]})
+    assert list(work.contents(1)) == [{"rows": [["a.txt#1", 17]]}]
+    for path in (work.file_of(0), tmp_path / "plan.json"):
+        path.write_text(path.read_text().replace("17", "18").replace("en", "ko") if damage is None else damage)
+    with pytest.raises(DataError, match=r"shard-000000\.json is damaged.*remove it"):
+        list(work.contents(1))
+    with pytest.raises(DataError, match=r"plan\.json is damaged.*begin again"):
+        work.claim({"asked": {"language": "en"}})

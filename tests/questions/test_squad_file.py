@@ -1,13 +1,16 @@
 """The file is one of SQuAD's shape, whole or not there."""
 
+import errno
+import io
 import json
 
 import pytest
 
-from spanwise.errors import ConfigError
+from spanwise.errors import ConfigError, SpanwiseError
 from spanwise.questions.document import Maker
 from spanwise.questions.english import EnglishRules
 from spanwise.questions.squad_file import SquadWriter
+from spanwise.runtime.disk import DISK
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import Document
 
@@ -37,6 +40,28 @@ def test_after_an_error_the_old_file_stands(tmp_path):
     path.write_text("old")
     with pytest.raises(RuntimeError), SquadWriter(path, with_impossible=False):
         raise RuntimeError
+    assert [file.name for file in tmp_path.iterdir()] == ["q.json"]
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("is_noticed_early", [True, False])
+def test_on_a_full_disk_the_old_file_stands_and_nothing_beside_it(english, tmp_path, monkeypatch, is_noticed_early):
+    path = tmp_path / "q.json"
+    path.write_text("old")
+
+    class Full(io.FileIO):
+        def write(self, content):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(DISK, "open_to_write", lambda place: io.BufferedWriter(Full(place, "w")))
+    made = list(Maker(rules=EnglishRules()).questions(english, 1))
+    with (
+        pytest.raises((SpanwiseError, OSError), match=r"disk is full|No space"),
+        SquadWriter(path, with_impossible=False) as file,
+    ):
+        file.write(Document("a/b.txt", 3, english), made)
+        if is_noticed_early:
+            file._file.flush()
     assert [file.name for file in tmp_path.iterdir()] == ["q.json"]
     assert path.read_text() == "old"
 

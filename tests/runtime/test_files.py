@@ -1,6 +1,7 @@
 """A folder appears whole or not at all: replayed over every power cut, every failing disk, every damaged byte."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -384,3 +385,9 @@ def test_space_is_checked_before_anything_is_written(tmp_path):
     with pytest.raises(SpanwiseError, match="keep fewer checkpoints") as error:
         require_free_space(tmp_path, free_bytes(tmp_path) + 10**12)
     assert str(tmp_path) in str(error.value)
+
+
+def test_a_name_that_is_no_utf8_can_be_written_and_read_as_it_was(tmp_path):
+    name = os.fsdecode(b"caf\xe9.txt")
+    write_text_atomic(tmp_path / "run.json", json.dumps({"texts": [name]}, ensure_ascii=False))
+    assert json.loads((tmp_path / "run.json").read_text("utf-8")) == {"texts": [name]}

@@ -11,7 +11,7 @@ from pathlib import Path
 from spanwise.adapt.texts import TextFacts
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.files import JsonObject, write_text_atomic
-from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.json_text import CHECKSUM, checksum_of, decode_json
 from spanwise.text.corpus import corpus_files
 
 SETTLED_NAME = "adapt.json"
@@ -28,7 +28,8 @@ class Settled:
 
     def write(self, folder: Path) -> None:
         """Keep it in the folder of the run."""
-        text = json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        record = asdict(self)
+        text = json.dumps(record | {CHECKSUM: checksum_of(record)}, indent=1, ensure_ascii=False) + "\n"
         write_text_atomic(folder / SETTLED_NAME, text)
 
     @classmethod
@@ -39,14 +40,19 @@ class Settled:
             return None
         try:
             record = decode_json(path.read_bytes())
+            checksum = record.pop(CHECKSUM, None)  # records of earlier versions have none
+            if checksum not in (None, checksum_of(record)):
+                raise ValueError("it does not agree with its checksum")
             return cls(
                 asked=record["asked"],
                 new_pieces=tuple(record["new_pieces"]),
                 own=TextFacts.from_record(record["own"]),
                 general=TextFacts.from_record(record["general"]),
             )
-        except (ValueError, KeyError, TypeError) as cause:
-            raise CheckpointError(f"{path} is damaged; start the adaptation again in a new folder.") from cause
+        except (ValueError, KeyError, TypeError, AttributeError) as cause:
+            raise CheckpointError(
+                f"{path} is damaged or was edited; start the adaptation again in a new folder."
+            ) from cause
 
     def refuse_other(self, asked: JsonObject) -> None:
         """Refuse to go on with another call. Raises: ConfigError that names what differs."""

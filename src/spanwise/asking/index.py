@@ -22,7 +22,7 @@ from spanwise.asking.passages import Passage
 from spanwise.asking.term_weights import TermWeights, Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.disk import DISK
-from spanwise.runtime.files import read_manifest, verify_folder
+from spanwise.runtime.files import verify_folder
 from spanwise.runtime.json_text import decode_json
 
 VERSION = 1  # of passages, terms and files; an index of another one is made anew
@@ -48,7 +48,7 @@ class IndexRecord:
 
     def write(self, path: Path) -> None:
         """Write the record as JSON."""
-        DISK.write_file(path, json.dumps({"version": VERSION, **asdict(self)}, ensure_ascii=False).encode())
+        DISK.write_file(path, json.dumps({"version": VERSION, **asdict(self)}).encode())
 
     @classmethod
     def read(cls, path: Path) -> "IndexRecord":
@@ -122,7 +122,6 @@ class TextIndex:
 
     def __init__(self, folder: Path) -> None:
         verify_folder(folder, DataError, read=lambda name: name.endswith(".json"))
-        read_manifest(folder, DataError)
         self.record = IndexRecord.read(folder / RECORD)
         try:
             self._texts = np.memmap(folder / "texts.bin", dtype=np.uint8, mode="r")

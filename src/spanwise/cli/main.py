@@ -6,6 +6,7 @@ Exit status: 0 done, 1 failed, 2 wrong use, 3 data, 4 checkpoint, 5 bad numbers,
 """
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -96,6 +97,8 @@ def build_app() -> App:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; whatever a user can cause ends in one message, without traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # signs that a terminal has not, and bytes of a name that are no text
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         status = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()  # a closed pipe is noticed here, not while Python shuts down

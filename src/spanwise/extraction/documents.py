@@ -5,6 +5,7 @@ its lines from the first to the last that is not blank (or the whole file); of J
 """
 
 import codecs
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,14 +41,16 @@ class ReadingOptions:
 
 
 def named_files(paths: Iterable[str | Path]) -> dict[str, Path]:
-    """Return the files of a corpus by the names that their documents get: below the one folder given, else as given.
+    """Return the files of a corpus by the names that their documents get: below the one folder given, else as given;
+    bytes of a name that are no UTF-8 stand in it as \\xNN.
 
     Raises: DataError where there is no file; ConfigError where a file is given twice.
     """
     given = [Path(path) for path in paths]
     files = corpus_files(given)
     home = given[0] if len(given) == 1 and given[0].is_dir() else Path()
-    return {file.relative_to(home).as_posix() if home != Path() else file.as_posix(): file for file in files}
+    names = [(file.relative_to(home) if home != Path() else file).as_posix() for file in files]
+    return {os.fsencode(name).decode(errors="backslashreplace"): file for name, file in zip(names, files, strict=True)}
 
 
 def documents_of_file(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
@@ -124,7 +127,7 @@ def _of_json_lines(name: str, file: Path, options: ReadingOptions) -> Iterator[D
                 continue
             place = f"{name}#{number}"
             try:
-                row = decode_json(raw.decode("utf-8", options.errors))
+                row = decode_json(raw.decode("utf-8", options.errors).rstrip("\r\n"))
                 yield Document(place, row_text(row, options.text_field, "the line", options.errors))
             except (DataError, ValueError) as error:  # UnicodeDecodeError is a ValueError
                 yield Document(place, error=f"no line of JSON with a text: {error}")

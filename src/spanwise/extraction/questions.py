@@ -42,5 +42,10 @@ def _of_json(path: Path) -> Sequence[Question]:
         if not isinstance(text, str) or not text.strip():
             raise DataError(f'{path}, line {number}: {{"question": "..."}} was expected, got {str(entry)[:60]!r}.')
         assert isinstance(entry, dict)
-        found.append(Question(str(entry.get("id", text.strip())), text.strip()))
+        name = entry.get("id", text.strip())
+        if not isinstance(name, str | int):
+            raise DataError(
+                f"{path}, line {number}: id is {str(name)[:60]}; a text or a number was expected, or no id."
+            )
+        found.append(Question(str(name), text.strip()))
     return found

@@ -84,7 +84,7 @@ def write_rows(path: Path, records: Iterable[Record], suffix: str) -> int:
 def write_json_lines(path: Path, records: Iterable[Record]) -> int:
     """Write a line of JSON per record, empty columns left out; force it to the disk and return how many there are."""
     number = 0
-    with io.TextIOWrapper(DISK.open_to_write(path), encoding="utf-8") as file:
+    with io.TextIOWrapper(DISK.open_to_write(path), encoding="utf-8", errors="backslashreplace") as file:
         for record in records:
             known = {name: value for name, value in record.items() if value is not None}
             file.write(json.dumps(known, ensure_ascii=False) + "\n")

@@ -98,7 +98,7 @@ def extract(
             say(f"Going on: {work.num_finished(found.num_shards):,} of {found.num_shards:,} shards are done.")
         _run(work, _num_processes(processes, device, found.num_shards), say)
         report = _finish(work, out, found, plan["readers"], began)
-    DISK.remove_tree(work.path)
+        DISK.remove_tree(work.path)  # while it is ours: the next call would take it for a job to go on with
     return report
 
 
@@ -146,7 +146,6 @@ def _finish(
         if num_errors:
             DISK.replace(work.path / "errors", errors)
         DISK.replace(work.path / "rows", out)
-        DISK.fsync_folder(out.parent)
         DISK.fsync_folder(out.parent)
     return ExtractionReport(
         out=out,

@@ -14,7 +14,7 @@ from typing import Any
 from spanwise.errors import ConfigError, DataError
 from spanwise.extraction.documents import Document, ReadingOptions, documents_of_file
 from spanwise.runtime.files import JsonObject, write_text_atomic
-from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.json_text import CHECKSUM, checksum_of, decode_json
 
 MOST_DOCUMENTS, MOST_CHARACTERS = 64, 100_000  # of a shard; a longer document is a shard of its own
 PLAN = "plan.json"
@@ -52,9 +52,8 @@ def survey(files: Mapping[str, Path], options: ReadingOptions) -> Survey:
         num_shards += 1
         for document in shard:
             num_documents += 1
-            digests[document.id.rpartition("#")[0] or document.id].update(
-                json.dumps([document.id, document.text, document.error]).encode()
-            )
+            name = document.id if document.id in files else document.id.rpartition("#")[0]
+            digests[name].update(json.dumps([document.id, document.text, document.error]).encode())
     if not num_documents:
         raise DataError("the corpus holds no text, only white space at best.")
     return Survey(num_documents, num_shards, {name: digest.hexdigest() for name, digest in digests.items()})
@@ -68,8 +67,8 @@ class WorkFolder:
 
     @property
     def plan(self) -> JsonObject:
-        plan: JsonObject = decode_json((self.path / PLAN).read_bytes())
-        return plan
+        """What is asked. Raises: DataError where the file is damaged."""
+        return _read_record(self.path / PLAN, f"remove {self.path} to begin again.")
 
     def claim(self, plan: JsonObject) -> bool:
         """Write the plan; where the folder has one, return True if it is the same in all that decides a row.
@@ -77,7 +76,7 @@ class WorkFolder:
         Raises: ConfigError naming what differs.
         """
         if not (self.path / PLAN).exists():
-            write_text_atomic(self.path / PLAN, json.dumps(plan, indent=1) + "\n")
+            _write_record(self.path / PLAN, plan)
             return False
         before = self.plan["asked"]
         for name, value in plan["asked"].items():
@@ -87,22 +86,38 @@ class WorkFolder:
                     f"{self.path} holds an extraction that was begun with other {name} ({told}). Give "
                     "the same as then to go on, or remove that folder to begin again."
                 )
-        write_text_atomic(self.path / PLAN, json.dumps(plan, indent=1) + "\n")  # files may lie elsewhere by now
+        _write_record(self.path / PLAN, plan)  # files may lie elsewhere by now
         return True
 
     def file_of(self, shard: int) -> Path:
         return self.path / f"shard-{shard:06}.json"
 
     def write(self, shard: int, content: JsonObject) -> None:
-        write_text_atomic(self.file_of(shard), json.dumps(content, ensure_ascii=False) + "\n")
+        _write_record(self.file_of(shard), content)
 
     def contents(self, num_shards: int) -> Iterator[dict[str, Any]]:
-        """Yield what each shard gave, in order."""
+        """Yield what each shard gave, in order. Raises: DataError for a file that is damaged."""
         for shard in range(num_shards):
-            yield decode_json(self.file_of(shard).read_bytes())
+            yield _read_record(self.file_of(shard), "remove it, and the same command makes it again.")
 
     def num_finished(self, num_shards: int) -> int:
         return sum(self.file_of(shard).exists() for shard in range(num_shards))
+
+
+def _write_record(path: Path, record: JsonObject) -> None:
+    content = {**record, CHECKSUM: checksum_of(record)}
+    write_text_atomic(path, json.dumps(content, ensure_ascii=False) + "\n")
+
+
+def _read_record(path: Path, cure: str) -> JsonObject:
+    try:
+        record: JsonObject = decode_json(path.read_bytes())
+        is_whole = record.pop(CHECKSUM) == checksum_of(record)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
+        raise DataError(f"{path} is damaged, or of an earlier version of spanwise; {cure}")
+    return record
 
 
 def _told(before: object, now: object) -> str:

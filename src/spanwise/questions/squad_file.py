@@ -6,6 +6,7 @@ and `made_from` (the file and line of the document, and the sentence).
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -17,12 +18,13 @@ from typing import TextIO
 from spanwise.errors import ConfigError
 from spanwise.questions.document import Made
 from spanwise.runtime.disk import DISK
-from spanwise.runtime.files import make_folder_durably
+from spanwise.runtime.files import explained_disk_errors, make_folder_durably
 from spanwise.text.corpus import Document
 
 
 class SquadWriter:
-    """Writes beside `path` and renames at the end of a `with` block; after an error nothing is left."""
+    """Writes beside `path` and renames at the end of a `with` block; after an error, be it a full disk, nothing is
+    left."""
 
     def __init__(self, path: Path, *, with_impossible: bool) -> None:
         """Raises: ConfigError where `path` is a folder."""
@@ -35,7 +37,7 @@ class SquadWriter:
 
     def __enter__(self) -> SquadWriter:
         make_folder_durably(Path(os.path.abspath(self.path)).parent)
-        self._file = io.TextIOWrapper(DISK.open_to_write(self._partial), encoding="utf-8")
+        self._file = io.TextIOWrapper(DISK.open_to_write(self._partial), encoding="utf-8", errors="backslashreplace")
         version = "v2.0" if self.with_impossible else "1.1"
         self._file.write(f'{{"version": "{version}", "data": [')
         return self
@@ -66,12 +68,19 @@ class SquadWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._file.write("\n]}\n")
-            DISK.fsync_open(self._file)
-        self._file.close()
-        if kind is None:
+        is_whole = False
+        try:
+            if kind is None:
+                with explained_disk_errors(self.path), self._file:
+                    self._file.write("\n]}\n")
+                    DISK.fsync_open(self._file)
+                    is_whole = True
+            else:
+                with contextlib.suppress(OSError):  # of what is thrown away
+                    self._file.close()
+        finally:
+            if not is_whole:
+                DISK.remove_file(self._partial)
+        if is_whole:
             DISK.replace(self._partial, self.path)
             DISK.fsync_folder(Path(os.path.abspath(self.path)).parent)
-        else:
-            DISK.remove_file(self._partial)

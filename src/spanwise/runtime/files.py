@@ -281,8 +281,11 @@ def _make_temporary(target: Path, fs: DiskFileSystem) -> tuple[Path, int | None]
 
 
 def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) -> None:
-    """Write or replace one file: a reader sees the old text or the new, never a part."""
-    write_atomic(path, lambda place: fs.write_file(place, text.encode()), fs)
+    """Write or replace one file: a reader sees the old text or the new, never a part.
+
+    Bytes of a file's name that are no UTF-8 are written as \\udcNN, which JSON reads as the same name again.
+    """
+    write_atomic(path, lambda place: fs.write_file(place, text.encode(errors="backslashreplace")), fs)
 
 
 def write_atomic(path: str | Path, write: Callable[[Path], None], fs: DiskFileSystem = DISK) -> None:

@@ -1,8 +1,12 @@
 """JSON that others wrote, decoded so that whatever is wrong with it is one kind of error."""
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+CHECKSUM = "checksum"  # the key of a record's own
 
 
 def decode_json(text: str | bytes, *, is_strict: bool = False) -> Any:
@@ -27,6 +31,11 @@ def object_or_empty(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def checksum_of(record: Mapping[str, object]) -> str:
+    """Return a hash of a record's values, which is the same whatever their order and layout in a file."""
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _refuse_constant(name: str) -> None:

@@ -11,7 +11,6 @@ result.json table.md report.html what came of it; PROBE.svg, the chart of a prob
 Seeds and probes may be added to a finished study: what is there already is not done again, nor left out.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from typing import Any
 from spanwise.config import difference
 from spanwise.errors import ConfigError
 from spanwise.runtime.files import write_text_atomic
-from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.json_text import CHECKSUM, checksum_of, decode_json
 from spanwise.runtime.lock import LOCK_NAME
 from spanwise.runtime.progress import finite
 from spanwise.studies.phases import FIRST
@@ -31,7 +30,6 @@ STUDY_NAME, RESULT_NAME, TABLE_NAME, REPORT_NAME = "study.json", "result.json", 
 DIVERGED_NAME = "diverged.json"
 BASELINES = "baselines"  # stands where a model's name does
 SHOWN_CHANGES = 6
-CHECKSUM = "checksum"  # the key of a record's own
 OWN_NAME = "file"  # of a record, under its checksum
 _CURE = "delete it, and the same command makes it again."
 
@@ -190,7 +188,7 @@ def read_record(path: Path, *keys: str) -> dict[str, Any] | None:
         raise ConfigError(f"{path} is damaged ({cause}); {_CURE}") from cause
     if missing:
         raise ConfigError(f"{path} is damaged: it has no {' and no '.join(missing)}; {_CURE}")
-    if (checksum is not None or OWN_NAME in record) and checksum != _checksum(record):
+    if (checksum is not None or OWN_NAME in record) and checksum != checksum_of(record):
         raise ConfigError(f"{path} does not agree with its checksum: it was edited or damaged; {_CURE}")
     own = record.pop(OWN_NAME, path.name)  # records of earlier versions don't say theirs
     if own != path.name:
@@ -206,9 +204,5 @@ def write_record(path: Path, record: Mapping[str, object], *, is_read_again: boo
     """
     content = finite(dict(record))
     content |= {OWN_NAME: path.name} if is_read_again else {}
-    content |= {CHECKSUM: _checksum(content)} if is_read_again else {}
+    content |= {CHECKSUM: checksum_of(content)} if is_read_again else {}
     write_text_atomic(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-
-
-def _checksum(record: Mapping[str, object]) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:16]
