@@ -16,6 +16,8 @@ from spanwise.serving.limits import Limits
 from spanwise.serving.models import ServedModel, open_models
 from spanwise.serving.server import listen, make_server
 
+HEAD = "POST /v1/coreference HTTP/1.1\r\nhost: {host}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}\r\n"
+
 
 @dataclass
 class Running:

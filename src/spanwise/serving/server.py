@@ -2,7 +2,7 @@
 
 uvicorn does the work, with the protocol of protocol.py. The event loop shares one interpreter with the threads that
 compute, and every time it reads or writes it has to get the interpreter back from them. Python takes it from a thread
-after 5 ms by default, which is more than a request may cost under load; here it does after a fifth of one.
+after 5 ms by default, which is more than a request may cost under load; here it does after 0.2 ms.
 """
 
 import asyncio
