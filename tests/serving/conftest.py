@@ -88,6 +88,11 @@ def related(mini, tmp_path_factory) -> dict[str, ServedModel]:
 
 
 @pytest.fixture(scope="session")
-def writer(tiny_text, tmp_path_factory) -> dict[str, ServedModel]:
+def writer_folder(tiny_text, tmp_path_factory) -> str:
     """A causal model with random weights."""
-    return open_models([tiny_writer(tmp_path_factory.mktemp("writer") / "gpt", tiny_text)], "fp32")
+    return str(tiny_writer(tmp_path_factory.mktemp("writer") / "gpt", tiny_text))
+
+
+@pytest.fixture(scope="session")
+def writer(writer_folder) -> dict[str, ServedModel]:
+    return open_models([writer_folder], "fp32")

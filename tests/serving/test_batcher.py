@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.serving.batcher import Batcher, Job, Pace, QueueFullError, StoppingError, answers_to, workers_of
+from spanwise.serving.batcher import NICER, Batcher, Job, Pace, QueueFullError, StoppingError, answers_to, workers_of
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 from spanwise.tasks.batches import Packing
@@ -96,7 +96,7 @@ def test_threads_that_compute_stand_below_the_event_loop(mini):
 
     run(work)
     own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    assert seen == [min(19, own + 5) if sys.platform == "linux" else own]
+    assert seen == [min(19, own + NICER) if sys.platform == "linux" else own]
 
 
 def test_closing_answers_all_that_was_taken_and_takes_nothing_more(mini):

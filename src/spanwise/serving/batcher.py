@@ -35,7 +35,7 @@ LOOKED_AT = 64  # inputs behind the oldest that may join it
 SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
 SPECIALS = 4  # tokens around a text
 MOST_WORKERS = 4  # they share one interpreter; cores beyond them are shared out among these
-NICER = 5  # steps of priority that threads which compute stand below the event loop
+NICER = 2  # steps of priority that threads which compute stand below the event loop; other programs gain as much
 FORGOTTEN = 0.8  # what is left of a measured pack's weight after the next one
 PATIENCE = 0.8  # of the deadline; who would wait longer is told to come again at once
 
