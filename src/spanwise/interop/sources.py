@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 def find_folder(source: str | Path) -> Path:
     """Return the folder that `source` names: one that is there, shipped weights ("spanwise-mini"), or a hub id, with or
-    without a revision ("owner/name@v2"), downloaded into the hub's cache, safetensors rather than `.bin`. Of a run folder (`pretrain`, `adapt`,
-    `finetune`) it is the model that the run left, and the log says so.
+    without a revision ("owner/name@v2"), downloaded into the hub's cache, safetensors rather than `.bin`. Of a run
+    folder (`pretrain`, `adapt`, `finetune`) it is the model that the run left, and the log says so.
 
     Raises:
         CheckpointError: no such folder, a run that is not finished, or the hub has no such model or can't be reached.

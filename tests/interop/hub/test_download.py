@@ -65,7 +65,7 @@ def test_a_revision_is_read_where_it_is_named_and_main_where_not(small):
     assert (find_folder(TINY) / "config.json").read_bytes() == b"config.json"
     with pytest.raises(CheckpointError, match="'someone/mini@v3' is no folder here, and the hub did not give it: 404"):
         find_folder(f"{TINY}@v3")
-    with pytest.raises(CheckpointError, match="a hub id .owner/name, owner/name@revision. was expected"):
+    with pytest.raises(CheckpointError, match=r"a hub id .owner/name, owner/name@revision. was expected"):
         find_folder(f"{TINY}@")
 
 

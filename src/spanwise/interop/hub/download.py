@@ -13,7 +13,8 @@ SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
 
 def download(hub_id: str, revision: str | None = None) -> Path:
     """Return the folder of a model in the hub's cache; what is missing there is fetched, safetensors rather than
-    `.bin`. revision: a branch, tag or commit of the hub, None for its main one. In offline mode (HF_HUB_OFFLINE=1), or where the hub does not answer, the cache alone is asked.
+    `.bin`. revision: a branch, tag or commit of the hub, None for its main one. In offline mode (HF_HUB_OFFLINE=1), or
+    where the hub does not answer, the cache alone is asked.
 
     Raises:
         CheckpointError: the hub has no such model, or it can't be reached and the cache lacks it.
