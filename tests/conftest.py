@@ -17,6 +17,7 @@ import torch
 
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
+from spanwise.runtime.progress import Gauge
 from spanwise.text.learn import learn_tokenizer
 
 
@@ -26,6 +27,22 @@ def threads_as_before():
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def gauges(monkeypatch) -> dict[str, list[float]]:
+    """How much every bar of progress expected and how much was done, by what it says."""
+    found: dict[str, list[float]] = {}
+
+    def expect(gauge, amount):
+        found.setdefault(gauge._what, [0.0, 0.0])[0] += amount
+
+    def add(gauge, amount):
+        found[gauge._what][1] += amount
+
+    monkeypatch.setattr(Gauge, "expect", expect)
+    monkeypatch.setattr(Gauge, "add", add)
+    return found
 
 
 def pytest_addoption(parser):

@@ -59,7 +59,7 @@ def test_both_texts_are_added_to_what_the_start_learned_from(start, run_adapt):
     ]  # fmt: skip
 
 
-def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path):
+def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path, gauges):
     """Measured again from the files alone, start and result have the losses that the record says."""
     from spanwise.adapt.measure import HeldOutText
     from spanwise.adapt.recipe import adaptation_recipe
@@ -75,6 +75,7 @@ def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path):
         model, fresh = continue_model(recipe, read_folder(folder))
         assert fresh == ()
         assert held_out.losses(model, "cpu", "auto").mean("token") == pytest.approx(figure.loss, abs=2e-3)
+    assert gauges["measuring"][0] == gauges["measuring"][1] >= 4 * held_out.num_tokens
 
 
 def test_a_rate_that_spoils_keeps_the_start_and_counts_as_no_win(start, run_adapt):

@@ -33,9 +33,10 @@ def texts_of(opened):
     return [opened.index.passage(number).text for number in range(len(opened.index))]
 
 
-def test_an_index_is_kept_and_only_changed_files_are_read_again(folder, read_files):
+def test_an_index_is_kept_and_only_changed_files_are_read_again(folder, read_files, gauges):
     said = []
     OpenIndex(folder, ReadingOptions(), said.append)
+    assert gauges["indexing"] == pytest.approx([51e-6, 51e-6])  # the bar shows MB, and comes to its end
     assert read_files == ["a.txt", "b.txt"] and "2 of 2 files" in said[0]
     OpenIndex(folder, ReadingOptions(), said.append)
     assert len(said) == 1 and len(read_files) == 2

@@ -47,7 +47,7 @@ def test_rows_are_the_answers_of_the_pipelines(corpus):
     assert not (corpus / "out.jsonl.work").exists()
 
 
-def test_a_stopped_job_goes_on_and_gives_the_same_bytes_as_one_that_was_not(corpus, monkeypatch):
+def test_a_stopped_job_goes_on_and_gives_the_same_bytes_as_one_that_was_not(corpus, monkeypatch, gauges):
     run(corpus, "whole.parquet", tasks=["tagging"], questions=None)
     read_shard = worker.read_shard
 
@@ -66,6 +66,7 @@ def test_a_stopped_job_goes_on_and_gives_the_same_bytes_as_one_that_was_not(corp
     monkeypatch.setattr(worker, "read_shard", lambda r, d, s: done.append(d[0].id) or read_shard(r, d, s))
     run(corpus, "out.parquet", tasks=["tagging"], questions=None)
     assert done == ["a.txt#2", "a.txt#3"]
+    assert gauges["reading"] == [3 + 3 + 2, 3 + 1 + 2]  # whole, stopped, and what was left then
     assert (corpus / "out.parquet").read_bytes() == (corpus / "whole.parquet").read_bytes()
 
 

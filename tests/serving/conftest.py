@@ -16,6 +16,8 @@ from spanwise.serving.limits import Limits
 from spanwise.serving.models import ServedModel, open_models
 from spanwise.serving.server import listen, make_server
 
+HEAD = "POST /v1/coreference HTTP/1.1\r\nhost: {host}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}\r\n"
+
 
 @dataclass
 class Running:
@@ -86,6 +88,11 @@ def related(mini, tmp_path_factory) -> dict[str, ServedModel]:
 
 
 @pytest.fixture(scope="session")
-def writer(tiny_text, tmp_path_factory) -> dict[str, ServedModel]:
+def writer_folder(tiny_text, tmp_path_factory) -> str:
     """A causal model with random weights."""
-    return open_models([tiny_writer(tmp_path_factory.mktemp("writer") / "gpt", tiny_text)], "fp32")
+    return str(tiny_writer(tmp_path_factory.mktemp("writer") / "gpt", tiny_text))
+
+
+@pytest.fixture(scope="session")
+def writer(writer_folder) -> dict[str, ServedModel]:
+    return open_models([writer_folder], "fp32")

@@ -1,12 +1,14 @@
 """The queue: who shares a pack, what is refused, and that nothing that was taken is lost."""
 
 import asyncio
+import os
+import sys
 import threading
 
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, answers_to, workers_of
+from spanwise.serving.batcher import NICER, Batcher, Job, Pace, QueueFullError, StoppingError, answers_to, workers_of
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 from spanwise.tasks.batches import Packing
@@ -47,6 +49,54 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(mini):
         return caught.value.seconds, len(batcher._jobs)
 
     assert run(work) == (1, 2)
+
+
+def test_who_would_wait_longer_than_the_deadline_is_refused_at_once(mini):
+    async def work():
+        batcher = Batcher(Limits(deadline=5.0), Metrics())
+        jobs = [job(mini, "x" * 100) for _ in range(6)]
+        batcher._paces[id(jobs[0].pipeline)].seen(seconds=2.0, size=200)  # so 1 s for each of the jobs
+        for one in jobs[:5]:
+            batcher.put([one])
+        with pytest.raises(QueueFullError, match="come again in 5 s"):
+            batcher.check_room()
+        batcher._next()  # all five make a pack
+        batcher.put(jobs[5:])
+
+    run(work)
+
+
+def test_a_full_pack_soon_outweighs_what_lone_inputs_took():
+    pace = Pace()
+    for _ in range(9):
+        pace.seen(seconds=0.015, size=40)
+    alone = pace.guess(4000)
+    pace.seen(seconds=0.06, size=4000)
+    assert alone > 1.4 and pace.guess(4000) < 0.15
+
+
+def test_threads_that_compute_stand_below_the_event_loop(mini):
+    seen = []
+
+    class Looks:
+        tokenizer = mini["spanwise-mini"].pipelines["token-classification"].tokenizer
+        packing = Packing(64, is_fixed=True)
+
+        def __call__(self, item):
+            seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+            return item
+
+    async def work():
+        batcher = Batcher(Limits(), Metrics())
+        future = asyncio.get_running_loop().create_future()
+        batcher.put([Job(pipeline=Looks(), item="a", options={}, texts=("a",), kind=None, future=future)])
+        batcher.start()
+        assert await future == "a"
+        await asyncio.to_thread(batcher.close)
+
+    run(work)
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    assert seen == [min(19, own + NICER) if sys.platform == "linux" else own]
 
 
 def test_closing_answers_all_that_was_taken_and_takes_nothing_more(mini):

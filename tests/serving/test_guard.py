@@ -1,17 +1,11 @@
 """What is refused before a body is read."""
 
 import json
-import socket
 import time
 
 import pytest
 
-from spanwise.serving.batcher import QueueFullError
-from spanwise.serving.limits import Limits
-
-from .conftest import serving
-
-HEAD = "POST /v1/coreference HTTP/1.1\r\nhost: {host}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n{more}\r\n"
+from .conftest import HEAD, serving
 
 
 def ask(running, body: bytes, *, host="localhost", kind="application/json", length=None, more="") -> tuple[int, dict]:
@@ -40,10 +34,9 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit(running):
     assert answer.startswith(b"HTTP/1.1 413")
 
 
-def test_a_slow_body_and_a_slow_header_lose_their_connection(running):
+def test_a_slow_body_loses_its_connection(running):
     began = time.monotonic()
     assert ask(running, b"{", length=90)[0] == 408
-    assert running.raw(b"POST /v1/coreference HTTP/1.1\r\nhost: loc") == b""
     assert time.monotonic() - began < 10
 
 
@@ -57,42 +50,3 @@ def test_a_key_is_asked_for_below_v1_alone(mini):
         assert running.raw(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").startswith(
             b"HTTP/1.1 200"
         )
-
-
-def test_broken_http_gets_a_400_and_the_server_lives(running):
-    assert running.raw(b"\x00\xff nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
-    assert ask(running, b'{"inputs": "Ada came."}', more="connection: close\r\n")[0] == 200
-
-
-def test_a_header_without_end_and_a_flood_of_headers_lose_their_connection(running):
-    began = time.monotonic()
-    assert running.raw(b"GET /health HTTP/1.1\r\nhost: localhost\r\n" + b"x: y\r\n" * 20_000) == b""
-    assert running.raw(b"GET /" + b"x" * 100_000) == b""
-    assert time.monotonic() - began < 1.0 + 0.9  # at once, not after the second that a header may take
-
-
-def test_a_request_that_offers_another_protocol_is_answered_in_this_one(running):
-    offer = "connection: Upgrade, close\r\nUpgrade: h2c\r\n"
-    status, answer = ask(running, b'{"inputs": "Ada came."}', more=offer)
-    assert status == 200 and answer["answers"]["num_windows"] == 1
-
-
-def test_a_refused_body_that_still_comes_is_read_away_and_the_connection_serves_on(mini):
-    with serving(mini, Limits(waiting=1)) as running:
-        batcher = running.app._batcher
-        check, batcher.check_room = batcher.check_room, full
-        body = b'{"inputs": "' + b"Ada. " * 30_000 + b'"}'  # more than a header may have
-        head = HEAD.format(host="localhost", kind="application/json", length=len(body), more="").encode()
-        with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
-            connection.sendall(head + body[:1000])
-            assert connection.recv(65536).startswith(b"HTTP/1.1 429")
-            batcher.check_room = check
-            connection.sendall(body[1000:] + b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            found = b""
-            while b"alive" not in found:
-                found += connection.recv(65536) or b"alive: closed"
-            assert b"HTTP/1.1 200" in found
-
-
-def full(*size: int) -> None:
-    raise QueueFullError(1)

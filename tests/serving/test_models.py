@@ -1,5 +1,7 @@
 """Which tasks a folder knows, and under which name."""
 
+import logging
+
 import pytest
 
 from spanwise.errors import CheckpointError, ConfigError
@@ -27,6 +29,15 @@ def test_the_same_model_twice_gets_two_names_and_korean_is_noticed():
     models = open_models(["spanwise-nano-ko", "spanwise-nano-ko"], "fp32")
     assert list(models) == ["spanwise-nano-ko", "spanwise-nano-ko-2"]
     assert models["spanwise-nano-ko"].is_korean
+
+
+def test_a_model_that_writes_does_so_beside_models_in_int8_and_the_log_says_how(writer_folder, caplog):
+    with caplog.at_level(logging.WARNING):
+        (model,) = open_models([writer_folder], "int8").values()
+    assert model.pipelines["text-generation"].precision == "auto"
+    assert [record.getMessage() for record in caplog.records] == [
+        "gpt writes text in the precision auto: int8 is for models that read."
+    ]
 
 
 def test_what_cannot_be_served_is_refused(tmp_path):

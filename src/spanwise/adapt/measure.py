@@ -26,6 +26,7 @@ from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import validation_source
 from spanwise.runtime.device import autocast, choose_device, resolve_precision
+from spanwise.runtime.progress import Gauge
 from spanwise.text.corpus import Document
 from spanwise.text.tokenizers import Tokenizer
 from spanwise.training.evaluate import evaluate_batches
@@ -136,10 +137,13 @@ class HeldOutText:
         where = choose_device(device)
         computed = resolve_precision(precision, where)
         sums: dict[str, list[float]] = {name: [] for name in self.weights}
-        for cluster, packs in enumerate(self.packs):
-            found = evaluate_batches(model, packs, device=where, precision=computed)
-            for name, counts in self.targets.items():
-                sums[name].append(found.get(f"{name}_loss", 0.0) * counts[cluster])
+        with Gauge("measuring", "tokens") as gauge:
+            gauge.expect(self.num_tokens)
+            for cluster, packs in enumerate(self.packs):
+                found = evaluate_batches(model, packs, device=where, precision=computed)
+                for name, counts in self.targets.items():
+                    sums[name].append(found.get(f"{name}_loss", 0.0) * counts[cluster])
+                gauge.add(sum(len(batch.input_ids) for batch in packs))
         return Losses(sums=sums, targets=self.targets, characters=self.characters, weights=self.weights)
 
 

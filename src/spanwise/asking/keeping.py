@@ -23,6 +23,7 @@ from spanwise.asking.index import IndexRecord, IndexWriter, TextIndex
 from spanwise.asking.passages import Passage, cut_passages
 from spanwise.errors import ConfigError, DataError, SpanwiseError
 from spanwise.runtime.files import atomic_folder
+from spanwise.runtime.progress import Gauge
 
 BESIDE = ".spanwise-index"
 CACHE_VARIABLE = "XDG_CACHE_HOME"  # as the desktop specification of freedesktop.org has it; else ~/.cache
@@ -132,12 +133,14 @@ class _Making:
         self.say(
             f"Indexing {self.folder}: {len(fresh):,} of {len(self.files):,} files are new or changed ({size:,.1f} MB)."
         )
-        with closing(IndexWriter(folder)) as writer:
+        with closing(IndexWriter(folder)) as writer, Gauge("indexing", "MB") as gauge:
+            gauge.expect(size)
             for file in self.files:
                 if file in self.kept and self.before is not None:
                     writer.add(file, self.before.passages_of(self.kept[file]))
                 else:
                     self._add(writer, file)
+                    gauge.add(file.size / 1e6)
             if all(one.problem for one in writer.files):
                 raise DataError(f"no file of {self.folder} can be read: {writer.files[0].problem}")
             writer.finish(self.reading, self.packages)

@@ -21,6 +21,7 @@ from spanwise.runtime.files import JsonObject
 from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.processes.distributed import world_of_environment
 from spanwise.runtime.processes.launch import leave_with_launcher
+from spanwise.runtime.progress import Gauge
 
 Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES = 10.0
@@ -46,16 +47,12 @@ def do_shards(work: WorkFolder, rank: int, size: int, say: Say) -> None:
     try:
         with StopRequested() as stop:
             readers = [opened(_asked(entry, plan)) for entry in plan["readers"]]
-            began = told = time.monotonic()
-            num_done = 0
-            for shard, documents in enumerate(shards_of(files, options)):
-                if shard not in own:
-                    continue
-                work.write(shard, read_shard(readers, documents, stop))
-                num_done += 1
-                if time.monotonic() - told > SECONDS_BETWEEN_LINES:
-                    told = time.monotonic()
-                    say(_progress(work.num_finished(num_shards), num_shards, (told - began) / num_done, size))
+            with Gauge("reading", "shards") as gauge:
+                progress = _Progress(work, num_shards, gauge, say)
+                for shard, documents in enumerate(shards_of(files, options)):
+                    if shard in own:
+                        work.write(shard, read_shard(readers, documents, stop))
+                        progress.tell()
     except Stopped:
         raise InterruptedAndSaved(
             f"stopped; {work.num_finished(num_shards):,} of {num_shards:,} shards are saved in {work.path}. The same "
@@ -65,9 +62,23 @@ def do_shards(work: WorkFolder, rank: int, size: int, say: Say) -> None:
         torch.set_num_threads(num_threads)
 
 
-def _progress(num_finished: int, num_shards: int, seconds: float, size: int) -> str:
-    minutes = (num_shards - num_finished) * seconds / size / 60
-    return f"{num_finished:,} of {num_shards:,} shards, some {minutes:,.0f} min left"
+class _Progress:
+    """How far all processes are, as their files say: a bar on a terminal, elsewhere a line now and then."""
+
+    def __init__(self, work: WorkFolder, num_shards: int, gauge: Gauge, say: Say) -> None:
+        self._work, self._num_shards, self._gauge, self._say = work, num_shards, gauge, say
+        self._first = self._last = work.num_finished(num_shards)
+        self._began = self._told = time.monotonic()
+        gauge.expect(num_shards - self._first)
+
+    def tell(self) -> None:
+        finished, now = self._work.num_finished(self._num_shards), time.monotonic()
+        self._gauge.add(finished - self._last)
+        self._last = finished
+        if not self._gauge.is_shown and now - self._told > SECONDS_BETWEEN_LINES:
+            self._told = now
+            left = (self._num_shards - finished) * (now - self._began) / max(1, finished - self._first) / 60
+            self._say(f"{finished:,} of {self._num_shards:,} shards, some {left:,.0f} min left")
 
 
 def _asked(entry: dict[str, str], plan: JsonObject) -> Asked:

@@ -19,15 +19,16 @@ from spanwise.runtime.files import (
 from spanwise.weights import shipped_folder
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+REVISION = re.compile(r"[A-Za-z0-9][\w./-]*")  # a branch, tag or commit
 CONFIG = "config.json"
 
 logger = logging.getLogger(__name__)
 
 
 def find_folder(source: str | Path) -> Path:
-    """Return the folder that `source` names: one that is there, shipped weights ("spanwise-mini"), or a hub id, which
-    is downloaded into the hub's cache, safetensors rather than `.bin`. Of a run folder (`pretrain`, `adapt`,
-    `finetune`) it is the model that the run left, and the log says so.
+    """Return the folder that `source` names: one that is there, shipped weights ("spanwise-mini"), or a hub id, with or
+    without a revision ("owner/name@v2"), downloaded into the hub's cache, safetensors rather than `.bin`. Of a run
+    folder (`pretrain`, `adapt`, `finetune`) it is the model that the run left, and the log says so.
 
     Raises:
         CheckpointError: no such folder, a run that is not finished, or the hub has no such model or can't be reached.
@@ -40,14 +41,19 @@ def find_folder(source: str | Path) -> Path:
     shipped = shipped_folder(source)
     if shipped is not None:
         return shipped
-    if not isinstance(source, str) or not HUB_ID.fullmatch(source):
-        raise CheckpointError(f"{source} does not exist; a model folder or a hub id (owner/name) was expected.")
-    if path.parent.is_dir() and path.parent != Path("."):
+    hub_id, at, revision = str(source).partition("@")
+    is_id = HUB_ID.fullmatch(hub_id) and (not at or REVISION.fullmatch(revision))
+    if not isinstance(source, str) or not is_id:
         raise CheckpointError(
-            f"{source} does not exist, and its folder {path.parent} does. A model of the hub is not looked for there: "
+            f"{source} does not exist; a model folder or a hub id (owner/name, owner/name@revision) was expected."
+        )
+    beside = Path(hub_id).parent
+    if beside.is_dir() and beside != Path("."):
+        raise CheckpointError(
+            f"{source} does not exist, and its folder {beside} does. A model of the hub is not looked for there: "
             "correct the name."
         )
-    return download(source)
+    return download(hub_id, revision or None)
 
 
 def _model_in(folder: Path) -> Path:

@@ -167,6 +167,11 @@ class Gauge:
         self._done, self._total, self._shown = 0.0, 0.0, 0.0
         self._began: float | None = None
 
+    @property
+    def is_shown(self) -> bool:
+        """Return whether a person sees the bar."""
+        return self._bar is not None
+
     def expect(self, amount: float) -> None:
         """Say that so much more is to be done; without it the bar shows no end and no time left."""
         self._total += amount

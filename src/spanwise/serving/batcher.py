@@ -10,8 +10,12 @@ depend on the company: every pack has the same shape (tasks/batches.py).
 
 import asyncio
 import collections
+import contextlib
+import functools
 import itertools
 import logging
+import os
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -31,6 +35,9 @@ LOOKED_AT = 64  # inputs behind the oldest that may join it
 SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
 SPECIALS = 4  # tokens around a text
 MOST_WORKERS = 4  # they share one interpreter; cores beyond them are shared out among these
+NICER = 2  # steps of priority that threads which compute stand below the event loop; other programs gain as much
+FORGOTTEN = 0.8  # what is left of a measured pack's weight after the next one
+PATIENCE = 0.8  # of the deadline; who would wait longer is told to come again at once
 
 
 class QueueFullError(Exception):
@@ -58,8 +65,9 @@ class Job:
     future: asyncio.Future
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     num_tokens: int = 0
+    seconds: float = 0.0  # of a worker that it may take, as guessed when it came
 
-    @property
+    @functools.cached_property
     def size(self) -> int:
         """Return the characters of its texts."""
         return sum(map(len, self.texts))
@@ -86,6 +94,22 @@ def workers_of(device: str) -> tuple[int, int]:
     return workers, cores // workers
 
 
+class Pace:
+    """Seconds for each character that a pipeline reads, by its last packs; full packs weigh more than lone inputs."""
+
+    def __init__(self) -> None:
+        self._seconds = self._size = 0.0
+
+    def seen(self, seconds: float, size: int) -> None:
+        """Count what a pack of so many characters took."""
+        self._seconds = FORGOTTEN * self._seconds + seconds
+        self._size = FORGOTTEN * self._size + size
+
+    def guess(self, size: int) -> float:
+        """Return the seconds that so many characters may take; 0 before the first pack."""
+        return size * self._seconds / max(1.0, self._size)
+
+
 class Batcher:
     """A bounded queue and its threads. `put` is called on the event loop, everything else from any thread."""
 
@@ -94,7 +118,8 @@ class Batcher:
         self._jobs: collections.deque[Job] = collections.deque()
         self._changed = threading.Condition()
         self._size = 0  # characters that wait
-        self._rate = 50.0  # inputs a second of a worker, lately
+        self._seconds = 0.0  # of a worker, that what waits may take
+        self._paces: collections.defaultdict[int, Pace] = collections.defaultdict(Pace)  # by pipeline
         self.is_stopping = False
         self._num_torch_threads = workers[1]
         self._threads = [
@@ -113,15 +138,19 @@ class Batcher:
         if self.is_stopping:
             raise StoppingError
         waiting = len(self._jobs)
+        wait = self._seconds / len(self._threads)
         is_full = waiting + count > self._limits.waiting or self._size + size > self._limits.waiting_text
-        if is_full and (waiting or count > self._limits.waiting):
-            raise QueueFullError(max(1, round(waiting / (self._rate * len(self._threads)))))
+        if (is_full or wait > PATIENCE * self._limits.deadline) and (waiting or count > self._limits.waiting):
+            raise QueueFullError(max(1, round(wait)))
 
     def put(self, jobs: list[Job]) -> None:
         """Take all of these inputs or none. Raises: as `check_room`."""
         size = sum(job.size for job in jobs)
         with self._changed:
             self.check_room(len(jobs), size)
+            for job in jobs:
+                job.seconds = self._paces[id(job.pipeline)].guess(job.size)
+                self._seconds += job.seconds
             self._jobs.extend(jobs)
             self._size += size
             self._changed.notify(len(jobs))
@@ -136,6 +165,7 @@ class Batcher:
 
     def _run(self) -> None:
         torch.set_num_threads(self._num_torch_threads)  # of this thread; the others keep theirs
+        _step_back()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._jobs or self.is_stopping)
@@ -164,6 +194,8 @@ class Batcher:
                 left.append(job)
         self._jobs.extendleft(reversed(left))
         self._size -= sum(job.size for job in chosen)
+        # The sum of guesses may end a little beside 0, which an empty queue puts right.
+        self._seconds = max(0.0, self._seconds - sum(job.seconds for job in chosen)) if self._jobs else 0.0
         wanted = [job for job in chosen if not job.future.cancelled()]
         if len(wanted) < len(chosen):
             self._metrics.add("spanwise_expired_total", len(chosen) - len(wanted))
@@ -172,14 +204,23 @@ class Batcher:
     def _answer(self, jobs: list[Job]) -> None:
         began = time.monotonic()
         answers = answers_to(jobs)
-        seconds = max(1e-4, time.monotonic() - began)
         with self._changed:
-            self._rate += 0.1 * (len(jobs) / seconds - self._rate)
+            pace = self._paces[id(jobs[0].pipeline)]
+            pace.seen(time.monotonic() - began, sum(job.size for job in jobs))
         self._metrics.add("spanwise_packs_total")
         self._metrics.add("spanwise_inputs_total", len(jobs))
         for loop in {job.loop for job in jobs}:
             own = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.loop is loop]
             loop.call_soon_threadsafe(_deliver, own)
+
+
+def _step_back() -> None:
+    """Let this thread wait where another one of the process wants its core: who asks is read at once, and what can't be
+    taken is refused at once. Linux alone has a priority for each thread."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICER)
 
 
 def answers_to(jobs: list[Job]) -> list[object]:

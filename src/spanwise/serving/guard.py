@@ -1,13 +1,16 @@
 """What stands before the application: who may ask, how large and how slow a body may be, and an early "busy".
 
-Most abuse ends here, before a body is read or parsed: a flood of requests then costs little, and what is refused is
-refused at once.
+Most abuse ends here, before a body is read or parsed. What a header alone decides is asked twice: by the protocol
+(`server.py`) as soon as a header is there, which then answers with ready bytes and never starts the application, and
+here for requests that come while another one of their connection is still being answered.
 """
 
 import asyncio
+import functools
 import hmac
+import http
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from spanwise.serving.batcher import Batcher, QueueFullError, StoppingError
@@ -81,61 +84,71 @@ class Guard:
 
         held = 0
         try:
-            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-            self._check(scope, path, headers)
+            refused = self.refusal(scope["method"], path, scope["headers"])
+            if refused is not None:
+                raise refused
             if scope["method"] == "POST":
-                length = self._announced(headers)
-                body, held = b"", length
+                body, held = b"", _announced(dict(scope["headers"]), self._limits.body)
                 self._buffered += held
                 body = await self._body(receive)
                 receive = _replayed(body, receive)
             await self._app(scope, receive, counted)
         except Refused as refused:
-            if refused.status == 429:
-                self._metrics.add("spanwise_rejected_total")
             await _send_error(counted, refused)
         finally:
             self._buffered -= held
-            if path.startswith("/v1/"):
-                named = path if path.removeprefix("/v1/") in self.known else "/v1/other"
-                self._metrics.add("spanwise_requests_total", path=named, status=str(status))
+            self.count(path, status)
 
     known: frozenset[str] = frozenset()  # tasks with a path of their own, as the metrics name them
 
-    def _check(self, scope: Any, path: str, headers: dict[str, str]) -> None:
+    def count(self, path: str, status: int) -> None:
+        """Count a request that was answered or refused."""
+        if status == 429:
+            self._metrics.add("spanwise_rejected_total")
+        if path.startswith("/v1/"):
+            named = path if path.removeprefix("/v1/") in self.known else "/v1/other"
+            self._metrics.add("spanwise_requests_total", path=named, status=str(status))
+
+    def refusal(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Refused | None:
+        """Return why a request ends before its body is read, None where it goes on; names of headers are lower case."""
+        try:
+            self._check(method, path, dict(headers))
+        except Refused as refused:
+            return refused
+        return None
+
+    def _check(self, method: str, path: str, headers: dict[bytes, bytes]) -> None:
         """Refuse by the header alone. Raises: Refused."""
-        if self._hosts is not None and _host(headers.get("host", "")) not in self._hosts:
+        if self._hosts is not None and _host(headers.get(b"host", b"")) not in self._hosts:
             raise Refused(421, "HostError", "this server answers to its own address alone.", CLOSE)
         if not path.startswith("/v1/"):
-            if scope["method"] == "POST":
+            if method == "POST":
                 raise Refused(405, "MethodError", f"{path[:80]} takes no POST; tasks are below /v1/.", CLOSE)
             return
         if self._api_key is not None:
-            scheme, _, given = headers.get("authorization", "").partition(" ")
-            is_right = hmac.compare_digest(given.strip().encode(), self._api_key.encode())
-            if scheme.lower() != "bearer" or not is_right:
+            scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+            is_right = hmac.compare_digest(given.strip(), self._api_key.encode())
+            if scheme.lower() != b"bearer" or not is_right:
                 words = "this server wants its key: Authorization: Bearer KEY."
                 raise Refused(401, "KeyError", words, {"www-authenticate": "Bearer", **CLOSE})
-        if scope["method"] == "POST":
-            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-            if kind != "application/json":
+        if method == "POST":
+            kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+            if kind != b"application/json":
                 raise Refused(415, "TypeError", "a body of type application/json was expected.", CLOSE)
-            try:
-                self._batcher.check_room()
-            except QueueFullError as error:
-                raise busy(error) from error
-            except StoppingError:
-                raise stopping() from None
+            self._check_room(_announced(headers, self._limits.body))
 
-    def _announced(self, headers: dict[str, str]) -> int:
-        """Return how much room a body asks for. Raises: Refused where it is too much."""
-        given = headers.get("content-length", "")
-        length = int(given) if given.isascii() and given.isdigit() else self._limits.body
+    def _check_room(self, length: int) -> None:
+        """Refuse where no room is left, or never is for a body of this length. Raises: Refused."""
+        try:
+            self._batcher.check_room()
+        except QueueFullError as error:
+            raise busy(error) from error
+        except StoppingError:
+            raise stopping() from None
         if length > self._limits.body:
             raise self._too_large()
         if self._buffered + length > self._limits.buffered:
             raise busy(QueueFullError(1))
-        return length
 
     async def _body(self, receive: Receive) -> bytes:
         parts: list[bytes] = []
@@ -161,11 +174,18 @@ class Guard:
         return Refused(413, "SizeError", words, CLOSE)
 
 
-def _host(value: str) -> str:
+def _host(value: bytes) -> str:
     """Return the name of a Host header without its port."""
-    if value.startswith("["):
-        return value[1:].partition("]")[0]
-    return value.rpartition(":")[0] if ":" in value else value
+    text = value.decode("latin-1")
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return text.rpartition(":")[0] if ":" in text else text
+
+
+def _announced(headers: dict[bytes, bytes], most: int) -> int:
+    """Return how much room a body asks for; without a length, the most that one may have."""
+    given = headers.get(b"content-length", b"")
+    return int(given) if given.isdigit() and len(given) < 20 else most
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
@@ -182,9 +202,26 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _send_error(send: Send, refused: Refused) -> None:
+def _parts(refused: Refused) -> tuple[bytes, dict[str, str]]:
+    """Return body and headers of a refusal."""
     body = json.dumps(error_body(refused.kind, str(refused))).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **refused.headers}
+    return body, {"content-type": "application/json", "content-length": str(len(body)), **refused.headers}
+
+
+def ready_bytes(refused: Refused, *, closes: bool) -> bytes:
+    """Return a refusal as HTTP sends it; the same few are sent over and over, and made once."""
+    return _ready_bytes(refused.status, refused.kind, str(refused), tuple(refused.headers.items()), closes)
+
+
+@functools.lru_cache(256)
+def _ready_bytes(status: int, kind: str, message: str, headers: tuple[tuple[str, str], ...], closes: bool) -> bytes:
+    body, named = _parts(Refused(status, kind, message, {**dict(headers), **(CLOSE if closes else {})}))
+    lines = [f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}", *(f"{name}: {v}" for name, v in named.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+async def _send_error(send: Send, refused: Refused) -> None:
+    body, headers = _parts(refused)
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

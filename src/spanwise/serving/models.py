@@ -96,7 +96,7 @@ def _open(source: str, name: str, options: Mapping[str, Any]) -> ServedModel:
     if not causal:
         opened["span-embedding"] = pipelines.pipeline("span-embedding", source, **options)
     tried = [*opened.items(), *(("fill-mask", head) for head in list(heads.values())[1:])]
-    if causal and (writer := _if_able("text-generation", source, **options)):
+    if causal and (writer := _if_able("text-generation", source, **_for_writing(name, options))):
         opened["text-generation"] = writer
     if not opened:
         raise CheckpointError(f"{source} has nothing that can be served: it has no task, and does not write.")
@@ -107,11 +107,19 @@ def _open(source: str, name: str, options: Mapping[str, Any]) -> ServedModel:
     return ServedModel(name=name, pipelines=opened, heads=heads, is_korean=_knows_hangul(tokenizer))
 
 
+def _for_writing(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options for a model that writes, which has no int8; the log says so."""
+    if options["precision"] != "int8":
+        return options
+    logger.warning("%s writes text in the precision auto: int8 is for models that read.", name)
+    return {**options, "precision": "auto"}
+
+
 def _if_able(task: str, source: str, **options: Any) -> Pipeline[Any, Any, Any] | None:
     """Return a pipeline; None, and a line in the log, where the folder lacks what it needs."""
     try:
         return pipelines.pipeline(task, source, **options)
-    except (CheckpointError, OptionError) as error:  # no mask token; bytes for a model that writes
+    except (CheckpointError, OptionError) as error:  # no mask token
         logger.warning("%s", error)
         return None
 

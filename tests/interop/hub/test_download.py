@@ -56,6 +56,19 @@ def test_a_model_is_fetched_once_and_read_from_the_cache_in_offline_mode(small, 
     assert find_folder(TINY) == first and len(small.asked) == asked
 
 
+def test_a_revision_is_read_where_it_is_named_and_main_where_not(small):
+    files = small.repositories[TINY].branches["main"]
+    small.repositories[TINY].branches["v2"] = {**files, "config.json": b"of v2"}
+    commit = small.repositories[TINY].commit("v2")
+    for revision in ("v2", commit):
+        assert (find_folder(f"{TINY}@{revision}") / "config.json").read_bytes() == b"of v2"
+    assert (find_folder(TINY) / "config.json").read_bytes() == b"config.json"
+    with pytest.raises(CheckpointError, match="'someone/mini@v3' is no folder here, and the hub did not give it: 404"):
+        find_folder(f"{TINY}@v3")
+    with pytest.raises(CheckpointError, match=r"a hub id .owner/name, owner/name@revision. was expected"):
+        find_folder(f"{TINY}@")
+
+
 def test_a_hub_that_went_away_leaves_the_cache(small):
     first = find_folder(TINY)
     small.stop()

@@ -11,9 +11,10 @@ from spanwise.weights import SHIPPED
 SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
 
 
-def download(hub_id: str) -> Path:
+def download(hub_id: str, revision: str | None = None) -> Path:
     """Return the folder of a model in the hub's cache; what is missing there is fetched, safetensors rather than
-    `.bin`. In offline mode (HF_HUB_OFFLINE=1), or where the hub does not answer, the cache alone is asked.
+    `.bin`. revision: a branch, tag or commit of the hub, None for its main one. In offline mode (HF_HUB_OFFLINE=1), or
+    where the hub does not answer, the cache alone is asked.
 
     Raises:
         CheckpointError: the hub has no such model, or it can't be reached and the cache lacks it.
@@ -22,12 +23,13 @@ def download(hub_id: str) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        folder = Path(snapshot_download(hub_id, allow_patterns=[*SMALL_FILES, "*.safetensors"]))
+        folder = Path(snapshot_download(hub_id, revision=revision, allow_patterns=[*SMALL_FILES, "*.safetensors"]))
         if not any((folder / name).exists() for name in (SAFETENSORS, INDEX)):
-            folder = Path(snapshot_download(hub_id, allow_patterns=[*SMALL_FILES, PICKLED]))
+            folder = Path(snapshot_download(hub_id, revision=revision, allow_patterns=[*SMALL_FILES, PICKLED]))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        named = hub_id if revision is None else f"{hub_id}@{revision}"
         raise CheckpointError(
-            f"{hub_id!r} is no folder here, and the hub did not give it: {reason}{did_you_mean(hub_id, list(SHIPPED))}"
+            f"{named!r} is no folder here, and the hub did not give it: {reason}{did_you_mean(hub_id, list(SHIPPED))}"
         ) from error
     return folder
