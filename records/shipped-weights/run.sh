@@ -39,7 +39,7 @@ if [ "$language" = en ]; then
   base=$out/longest/final
   [ -f "$out/mixed.json" ] || python "$here/training_questions.py" "$data" "$out"
   teach qa qa --model "$base" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
-    --set training.learning_rate=4e-4 --set training.max_steps=6288 --set task.max_answer_tokens=16 \
+    --set training.learning_rate=4e-4 --set training.max_steps=6543 --set task.max_answer_tokens=16 \
     --set task.length_penalty=0.1 --set task.by_overlap=true
   [ -f "$out/names-dev.conll" ] || python "$here/names.py" "$data" "$out"
   teach tagging tagging --model "$base" --train "$out/names-train.conll" --dev "$out/names-dev.conll" \

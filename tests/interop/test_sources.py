@@ -94,7 +94,7 @@ def test_a_hub_that_can_not_be_reached_is_a_plain_error(monkeypatch):
 def test_safetensors_are_asked_for_first_and_bin_only_when_there_are_none(tmp_path, monkeypatch):
     asked = []
 
-    def snapshot_download(hub_id, allow_patterns):
+    def snapshot_download(hub_id, revision, allow_patterns):
         asked.append(allow_patterns)
         return str(tmp_path)
 

@@ -55,7 +55,7 @@ def test_a_pack_without_targets_gives_zero_and_zero_gradients(tiny_store):
 @pytest.mark.parametrize("name", ["spanbert-base", "bert-base", "gpt1-mini", "electra-mini"])
 def test_a_pack_of_fixed_shape_has_the_losses_and_gradients_of_its_content(name, tiny_store):
     recipe = small(recipes.find(name))
-    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True, max_tokens=512))
+    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True, max_tokens=640))
     model = build_model(recipe, tiny_store.vocabulary.size).eval()
     source = training_source(recipe, tiny_store)
     masked = source.masked(source.num_packs(0) - 1)  # the last of an epoch has what is left

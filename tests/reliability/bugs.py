@@ -73,7 +73,7 @@ BUGS = (
     Bug("all epochs have one order", "data/order.py", '"order", epoch)', '"order", 0 * epoch)',
         "tests/data/test_order.py::test_seed_and_epoch_both_change_the_order"),
     Bug("measures of a study are not compared with their checksum", "studies/folder.py",
-        "and checksum != _checksum(record):", "and checksum == 1:",
+        "and checksum != checksum_of(record):", "and checksum == 1:",
         "tests/studies/test_folder.py::test_a_record_with_an_edited_digit_is_refused_and_one_of_an_earlier_version_is_read"),
     Bug("lines of a plan are not compared with their checksums", "training/plan.py",
         '(is_protected and record["checksum"] !=', '(False and record["checksum"] !=',

@@ -10,7 +10,7 @@ LAYER = "runtime/disk.py"
 ALLOWED = {  # what is written elsewhere, and why a fault there harms nothing that anybody goes on from
     "cli/main.py": {"os.open"},  # /dev/null, where standard output was closed
     "runtime/lock.py": {"os.open", "mkdir", "write_text", "ftruncate", "pwrite"},  # a lock is held, never read as data
-    "runtime/compiled.py": {"mkdir"},  # numba's own cache of compiled code
+    "runtime/compiled.py": {"mkdir", "rmtree"},  # numba's own cache of compiled code
     "pipelines/given.py": {"save_pretrained"},  # into a temporary folder of this process
     "interop/hub/push.py": {"copyfile", "mkdir", "write_bytes"},  # into a temporary folder, which is sent from there
     "interop/tensor_files.py": {"chmod"},  # rights of a file that the layer wrote

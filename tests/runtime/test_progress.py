@@ -173,3 +173,12 @@ def test_a_gauge_without_a_reader_stops_nothing(monkeypatch):
     with Gauge("encoding", "MB", stream=stream, display="live") as gauge:
         stream.broken = True
         assert list(gauge.over(range(30), float)) == list(range(30))
+
+
+def test_what_followed_a_checkpoint_at_its_own_step_is_forgotten_too(tmp_path):
+    """A run that was killed between its last evaluation and its end evaluates again, and logs it once."""
+    log = RunLog(tmp_path)
+    log.write({"step": 1, "loss": 2.0})
+    log.write({"step": 2, "loss": 1.0})  # the checkpoint of step 2 is written here
+    log.write({"step": 2, "evaluation": {"loss": 1.5}})
+    assert log.cut_after(2, 2) == 2 and len(read_metrics(log.path)) == 2

@@ -27,8 +27,8 @@ from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import DataError
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, read_manifest, verify_folder
 from spanwise.runtime.json_text import decode_json
-from spanwise.runtime.mirror import local_copy
-from spanwise.runtime.remote import RemotePath, path_of
+from spanwise.runtime.remote.mirror import local_copy
+from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.text.extend import with_roles
 from spanwise.text.tokenizers import Tokenizer
 

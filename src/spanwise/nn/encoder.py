@@ -94,7 +94,7 @@ class Encoder(nn.Module):
             DataError: a sequence is longer than the encoder has positions.
         """
         self.check_lengths(sequences)
-        if self.training:
+        if self.training and (self.config.hidden_dropout or self.config.attention_dropout):
             keys = drawn_keys(len(input_ids), input_ids.device) if sequences.keys is None else sequences.keys
             sequences = replace(sequences, keys=keys_at(keys, BESIDE) if self.is_beside else keys)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)

@@ -41,7 +41,7 @@ from spanwise.pretraining.system import (
 )
 from spanwise.runtime.files import refuse_edited
 from spanwise.runtime.progress import RunLog
-from spanwise.runtime.remote import RemotePath, path_of
+from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.extend import with_roles, with_roles_at
 from spanwise.text.learn import learn_tokenizer

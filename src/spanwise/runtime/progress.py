@@ -73,8 +73,10 @@ class RunLog:
         """Return whether anybody sees what is said here."""
         return self._stream is not None
 
-    def cut_after(self, step: int) -> int:
+    def cut_after(self, step: int, most: int | None = None) -> int:
         """Forget what was logged after `step` (a resumed run does these steps again) and say which lines are damaged.
+
+        most: lines that there were when the step's checkpoint was written; an evaluation of the step may have followed.
 
         A last line that a crash cut is no damage. Returns the number of lines kept.
         """
@@ -85,7 +87,7 @@ class RunLog:
         if damaged:
             shown = ", ".join(map(str, damaged[:8])) + (", ..." if len(damaged) > 8 else "")
             self.say(f"{self.path}: damaged lines are left out ({shown}).")
-        kept = [line for line, record in records if record.get("step", 0) <= step]
+        kept = [line for line, record in records if record.get("step", 0) <= step][:most]
         write_text_atomic(self.path, "".join(kept))
         return len(kept)
 

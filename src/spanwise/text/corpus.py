@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.runtime.remote import RemotePath, path_of
+from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
 from spanwise.text.sentences import cut_long, split_sentences
 

@@ -19,7 +19,7 @@ import zstandard
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.json_text import decode_json
-from spanwise.runtime.remote import open_bytes_of
+from spanwise.runtime.remote.paths import open_bytes_of
 from spanwise.runtime.suggest import did_you_mean
 
 OnInvalid = Literal["strict", "replace"]

@@ -301,7 +301,7 @@ class _Loop:
         self._saved_plan = [PlanLine(**line) for line in state.get("plan", [])]
         self.clock = self._new_clock(self.state.seconds)
         self.saver.saved_step = self.state.step
-        lines = self.log.cut_after(self.state.step)
+        lines = self.log.cut_after(self.state.step, self.state.logged or None)
         if is_leader and lines < self.state.logged:
             missing = self.state.logged - lines
             self.log.say(f"{missing} of the {self.state.logged} lines logged before this checkpoint are missing.")

@@ -10,7 +10,7 @@ import pytest
 from spanwise.data.prepare import prepare
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.mixtures.mixture import mixture_of, open_mixture, read_data
-from spanwise.runtime.remote import RemotePath
+from spanwise.runtime.remote.paths import RemotePath
 from spanwise.text.learn import learn_tokenizer
 
 

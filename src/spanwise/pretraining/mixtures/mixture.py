@@ -14,7 +14,7 @@ import numpy as np
 from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
 from spanwise.errors import ConfigError
-from spanwise.runtime.remote import path_of
+from spanwise.runtime.remote.paths import path_of
 from spanwise.text.tokenizers import Tokenizer
 
 Data = str | Path | Mapping[str | Path, float] | Sequence[str | Path]

@@ -6,7 +6,6 @@ run was begun on a larger device, activations are computed again for the backwar
 On a CPU the recipe's own packs are kept, whose size was chosen for its caches.
 """
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from spanwise.pretraining.recipe import MOST_PACKS, PackedBatch
 from spanwise.pretraining.system import training_source
 from spanwise.runtime.device import autocast, choose_device, resolve_precision
 from spanwise.runtime.device_memory import PeakMemory, free_memory
+from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.processes.distributed import Group
 from spanwise.runtime.progress import RunLog
 from spanwise.training.evaluate import loss_sum
@@ -34,7 +34,7 @@ NUM_MOMENTS = 2  # of an optimizer, each as large as the gradient
 def recorded_packs(record: Path) -> int | None:
     """Return how many packs a step has in a run whose recipe is recorded. Raises: CheckpointError."""
     try:
-        batch = json.loads(record.read_text(encoding="utf-8"))["batch"]
+        batch = decode_json(record.read_bytes())["batch"]
         own = PackedBatch(**{name: batch[name] for name in ("tokens_per_step", "max_tokens")}).packs_per_step
         packs = batch.get("packs", "auto")  # runs of earlier versions have none
         return own if packs == "auto" else int(packs)

@@ -13,7 +13,7 @@ from spanwise.errors import DataError, SpanwiseError
 from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import MANIFEST_NAME, JsonObject, parse_manifest, write_atomic
 from spanwise.runtime.lock import try_lock
-from spanwise.runtime.remote import RemotePath, open_bytes_of
+from spanwise.runtime.remote.paths import RemotePath, open_bytes_of
 
 CACHE = "SPANWISE_CACHE"  # the folder that copies are kept in; by default spanwise in the user's cache folder
 _BLOCK_BYTES = 1 << 22

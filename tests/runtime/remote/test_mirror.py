@@ -7,10 +7,10 @@ import fsspec
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.runtime import mirror
 from spanwise.runtime.files import atomic_folder, read_manifest
-from spanwise.runtime.mirror import local_copy
-from spanwise.runtime.remote import RemotePath
+from spanwise.runtime.remote import mirror
+from spanwise.runtime.remote.mirror import local_copy
+from spanwise.runtime.remote.paths import RemotePath
 
 CONTENT = {"a.bin": b"a" * 10_000, "inner/b.bin": b"b" * 10_000, "store.json": b"{}"}
 

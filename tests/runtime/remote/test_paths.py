@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.runtime.remote import RemotePath, open_bytes_of, path_of
+from spanwise.runtime.remote.paths import RemotePath, open_bytes_of, path_of
 from spanwise.text.corpus import corpus_files, ending_of, read_documents
 
 
