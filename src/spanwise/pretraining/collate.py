@@ -210,9 +210,12 @@ class Collator:
             masked = replace(masked, draws=draws)
         return masked
 
-    def batch(self, masked: Masked) -> Batch:
-        """Return what travels to the model, with the targets and counts of every objective."""
-        pack, capacities = masked.pack, self.parts.capacities
+    def batch(self, masked: Masked, capacities: Capacities | None = None) -> Batch:
+        """Return what travels to the model, with the targets and counts of every objective.
+
+        capacities: of packs that are not cut as this collator's are; None: its own, where packs have one shape.
+        """
+        pack, capacities = masked.pack, capacities or self.parts.capacities
         targets: dict[str, Targets] = {
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }

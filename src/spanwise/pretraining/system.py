@@ -1,6 +1,7 @@
 """From a recipe to the things that train: checked without a file, checked against the data, then built."""
 
 from dataclasses import replace
+from functools import partial
 from typing import overload
 
 from torch import nn
@@ -26,7 +27,7 @@ from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
-from spanwise.pretraining.packing.repacked import RepackedSource
+from spanwise.pretraining.packing.repacked import RepackedSource, repacked_capacities
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.trial import try_corruption, try_masking
@@ -282,7 +283,11 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
         source = GrowingSource(usual_source(_short(recipe), data), usual, warmup.steps, recipe.training)
     if batch.packs == "auto" or batch.packs == batch.packs_per_step:
         return source
-    return RepackedSource(source, usual.collator.batch, batch.packs_per_step, batch.packs)
+    own = usual.collator.parts.capacities
+    capacities = own and repacked_capacities(own, recipe.format.max_length, batch.packs_per_step, batch.packs)
+    return RepackedSource(
+        source, partial(usual.collator.batch, capacities=capacities), batch.packs_per_step, batch.packs
+    )
 
 
 def _short(recipe: PretrainingRecipe) -> PretrainingRecipe:

@@ -249,7 +249,9 @@ class _Loop:
         record = to_record(options)
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
         wants_all = self.options.compile == "on" or isinstance(self.model, HasRegions)
-        self.is_compiled = wants_all and is_wanted(self.options.compile, self.device)
+        self.is_compiled = wants_all and is_wanted(self.options.compile, self.device) and not self.kept.is_cut
+        if self.kept.is_cut and self.options.compile == "on":
+            self.log.say("Nothing is compiled: with training.sharding layers are gathered between their operators.")
         self.state = RunState()
         self.plan = Plan(None, [], options)
         self._saved_plan: list[PlanLine] = []  # as the checkpoint that the run goes on from knows it

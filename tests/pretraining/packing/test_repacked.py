@@ -161,3 +161,28 @@ def test_activations_that_are_computed_again_give_equal_bits(store, recipe, prec
     plain, again = (step_of(small(recipe()), store, recomputes=one, precision=precision) for one in (False, True))
     assert plain[1] == again[1]
     assert all(torch.equal(plain[2][name], again[2][name]) for name in plain[2])
+
+
+@pytest.mark.parametrize("num_packs", [1, 2, 8])
+def test_packs_of_one_shape_keep_one_shape_and_their_losses_in_any_number(num_packs, tiny_store):
+    recipe = recipes.spanbert_tiny()
+    batch = replace(recipe.batch, tokens_per_step=PORTIONS * 256, max_tokens=256, packs=num_packs)
+    recipe = replace(recipe, batch=batch, format=replace(recipe.format, max_length=64))
+    fixed = training_source(replace(recipe, batch=replace(recipe.batch, fixed=True)), tiny_store)
+    packs = [pack for index in range(3) for pack in fixed.step(index)]
+    shapes = {
+        (
+            len(pack.input_ids),
+            len(pack.sequences.cu_seqlens),
+            *(len(getattr(one, fields(one)[0].name)) for one in pack.targets.values()),
+        )
+        for pack in packs
+    }
+    assert len(shapes) == 1
+    plain = training_source(replace(recipe, batch=replace(recipe.batch, fixed=True, packs="auto")), tiny_store)
+    for index in range(3):
+        ids = [id for pack in fixed.step(index) for id in pack.ids]
+        assert ids == [id for pack in plain.step(index) for id in pack.ids]
+        assert sum(pack.counts["mlm"] for pack in fixed.step(index)) == sum(
+            pack.counts["mlm"] for pack in plain.step(index)
+        )

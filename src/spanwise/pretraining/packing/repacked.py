@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from spanwise.data.batch import Batch
-from spanwise.pretraining.collate import Masked
+from spanwise.pretraining.collate import ROW_MULTIPLE, Masked
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.merge import move, some_spans
 from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixed_source import join_masked
 from spanwise.pretraining.mixtures.steps import Position
+from spanwise.pretraining.objectives.base import Capacities
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
@@ -68,6 +69,15 @@ def most_tokens(max_tokens: int, longest: int, num_portions: int, num_packs: int
     if num_packs <= num_portions:
         return -(-num_portions // num_packs) * max_tokens
     return min(max_tokens, -(-max_tokens // (num_packs // num_portions)) + longest)
+
+
+def repacked_capacities(own: Capacities, longest: int, num_portions: int, num_packs: int) -> Capacities:
+    """Return what every one of so many packs is filled up to, where a portion is filled up to `own`."""
+    if num_packs > num_portions:
+        tokens = most_tokens(own.tokens, longest, num_portions, num_packs)
+        return replace(own, tokens=-(-tokens // ROW_MULTIPLE) * ROW_MULTIPLE)
+    times = -(-num_portions // num_packs)
+    return Capacities(tokens=times * own.tokens, sequences=times * own.sequences, targets=times * own.targets)
 
 
 def _part(masked: Masked, number: int, num_parts: int) -> Masked:
