@@ -11,6 +11,7 @@ import contextlib
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -89,7 +90,9 @@ def compiled_regions(
         for module in regions.values():
             module.forward = _Region(module)  # type: ignore[method-assign]
         try:
-            rehearse()
+            with warnings.catch_warnings():  # numbers that are kept for speed are pure, so tracing past the cache is right
+                warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
+                rehearse()
             kept = "" if folder is None else f"; kept in {folder}"
             say(f"Compiled {len(regions)} parts in {time.perf_counter() - began:.1f} s{kept}.")
         except Exception as error:  # a missing compiler, driver or library each raises a class of its own
