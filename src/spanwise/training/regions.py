@@ -90,7 +90,7 @@ def compiled_regions(
         for module in regions.values():
             module.forward = _Region(module)  # type: ignore[method-assign]
         try:
-            with warnings.catch_warnings():  # numbers that are kept for speed are pure, so tracing past the cache is right
+            with warnings.catch_warnings():  # what is cached here is pure: tracing past it is right
                 warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
                 rehearse()
             kept = "" if folder is None else f"; kept in {folder}"
