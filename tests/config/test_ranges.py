@@ -46,8 +46,9 @@ def unlimited(cls: type) -> list[str]:
     ]
 
 
-# spaCy is too heavy for every test run to install; its components are settings of spaCy, no parts of a recipe.
-NOT_IMPORTED = ("spanwise.serving.spacy.",)
+# spaCy and datatrove are too heavy for every test run to install; what stands on them are their settings, no parts of a
+# recipe.
+NOT_IMPORTED = ("spanwise.serving.spacy.", "spanwise.integrations.datatrove.")
 
 
 def test_every_number_of_every_part_has_a_range():
