@@ -1,14 +1,12 @@
 """The queue: who shares a pack, what is refused, and that nothing that was taken is lost."""
 
 import asyncio
-import os
-import sys
 import threading
 
 import pytest
 
 from spanwise.errors import DataError
-from spanwise.serving.batcher import NICER, Batcher, Job, Pace, QueueFullError, StoppingError, answers_to, workers_of
+from spanwise.serving.batcher import Batcher, Job, Pace, QueueFullError, StoppingError, answers_to, workers_of
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 from spanwise.tasks.batches import Packing
@@ -73,30 +71,6 @@ def test_a_full_pack_soon_outweighs_what_lone_inputs_took():
     alone = pace.guess(4000)
     pace.seen(seconds=0.06, size=4000)
     assert alone > 1.4 and pace.guess(4000) < 0.15
-
-
-def test_threads_that_compute_stand_below_the_event_loop(mini):
-    seen = []
-
-    class Looks:
-        tokenizer = mini["spanwise-mini"].pipelines["token-classification"].tokenizer
-        packing = Packing(64, is_fixed=True)
-
-        def __call__(self, item):
-            seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-            return item
-
-    async def work():
-        batcher = Batcher(Limits(), Metrics())
-        future = asyncio.get_running_loop().create_future()
-        batcher.put([Job(pipeline=Looks(), item="a", options={}, texts=("a",), kind=None, future=future)])
-        batcher.start()
-        assert await future == "a"
-        await asyncio.to_thread(batcher.close)
-
-    run(work)
-    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    assert seen == [min(19, own + NICER) if sys.platform == "linux" else own]
 
 
 def test_closing_answers_all_that_was_taken_and_takes_nothing_more(mini):

@@ -10,12 +10,9 @@ depend on the company: every pack has the same shape (tasks/batches.py).
 
 import asyncio
 import collections
-import contextlib
 import functools
 import itertools
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -35,7 +32,6 @@ LOOKED_AT = 64  # inputs behind the oldest that may join it
 SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
 SPECIALS = 4  # tokens around a text
 MOST_WORKERS = 4  # they share one interpreter; cores beyond them are shared out among these
-NICER = 2  # steps of priority that threads which compute stand below the event loop; other programs gain as much
 FORGOTTEN = 0.8  # what is left of a measured pack's weight after the next one
 PATIENCE = 0.8  # of the deadline; who would wait longer is told to come again at once
 
@@ -165,7 +161,6 @@ class Batcher:
 
     def _run(self) -> None:
         torch.set_num_threads(self._num_torch_threads)  # of this thread; the others keep theirs
-        _step_back()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._jobs or self.is_stopping)
@@ -212,15 +207,6 @@ class Batcher:
         for loop in {job.loop for job in jobs}:
             own = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.loop is loop]
             loop.call_soon_threadsafe(_deliver, own)
-
-
-def _step_back() -> None:
-    """Let this thread wait where another one of the process wants its core: who asks is read at once, and what can't be
-    taken is refused at once. Linux alone has a priority for each thread."""
-    if sys.platform == "linux":
-        thread = threading.get_native_id()
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICER)
 
 
 def answers_to(jobs: list[Job]) -> list[object]:
