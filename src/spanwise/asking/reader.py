@@ -89,7 +89,7 @@ class Reader:
         found = question_spans(windows, rows, outputs, self.task.span_rule)
         passage = windows.passage(rows.start)
         spans = (
-            ReadSpan(*characters_of(passage, int(first), int(last), align_to_words=False), float(score))
-            for first, last, score in found.spans_K3[:KEPT]
+            ReadSpan(*characters_of(passage, int(first), int(last), align_to_words=False), float(worth))
+            for first, last, _, worth in found.spans_K4[:KEPT]
         )
         return ReadPassage(tuple(spans), float(found.null_score))

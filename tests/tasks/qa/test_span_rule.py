@@ -14,13 +14,14 @@ def spans(*rows):
 
 
 def test_by_logits_alone_the_likeliest_span_comes_first_and_keeps_its_score():
-    assert SpanRule().ranked(spans(SECOND, ALONE, FIRST)).tolist() == [list(ALONE), list(FIRST), list(SECOND)]
+    assert SpanRule().ranked(spans(SECOND, ALONE, FIRST)).tolist() == [[*one, one[2]] for one in (ALONE, FIRST, SECOND)]
 
 
 def test_spans_that_overlap_stand_up_for_each_other_against_a_likelier_one_that_is_alone():
     found = SpanRule(by_overlap=True).ranked(spans(ALONE, FIRST, SECOND))
-    assert found[0, :2].tolist() == [0, 2] and found[-1].tolist() == pytest.approx(list(ALONE))
-    assert found[0, 2] == pytest.approx(np.log(np.exp(1.9) + 0.8 * np.exp(1.8)))  # 2 x 2 shared of 3 + 2 tokens
+    assert found[0, :2].tolist() == [0, 2] and found[-1].tolist() == pytest.approx([*ALONE, 2.0])
+    assert found[0, 2] == 1.9  # its own score, by which it is as probable as before
+    assert found[0, 3] == pytest.approx(np.log(np.exp(1.9) + 0.8 * np.exp(1.8)))  # 2 x 2 shared of 3 + 2 tokens
 
 
 def test_the_score_by_overlap_is_the_expected_f1_of_all_pairs():
@@ -33,11 +34,11 @@ def test_the_score_by_overlap_is_the_expected_f1_of_all_pairs():
         sum(w * 2 * len(one & other) / (len(one) + len(other)) for other, w in zip(positions, weights, strict=True))
         for one in positions
     ]
-    assert np.exp(expected_f1(found)[:, 2]) == pytest.approx(wanted)
+    assert np.exp(expected_f1(found)) == pytest.approx(wanted)
 
 
 def test_each_token_of_an_answer_costs_its_penalty():
-    assert SpanRule(length_penalty=0.2).ranked(spans(ALONE, (0, 2, 2.3)))[0].tolist() == pytest.approx([9, 9, 1.8])
+    assert SpanRule(length_penalty=0.2).ranked(spans(ALONE, (0, 2, 2.3)))[0].tolist() == pytest.approx([9, 9, 1.8, 1.8])
 
 
 def test_far_logits_do_not_overflow_and_no_span_at_all_is_no_span():

@@ -1,9 +1,10 @@
 """Probabilities of answers that mean what they say: of answers told at 0.7, seven in ten are right.
 
 The n-best answers of a question, and "no answer" where the model may abstain, share one softmax of their scores divided
-by a temperature. "No answer" has the best answer's score plus the null odds above the threshold, so the most probable
-of all is always the one that is reported. The temperature is the one number that is fitted: on dev data at the end of
-fine-tuning, by the log loss of "the reported answer is exactly right". It changes no answer.
+by a temperature. "No answer" has the first answer's score plus the null odds above the threshold. What is reported is
+the most probable of all, but where a task takes the span of the highest expected F1 (span_rule.py). The temperature is
+the one number that is fitted: on dev data at the end of fine-tuning, by the log loss of "the reported answer is exactly
+right". It changes no answer.
 
 Letters: K answers of a question, Q questions.
 Source: Guo et al. 2017 (On Calibration of Modern Neural Networks), sections 2 and 4.
@@ -22,7 +23,7 @@ NUM_BINS = 10
 def shares(
     scores_K: np.ndarray, null_odds: float, null_threshold: float | None, temperature: float | None
 ) -> tuple[np.ndarray, float]:
-    """The probability of each answer, best first, and that of "no answer" (0 where the model never abstains)."""
+    """The probability of each answer, in their order, and that of "no answer" (0 where the model never abstains)."""
     if not len(scores_K):
         return np.zeros(0), 1.0
     margins = _margins(scores_K, null_odds, null_threshold)
@@ -39,7 +40,7 @@ def _margins(scores_K: np.ndarray, null_odds: float, null_threshold: float | Non
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """The reported answers of Q questions: the margins of all alternatives below the most probable one (0 first), and
+    """The reported answers of Q questions: the margins of all alternatives over the reported one (its own is 0), and
     whether it was exactly right."""
 
     margins: Sequence[np.ndarray]
@@ -49,15 +50,23 @@ class Reported:
         """The probability of each reported answer, [Q]."""
         if not self.margins:
             return np.zeros(0)
-        return np.array([1.0 / np.exp(margins / (temperature or 1.0)).sum() for margins in self.margins])
+        return np.array([_chance_of_zero(margins / (temperature or 1.0)) for margins in self.margins])
+
+
+def _chance_of_zero(margins_K: np.ndarray) -> float:
+    """The softmax probability of an alternative with margin 0 among those of these margins, its own included."""
+    highest = margins_K.max()
+    return float(np.exp(-highest) / np.exp(margins_K - highest).sum())
 
 
 def reported_margins(scores_K: np.ndarray, null_odds: float, null_threshold: float | None) -> np.ndarray:
-    """Scores of all alternatives of one question below that of the most probable one."""
+    """Scores of all alternatives of one question less that of the reported one: the first, or "no answer" where its
+    odds are above the threshold."""
     if not len(scores_K):
         return np.zeros(1)
     margins = _margins(scores_K, null_odds, null_threshold)
-    return np.sort(margins - margins.max())[::-1]
+    reported = 0.0 if null_threshold is None else max(0.0, float(margins[-1]))
+    return np.sort(margins - reported)[::-1]
 
 
 def fit_temperature(reported: Reported) -> float | None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,13 +46,21 @@ class SpanAnswer:
     document: int = 0
 
 
+class _Kept(NamedTuple):
+    worth: float  # by which answers compete
+    score: float
+    start: int
+    end: int
+    document: int
+
+
 @dataclass
 class Ranking:
     """Collects the candidates of one question, passage after passage."""
 
     num_best: int = 20
     num_windows: int = 0
-    _kept: dict[str, tuple[float, int, int, int]] = field(default_factory=dict)  # text: score, start, end, document
+    _kept: dict[str, _Kept] = field(default_factory=dict)  # by text
     _null_score: float = np.inf
     _impossible: float = np.inf
 
@@ -62,28 +71,28 @@ class Ranking:
         self.num_windows += spans.num_windows
         self._null_score = min(self._null_score, spans.null_score)
         self._impossible = min(self._impossible, np.inf if spans.impossible is None else spans.impossible)
-        found: dict[str, tuple[float, int, int, int]] = {}
-        for first, last, score in spans.spans_K3:
+        found: dict[str, _Kept] = {}
+        for first, last, score, worth in spans.spans_K4:
             start, end = characters_of(passage, int(first), int(last), align_to_words)
-            found.setdefault(context[start:end], (float(score), start, end, document))
+            found.setdefault(context[start:end], _Kept(float(worth), float(score), start, end, document))
             if len(found) == self.num_best:
                 break
         for text, entry in found.items():
-            if text not in self._kept or entry[0] > self._kept[text][0]:
+            if text not in self._kept or entry.worth > self._kept[text].worth:
                 self._kept[text] = entry
-        best = sorted(self._kept.items(), key=lambda item: -item[1][0])  # stable: of equal ones the first found
+        best = sorted(self._kept.items(), key=lambda item: -item[1].worth)  # stable: of equal ones the first found
         self._kept = dict(best[: self.num_best])
 
     def answers(self) -> tuple[SpanAnswer, ...]:
         """The n-best answers of different texts, best first; their probabilities are shares of the n-best."""
         if not self._kept:
             return ()
-        scores = np.array([score for score, *_ in self._kept.values()])
-        weights = np.exp(scores - scores[0])
+        scores = np.array([kept.score for kept in self._kept.values()])
+        weights = np.exp(scores - scores.max())
         shares = weights / weights.sum()
         return tuple(
-            SpanAnswer(text, start, end, score, float(share), document)
-            for (text, (score, start, end, document)), share in zip(self._kept.items(), shares, strict=True)
+            SpanAnswer(text, kept.start, kept.end, kept.score, float(share), kept.document)
+            for (text, kept), share in zip(self._kept.items(), shares, strict=True)
         )
 
     @property
@@ -93,7 +102,7 @@ class Ranking:
         if np.isfinite(self._impossible):
             return self._impossible
         best = next(iter(self._kept.values()), None)
-        return self._null_score - (best[0] if best else 0.0)
+        return self._null_score - (best.worth if best else 0.0)
 
 
 def characters_of(passage: Encoding, first: int, last: int, align_to_words: bool) -> tuple[int, int]:
@@ -109,10 +118,10 @@ def characters_of(passage: Encoding, first: int, last: int, align_to_words: bool
 
 @dataclass(frozen=True, slots=True)
 class QuestionSpans:
-    """Candidates [K, 3] of one question on one passage: first token, last token (of the passage, both inside), score,
-    best first; and what its windows say of "no answer", the least of all windows."""
+    """Candidates [K, 4] of one question on one passage, best first: first token, last token (of the passage, both
+    inside), score, what they compete by; and what its windows say of "no answer", the least of all windows."""
 
-    spans_K3: np.ndarray
+    spans_K4: np.ndarray
     null_score: float
     impossible: float | None
     num_windows: int
@@ -143,8 +152,9 @@ def question_spans(
     spans_K3 = np.concatenate(found)
     if not len(spans_K3) and others:  # no start of any beam lies in its window of most context
         spans_K3 = np.concatenate(others)
-    spans_K3 = rule.ranked(spans_K3)
-    return QuestionSpans(spans_K3, null_score, float(impossible) if np.isfinite(impossible) else None, len(rows))
+    return QuestionSpans(
+        rule.ranked(spans_K3), null_score, float(impossible) if np.isfinite(impossible) else None, len(rows)
+    )
 
 
 def _joint_candidates(
