@@ -48,7 +48,7 @@ def unlimited(cls: type) -> list[str]:
 
 # spaCy and datatrove are too heavy for every test run to install; what stands on them are their settings, no parts of a
 # recipe.
-NOT_IMPORTED = ("spanwise.serving.spacy.", "spanwise.integrations.datatrove.")
+NOT_IMPORTED = ("spanwise.serving.spacy.", "spanwise.integrations.datatrove")
 
 
 def test_every_number_of_every_part_has_a_range():
