@@ -1,6 +1,7 @@
 """A few seconds of every promise; `run.py test --reliability` tries more, the slow tier most (docs/reliability.md)."""
 
 import json
+import shutil
 
 import pytest
 from tests.reliability import __main__ as tier
@@ -13,6 +14,9 @@ from tests.reliability.kills import killed_commands, killed_groups, killed_toys
 from tests.reliability.order import order_of_samples
 from tests.reliability.power import losses_of_power, weaker_protocols
 from tests.reliability.strategies import one_hash_for_all_strategies
+from tests.reliability.toy_run import train_toy
+
+from spanwise.runtime.progress import read_metrics
 
 SEED = 7
 
@@ -92,3 +96,14 @@ def test_groups_of_processes_killed_and_restarted_agree(tmp_path):
 def test_soak(name, tmp_path):
     """The numbers of the slow tier."""
     kept(tier.PROMISES[name](tmp_path, SEED, True), 1)
+
+
+def test_a_run_that_ended_between_its_last_evaluation_and_its_model_logs_it_once(tmp_path):
+    """The checkpoint of the last step is older than the evaluation of that step, which a resume does again."""
+    folder = tmp_path / "run"
+    train_toy(folder, steps=8)
+    wanted = [record["step"] for record in read_metrics(folder / "metrics.jsonl") if "evaluation" in record]
+    shutil.rmtree(folder / "final")
+    train_toy(folder, steps=8, resume=True)
+    found = [record["step"] for record in read_metrics(folder / "metrics.jsonl") if "evaluation" in record]
+    assert wanted[-1] == 8 and found == wanted

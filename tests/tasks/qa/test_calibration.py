@@ -75,3 +75,11 @@ def test_the_calibration_error_is_the_weighted_gap_of_the_bins():
     # bin of 0.9 to 1: confidence 2.9 against 2 right of 3; bin of 0.1 to 0.2: 0.15 against 0 of 1
     assert calibration_error(confidence, right) == pytest.approx(100 * (0.9 + 0.15) / 4)
     assert calibration_error(np.zeros(0), np.zeros(0)) == 0.0
+
+
+def test_the_probability_of_an_answer_that_is_not_the_likeliest_is_its_own():
+    """By expected overlap the first answer may score below another; what is reported is still the first."""
+    margins = reported_margins(np.array([1.0, 2.0, 0.0]), 0.0, None)
+    confidence = Reported(margins=[margins], is_right_Q=np.array([True])).confidence(None)[0]
+    assert confidence == pytest.approx(shares(np.array([1.0, 2.0, 0.0]), 0.0, None, None)[0][0])
+    assert confidence == pytest.approx(np.exp(1.0) / (np.exp(1.0) + np.exp(2.0) + 1.0))
