@@ -82,6 +82,7 @@ class Reader:
             doc_stride=self.task.doc_stride,
             max_question_tokens=self.task.max_question_tokens,
             num_token_types=config.num_token_types,
+            mark_shared=self.task.marks_shared,
             frame=self.task.frame(self.tokenizer),
         )
 

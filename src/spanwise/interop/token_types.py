@@ -1,9 +1,10 @@
-"""The second token type of a checkpoint that never saw it.
+"""Token types that a checkpoint never saw: the second one, and those that a task adds.
 
 Pre-training on single segments (SpanBERT) leaves row 1 of the table where it started, only decayed; fine-tuning on
 pairs then begins from noise there.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -20,12 +21,34 @@ def second_token_type(checkpoint: Checkpoint, rows: Literal["first", "zeros"]) -
 
     Raises: ConfigError where the encoder has one token type or none.
     """
-    names = [name for name in checkpoint.tensors if name == TABLE or name.endswith("token_type_embeddings.weight")]
-    if checkpoint.config.num_token_types < 2 or not names:
+    name = _table_of(checkpoint)
+    if checkpoint.config.num_token_types < 2 or name is None:
         raise ConfigError(
             f"second_token_type={rows} asks for a second token type, and the encoder of {checkpoint.folder} has "
             f"{checkpoint.config.num_token_types}; leave it at 'as_is'."
         )
-    first_1E, others_KE = checkpoint.tensors[names[0]].split([1, checkpoint.config.num_token_types - 1])
+    first_1E, others_KE = checkpoint.tensors[name].split([1, checkpoint.config.num_token_types - 1])
     new_KE = first_1E.expand_as(others_KE) if rows == "first" else torch.zeros_like(others_KE)
-    return replace(checkpoint, tensors={**checkpoint.tensors, names[0]: torch.cat([first_1E, new_KE])})
+    return replace(checkpoint, tensors={**checkpoint.tensors, name: torch.cat([first_1E, new_KE])})
+
+
+def with_token_types(checkpoint: Checkpoint, parents: Sequence[int]) -> Checkpoint:
+    """Return the checkpoint with a token type more for each of `parents`, the row that the new one begins as.
+
+    Raises: ConfigError where the encoder has no token types.
+    """
+    if not parents:
+        return checkpoint
+    name = _table_of(checkpoint)
+    if name is None:
+        raise ConfigError(f"the encoder of {checkpoint.folder} has no token types to add some to.")
+    table_KE = checkpoint.tensors[name]
+    table_KE = torch.cat([table_KE, table_KE[list(parents)]])
+    config = replace(checkpoint.config, num_token_types=len(table_KE))
+    return replace(checkpoint, config=config, tensors={**checkpoint.tensors, name: table_KE})
+
+
+def _table_of(checkpoint: Checkpoint) -> str | None:
+    """Return the name of the checkpoint's table of token types; None where it has none."""
+    names = (name for name in checkpoint.tensors if name == TABLE or name.endswith("token_type_embeddings.weight"))
+    return next(names, None)

@@ -272,6 +272,7 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
             overlap=overlap,
             max_question_tokens=max_question,
             num_token_types=self.model.encoder.config.num_token_types,
+            mark_shared=self.task.marks_shared,
             frame=self.task.frame(self.tokenizer),
         )
         cut = np.flatnonzero(windows.num_dropped_Q)

@@ -113,6 +113,15 @@ class Task(ABC, Generic[D, F, O, P]):
         """Return the task with what the folder that it starts from decides, such as which of two heads answers."""
         return self
 
+    def taught_from(self, checkpoint: Checkpoint) -> Self:
+        """Return the task with what fine-tuning from this folder decides where its options leave it open."""
+        return self
+
+    def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
+        """Return a row for each token type that the task's sequences hold and the folder's encoder lacks: the row that
+        it begins as a copy of. They are trained even where embeddings are frozen."""
+        return ()
+
     def saved_tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
         """Return the tokenizer to save with the model, by which other programs make the same sequences."""
         return tokenizer

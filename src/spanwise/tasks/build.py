@@ -8,7 +8,8 @@ from torch import Tensor
 from spanwise.errors import ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill, warn_of_misfits
 from spanwise.interop.huggingface import read_folder
-from spanwise.interop.token_types import second_token_type
+from spanwise.interop.token_types import second_token_type, with_token_types
+from spanwise.nn.embeddings import Embeddings
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
@@ -28,11 +29,13 @@ def build_model(
     """Return the model to train, and the heads of earlier training that are kept beside it."""
     task = further.task
     seed = recipe.training.seed
+    new_types = task.new_token_types(checkpoint)
+    if recipe.second_token_type != "as_is" and not reset_weights:
+        checkpoint = second_token_type(checkpoint, recipe.second_token_type)
+    checkpoint = with_token_types(checkpoint, new_types)
     config = checkpoint.config
     rates = {name: getattr(recipe, name) for name in ("hidden_dropout", "attention_dropout")}
     config = dataclasses.replace(config, **{name: rate for name, rate in rates.items() if rate is not None})
-    if recipe.second_token_type != "as_is" and not reset_weights:
-        checkpoint = second_token_type(checkpoint, recipe.second_token_type)
     encoder = build_encoder(checkpoint, with_pooler(config, checkpoint, task), seed)
     if reset_weights:
         initialize(encoder, encoder.config, seed, prefix="encoder")
@@ -56,6 +59,8 @@ def build_model(
         head = new_head(checkpoint, task, encoder, seed)
         log.say(f"The head {task.head_name!r} starts fresh{f': {why_not}' if why_not else ''}.")
     _freeze(encoder, recipe.frozen_layers)
+    if new_types and isinstance(encoder.embeddings, Embeddings) and encoder.embeddings.token_type is not None:
+        encoder.embeddings.token_type.requires_grad_(True)
     return TaskModel(task, encoder, head), _kept_heads(checkpoint, task, reset_weights, log)
 
 

@@ -10,7 +10,8 @@ from spanwise.interop.record import RECORD, TASK_NAME
 from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
 
-MAY_DIFFER = ("hidden_dropout", "attention_dropout", "pooler")  # of a task's encoder: no weights, or such as are added
+# of a task's encoder: no weights, or such as are added
+MAY_DIFFER = ("hidden_dropout", "attention_dropout", "pooler", "num_token_types")
 
 
 def recorded_task(checkpoint: Checkpoint) -> str | None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.folder_plan import as_type
+from spanwise.interop.token_types import TABLE
 from spanwise.interop.tensor_files import read_safetensors, write_safetensors
 
 Tensors = Mapping[str, Tensor]
@@ -39,7 +40,7 @@ class Changes:
         """
         found = dict(base)
         for name, tensor in self.whole.items():
-            if name in base and tensor.shape != base[name].shape:
+            if name in base and tensor.shape != base[name].shape and name != TABLE:  # a task may add token types
                 raise _misfit(path, f"{WHOLE}.{name}", tensor, base[name])
             found[name] = tensor.float()
         for name in sorted(self.up.keys() | self.down.keys()):
@@ -95,7 +96,7 @@ def changes_between(
         before, after = base.get(name), tensor.to(dtype)
         if before is not None and torch.equal(before, after.float()):
             continue
-        if rank is None or before is None or not _is_smaller(tensor, rank):
+        if rank is None or before is None or before.shape != tensor.shape or not _is_smaller(tensor, rank):
             whole[name] = after
             continue
         difference_MN = tensor.float() - before

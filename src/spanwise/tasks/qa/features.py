@@ -31,6 +31,7 @@ from spanwise.tasks.qa.asking import AskingFrame
 from spanwise.tasks.qa.data import Question, SquadData
 from spanwise.tasks.qa.loss import SpanTargets
 from spanwise.tasks.qa.score import Metric
+from spanwise.tasks.qa.shared_words import Marks, marks_of, words_of
 from spanwise.tasks.windows import passage_windows, token_range
 from spanwise.text.tokenizers import Encoding, Tokenizer
 
@@ -171,6 +172,7 @@ class QuestionWindows:
     frame: Frame
     num_token_types: int
     num_dropped_Q: np.ndarray  # tokens of each question that are not read
+    marks_Q: Sequence[Marks] | None = None  # of each question: the words that it shares with its passage
     num_unreachable_answers: int = 0  # questions of whose answers the tokenizer keeps no character; not trained on
     reach: Reach | None = None  # how many answers the tokenizer can point at, where the data has answers
 
@@ -194,18 +196,18 @@ class QuestionWindows:
         return _passage_start(self.frame, len(self.question_ids[self.question_W[row]]))
 
     def assemble(self, rows: np.ndarray) -> Batch:
-        """Lay the windows `rows` end to end, with the token types of the frame (BERT's: 0 up to the first [SEP])."""
+        """Lay the windows `rows` end to end, with the token types of the frame (BERT's: 0 up to the first [SEP]), and
+        with those of shared words where they are marked."""
         pieces: list[np.ndarray] = []
         types: list[np.ndarray] = []
         for row in rows:
             passage = np.asarray(self.passage(row).ids[self.first_W[row] : self.last_W[row]])
             ids_n, types_n = self.frame.wrap(self.question_ids[self.question_W[row]], passage)
             pieces.append(ids_n)
-            types.append(types_n)
+            types.append(self._types(row, types_n))
         lengths_S = self.lengths_W[rows]
         starts_S = np.cumsum(lengths_S) - lengths_S
         place_S = np.array([self.passage_start(row) for row in rows])
-        token_type_ids = np.minimum(np.concatenate(types).astype(np.int64), max(0, self.num_token_types - 1))
         numbers_S = np.diff(self.gold_borders_W)[rows]
         chosen_G = np.concatenate([np.arange(*self.gold_borders_W[row : row + 2]) for row in rows])
         gold_G2 = self.gold_G2[chosen_G] + np.repeat(starts_S, numbers_S)[:, None]
@@ -214,7 +216,7 @@ class QuestionWindows:
         borders_S = None if (numbers_S == 1).all() else np.concatenate([[0], np.cumsum(numbers_S)])
         return Batch(
             input_ids=torch.from_numpy(np.concatenate(pieces).astype(np.int64)),
-            token_type_ids=torch.from_numpy(token_type_ids),
+            token_type_ids=torch.from_numpy(np.concatenate(types).astype(np.int64)),
             sequences=self._sequences(lengths_S, place_S),
             targets={
                 TARGET: SpanTargets(
@@ -228,6 +230,20 @@ class QuestionWindows:
             },
             counts={TARGET: len(rows)},
             ids=tuple(int(row) for row in rows),
+        )
+
+    def _types(self, row: int, types_n: np.ndarray) -> np.ndarray:
+        """Return the token types of a window, given those of its frame."""
+        question, start = self.question_W[row], self.passage_start(row)
+        if self.marks_Q is None:
+            return np.minimum(types_n, max(0, self.num_token_types - 1))
+        before = len(self.frame.before)
+        return self.marks_Q[question].typed(
+            types_n,
+            self.num_token_types,
+            question=slice(before, before + len(self.question_ids[question])),
+            passage=slice(start, start + int(self.last_W[row] - self.first_W[row])),
+            first=int(self.first_W[row]),
         )
 
     def _asking_rows(self, starts_S: np.ndarray, place_S: np.ndarray) -> torch.Tensor | None:
@@ -255,6 +271,7 @@ def make_windows(
     doc_stride: int | None = None,
     overlap: int | None = None,
     num_token_types: int = 2,
+    mark_shared: bool = False,
     gold: Gold = "first",
     skip_unreachable: bool = False,
     frame: Frame | None = None,
@@ -263,6 +280,7 @@ def make_windows(
 
     Windows start `doc_stride` tokens apart, or share `overlap` tokens with the next one (half a window at most). A
     question keeps its first `max_question_tokens` pieces, and always leaves a quarter of the window to the passage.
+    mark_shared: words that question and passage share have token types of their own, the last of `num_token_types`.
     gold: whether the first answer of a question is gold, or all of them (each range of tokens once). frame: the special
     tokens around question and passage; None: those of the tokenizer's template.
     With `skip_unreachable` (training) questions whose answer holds no token are left out; they are counted.
@@ -302,9 +320,23 @@ def make_windows(
         is_impossible=np.array([not question.answers for question in data.questions]),
         frame=frame,
         num_token_types=num_token_types,
+        marks_Q=_marks(data, paragraph_of, questions, offsets) if mark_shared else None,
         num_dropped_Q=np.array([max(0, len(question.ids) - question_limit) for question in questions]),
         num_unreachable_answers=cut.num_unreachable,
     )
+
+
+def _marks(
+    data: SquadData, paragraph_of: np.ndarray, questions: Sequence[Encoding], offsets: Sequence[np.ndarray]
+) -> list[Marks]:
+    """Return the shared words of each question, whose passage has the offsets of its number."""
+    found, passage, number = [], None, -1
+    for asked, encoding, place in zip(data.questions, questions, paragraph_of.tolist(), strict=True):
+        if passage is None or place != number:  # questions of one passage mostly follow each other
+            passage, number = words_of(data.context_of(asked), offsets[place]), place
+        offsets_n2 = np.asarray(encoding.offsets, dtype=np.int64).reshape(-1, 2)
+        found.append(marks_of(words_of(asked.text, offsets_n2), passage))
+    return found
 
 
 @dataclass

@@ -7,7 +7,7 @@ Source: Joshi et al. 2020 (SpanBERT), appendix B.
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, cast
 
 import numpy as np
 from torch import Tensor, nn
@@ -52,10 +52,12 @@ from spanwise.tasks.qa.score import (
     score_files,
     threshold_to_keep,
 )
+from spanwise.tasks.qa.shared_words import parents
 from spanwise.tasks.qa.span_rule import SpanRule
 from spanwise.text.tokenizers import Tokenizer
 
 PAPER_MAX_LENGTH = 512
+NARROW = 384  # hidden units up to which "auto" marks shared words
 POINTER = "span_selection"  # the head's name in folders
 HeadName = Literal["boundary", "span_selection"]
 
@@ -80,6 +82,8 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     beam_size: Length = 20  # starts whose ends are looked at, where spans are joint
     head: HeadName | None = None  # what points: a row for start and end, or a [QUESTION] behind the question; None: the
     # one that the model has
+    shared_words: Literal["unmarked", "marked", "auto"] = "unmarked"  # words of the question in the passage, and of the
+    # passage in the question, as token types of their own; auto: marked where the encoder is narrow
     separators: Separators = "seen"  # of span_selection: tokens like others, or their positions alone (Splinter's code)
     on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
     temperature: Factor | None = None  # of the probabilities; fitted on dev data; None: not calibrated
@@ -100,6 +104,11 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return self.head == POINTER
 
     @property
+    def marks_shared(self) -> bool:
+        """Return whether words that question and passage share have token types of their own."""
+        return self.shared_words == "marked"
+
+    @property
     def span_rule(self) -> SpanRule:
         return SpanRule(self.max_answer_tokens, self.length_penalty, self.by_overlap)
 
@@ -111,9 +120,31 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         """Takes the head that the folder was fine-tuned with, else the pointer that it was pre-trained with."""
         return self if self.head is not None else dataclasses.replace(self, head=self._head_of(checkpoint))
 
-    def _head_of(self, checkpoint: Checkpoint) -> HeadName:
+    def taught_from(self, checkpoint: Checkpoint) -> Self:
+        """Marks shared words as the folder was taught to; a folder that was not yet taught, where it is narrow."""
+        if self.shared_words != "auto":
+            return self
+        marked = self._has_marks(checkpoint)
+        if "qa" not in checkpoint.heads and self._record_of(checkpoint) is None:
+            marked = checkpoint.config.num_token_types > 0 and checkpoint.config.hidden_size <= NARROW
+        return dataclasses.replace(self, shared_words="marked" if marked else "unmarked")
+
+    def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
+        """Those of shared words, where the folder was not taught with them."""
+        is_new = self.marks_shared and not self._has_marks(checkpoint)
+        return parents(checkpoint.config.num_token_types) if is_new else ()
+
+    def _record_of(self, checkpoint: Checkpoint) -> Mapping[str, object] | None:
+        """Return the record of this task that the folder has from fine-tuning."""
         record = checkpoint.record.get("task")
-        if isinstance(record, Mapping) and record.get("part") == class_name(type(self)):
+        is_own = isinstance(record, Mapping) and record.get("part") == class_name(type(self))
+        return cast(Mapping[str, object], record) if is_own else None
+
+    def _has_marks(self, checkpoint: Checkpoint) -> bool:
+        return (self._record_of(checkpoint) or {}).get("shared_words") == "marked"
+
+    def _head_of(self, checkpoint: Checkpoint) -> HeadName:
+        if (record := self._record_of(checkpoint)) is not None:
             return "span_selection" if record.get("head") == POINTER else "boundary"
         asks_for_other = self.spans == "joint" or self.answerability == "classifier"
         family = BY_MODEL_TYPE.get(checkpoint.model_type)
@@ -124,6 +155,11 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def check_encoder(self, config: EncoderConfig) -> None:
         """Raises: ConfigError for options of another head than the one asked for."""
         super().check_encoder(config)
+        if self.marks_shared and not config.num_token_types:
+            raise ConfigError(
+                "task.shared_words=marked needs an encoder with token types, and this one has none; leave it at "
+                "'unmarked'."
+            )
         if self.points and (self.spans == "joint" or self.answerability == "classifier"):
             raise ConfigError(
                 'task.head=span_selection chooses start and end apart and tells "no answer" by a span at the first '
@@ -179,6 +215,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             doc_stride=self.doc_stride,
             max_question_tokens=self.max_question_tokens,
             num_token_types=config.num_token_types,
+            mark_shared=self.marks_shared,
             gold=self.gold,
             skip_unreachable=training,
             frame=self.frame(tokenizer),
@@ -215,6 +252,8 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         )
         if features.reach is not None:
             lines.append(str(features.reach))
+        if self.marks_shared:
+            lines.append("words that question and passage share have token types of their own (task.shared_words)")
         num_several = sum(len(question.answers) > 1 for question in data.questions)
         if num_several and self.gold == "first":
             lines.append(f'{num_several:,} questions have several answers; the first is learnt (task.gold="all": all)')
@@ -352,6 +391,8 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             f"{self.max_question_tokens}; passages are read in windows of {self._window_length(config)} tokens, "
             f"{self.doc_stride} apart."
         ]
+        if self.marks_shared:
+            lines.append("Words that question and passage share are told to the encoder by token types of their own.")
         if self.temperature is not None:
             lines.append(
                 f"Probabilities are calibrated: scores are divided by {self.temperature:.3g}, fitted on dev data."
