@@ -21,7 +21,7 @@ import numpy as np
 ALIKE, SAME, QUESTION = 1, 2, 2  # a mark: 0, or ALIKE or SAME, and in a question QUESTION more
 NUM_TYPES = 4  # token types behind those that the encoder has: one per mark
 SHORTEST_BEGINNING = 4  # in Latin letters; a Hangul syllable or a Han character counts as two
-LEAST_SHARE = 0.55  # of the longer word, which the common beginning must be
+LEAST_SHARE = 0.5  # of the longer word, which the common beginning must be
 _WORD = re.compile(r"\w+")
 
 
