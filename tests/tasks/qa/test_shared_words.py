@@ -1,16 +1,14 @@
 """Words that question and passage share: which tokens are marked, and that every way to a window marks them alike."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.errors import ConfigError
-from spanwise.tasks.qa.asking import asking_frame, with_asking_template
+from spanwise.tasks.qa.asking import asking_frame
 from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.qa.shared_words import ALIKE, NUM_TYPES, QUESTION, SAME, are_alike, marks_of, parents, words_of
+from spanwise.text.extend import with_roles
 
 SIZES = {"max_length": 64, "doc_stride": 16, "max_question_tokens": 64}
 WORDS = st.lists(st.sampled_from("the bridge bridges Brücke 서울 서울은 서울에서 built building 1887 a".split()), max_size=12)
@@ -58,13 +56,14 @@ def test_tokens_without_characters_are_of_no_word():
 
 
 def test_new_rows_begin_as_those_of_passages_and_questions():
-    assert parents(2) == (1, 1, 0, 0) and parents(1) == (0, 0, 0, 0)
+    assert parents(2, is_pair=True) == (1, 1, 0, 0)
+    assert parents(2, is_pair=False) == parents(1, is_pair=True) == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("asks", [False, True])
 def test_every_window_shows_the_marks_of_its_part_of_the_passage(tokenizer, squad11, asks):
     if asks:
-        tokenizer = with_asking_template(tokenizer)
+        tokenizer = with_roles(tokenizer, ["question"])
     more = {"frame": asking_frame(tokenizer, "seen")} if asks else {}
     plain = make_windows(squad11, tokenizer, **SIZES, **more)
     windows = make_windows(squad11, tokenizer, **SIZES, **more, num_token_types=2 + NUM_TYPES, mark_shared=True)
@@ -82,7 +81,7 @@ def test_every_window_shows_the_marks_of_its_part_of_the_passage(tokenizer, squa
             left = max((context.rfind(mark, 0, a + 1) for mark in " ,.()-'\"?"), default=-1) + 1
             right = min(place for mark in " ,.()-'\"?" if (place := context.find(mark, a)) >= 0)
             is_word = left <= a < b <= right
-            assert (kind == 1 + SAME) is (is_word and context[left:right].casefold() in asked)
+            assert (kind == 1 + SAME) == (is_word and context[left:right].casefold() in asked)
         num_marked += int((types >= 2).sum())
         assert (np.where(types < 2, types, before.token_type_ids.numpy()) == before.token_type_ids.numpy()).all()
     assert num_marked

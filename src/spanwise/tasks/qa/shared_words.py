@@ -73,9 +73,10 @@ class Marks:
         return typed_n
 
 
-def parents(num_own: int) -> tuple[int, ...]:
-    """Return the rows that those of the marks begin as, where the encoder has `num_own` token types."""
-    return (min(1, num_own - 1),) * QUESTION + (0,) * QUESTION
+def parents(num_own: int, *, is_pair: bool) -> tuple[int, ...]:
+    """Return the rows that those of the marks begin as, where the encoder has `num_own` token types: that of questions,
+    and for a passage the second one where the frame gives it to the second text of a pair (is_pair)."""
+    return (min(int(is_pair), num_own - 1),) * QUESTION + (0,) * QUESTION
 
 
 def marks_of(question: Words, passage: Words) -> Marks:

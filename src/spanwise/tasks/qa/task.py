@@ -132,7 +132,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
         """Those of shared words, where the folder was not taught with them."""
         is_new = self.marks_shared and not self._has_marks(checkpoint)
-        return parents(checkpoint.config.num_token_types) if is_new else ()
+        return parents(checkpoint.config.num_token_types, is_pair=not self.points) if is_new else ()
 
     def _record_of(self, checkpoint: Checkpoint) -> Mapping[str, object] | None:
         """Return the record of this task that the folder has from fine-tuning."""
