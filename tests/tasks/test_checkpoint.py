@@ -40,7 +40,7 @@ def test_a_saved_model_comes_back_with_its_options_and_heads(saved, tokenizer):
 def test_a_folder_of_others_has_the_default_options(saved):
     (saved / "spanwise.json").unlink()
     (saved / "manifest.json").unlink(missing_ok=True)
-    assert load_task_model(saved, "qa", device="cpu").task == QuestionAnswering(head="boundary")
+    assert load_task_model(saved, "qa", device="cpu").task == QuestionAnswering(head="boundary", shared_words="auto")
     assert stored_task(read_folder(saved), QuestionAnswering(doc_stride=3)).doc_stride == 3
 
 

@@ -11,7 +11,9 @@ from spanwise.tasks.qa.shared_words import ALIKE, NUM_TYPES, QUESTION, SAME, are
 from spanwise.text.extend import with_roles
 
 SIZES = {"max_length": 64, "doc_stride": 16, "max_question_tokens": 64}
-WORDS = st.lists(st.sampled_from("the bridge bridges Brücke 서울 서울은 서울에서 built building 1887 a".split()), max_size=12)
+WORDS = st.lists(
+    st.sampled_from("the bridge bridges Brücke 서울 서울은 서울에서 built building 1887 a".split()), max_size=12
+)
 
 
 def letters(text):
@@ -34,13 +36,21 @@ def test_marks_are_those_of_a_search_word_by_word(question, passage):
 
 @pytest.mark.parametrize(
     "word, other",
-    [("서울은", "서울에서"), ("discover", "discovered"), ("bridges", "bridge"), ("대한민국의", "대한민국"), ("東京都", "東京")],
+    [
+        ("서울은", "서울에서"),
+        ("discover", "discovered"),
+        ("bridges", "bridge"),
+        ("대한민국의", "대한민국"),
+        ("東京都", "東京"),
+    ],
 )
 def test_forms_of_a_word_are_alike(word, other):
     assert are_alike(word, other) and are_alike(other, word)
 
 
-@pytest.mark.parametrize("word, other", [("the", "then"), ("part", "partnership"), ("왕은", "왕이"), ("1887", "1889"), ("", "")])
+@pytest.mark.parametrize(
+    "word, other", [("the", "then"), ("part", "partnership"), ("왕은", "왕이"), ("1887", "1889"), ("", "")]
+)
 def test_words_with_a_short_common_beginning_are_not(word, other):
     assert not are_alike(word, other)
 

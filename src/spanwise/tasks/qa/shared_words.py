@@ -60,9 +60,7 @@ class Marks:
     question: np.ndarray
     passage: np.ndarray
 
-    def typed(
-        self, types_n: np.ndarray, num_types: int, *, question: slice, passage: slice, first: int
-    ) -> np.ndarray:
+    def typed(self, types_n: np.ndarray, num_types: int, *, question: slice, passage: slice, first: int) -> np.ndarray:
         """Return the token types of a window, of `num_types` in all, with those of the marks: question and passage
         stand in these slices of the window, the passage from its token `first` on."""
         num_own = num_types - NUM_TYPES
