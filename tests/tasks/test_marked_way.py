@@ -114,7 +114,7 @@ def test_new_rows_are_trained_where_embeddings_are_frozen(pretrained_folder, squ
 
 def test_an_encoder_without_token_types_is_refused_by_name_and_left_alone_by_rule(squad_files, causal_folder, tmp_path):
     asked = {"model": causal_folder, "train": squad_files["1.1"], "out": tmp_path / "run"}
-    with pytest.raises(ConfigError, match="task.shared_words=marked needs an encoder with token types"):
+    with pytest.raises(ConfigError, match=r"task\.shared_words=marked needs an encoder with token types"):
         finetune("qa", **asked, overrides=[*SHORT, "task.shared_words=marked"])
     checkpoint = read_folder(causal_folder)
     assert QuestionAnswering(shared_words="auto").taught_from(checkpoint).shared_words == "unmarked"

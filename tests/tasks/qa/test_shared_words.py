@@ -5,15 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanwise.tasks.qa.asking import asking_frame
+from spanwise.tasks.qa.asking import asking_frame, with_asking_template
 from spanwise.tasks.qa.features import make_windows
-from spanwise.tasks.qa.shared_words import ALIKE, NUM_TYPES, QUESTION, SAME, are_alike, marks_of, parents, words_of
+from spanwise.tasks.qa.shared_words import (
+    ALIKE,
+    NUM_TYPES,
+    QUESTION,
+    SAME,
+    are_alike,
+    marked_types,
+    marks_of,
+    parents,
+    words_of,
+)
 from spanwise.text.extend import with_roles
 
 SIZES = {"max_length": 64, "doc_stride": 16, "max_question_tokens": 64}
-WORDS = st.lists(
-    st.sampled_from("the bridge bridges Brücke 서울 서울은 서울에서 built building 1887 a".split()), max_size=12
-)
+FORMS = ["the", "bridge", "bridges", "Brücke", "서울", "서울은", "서울에서", "built", "building", "1887", "a"]
+WORDS = st.lists(st.sampled_from(FORMS), max_size=12)
 
 
 def letters(text):
@@ -95,6 +104,25 @@ def test_every_window_shows_the_marks_of_its_part_of_the_passage(tokenizer, squa
         num_marked += int((types >= 2).sum())
         assert (np.where(types < 2, types, before.token_type_ids.numpy()) == before.token_type_ids.numpy()).all()
     assert num_marked
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_other_programs_can_make_the_same_types_of_what_the_tokenizer_gives(tokenizer, squad11, asks):
+    if asks:
+        tokenizer = with_asking_template(with_roles(tokenizer, ["question"]))
+    more = {"frame": asking_frame(tokenizer, "seen")} if asks else {}
+    sizes = {**SIZES, "max_length": 512}
+    windows = make_windows(squad11, tokenizer, **sizes, **more, num_token_types=2 + NUM_TYPES, mark_shared=True)
+    backend = tokenizer.copy_backend()
+    for row, question in enumerate(squad11.questions):
+        passage = squad11.context_of(question)
+        encoding = backend.encode(question.text, passage)
+        batch = windows.assemble(np.array([row]))
+        assert batch.input_ids.tolist() == encoding.ids
+        types = marked_types(encoding, question.text, passage, 2 + NUM_TYPES)
+        assert batch.token_type_ids.tolist() == types.tolist() != encoding.type_ids
+    with pytest.raises(ValueError, match=r"take encoding\.type_ids"):
+        marked_types(encoding, question.text, passage, 2)
 
 
 def test_one_type_encoders_can_be_marked_too(tokenizer, squad11):

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.folder_plan import as_type
-from spanwise.interop.token_types import TABLE
 from spanwise.interop.tensor_files import read_safetensors, write_safetensors
+from spanwise.interop.token_types import TABLE
 
 Tensors = Mapping[str, Tensor]
 WHOLE, UP, DOWN, HEAD = "whole", "up", "down", "head"  # with what the names of tensors begin in the file

@@ -31,7 +31,10 @@ class TextGraph(PaddedGraph):
         ]
         self.has_types = encoder.config.num_token_types > 1
         if self.has_types:
-            usual.append(Port(name="token_type_ids", axes=axes, meaning="0 for the first text, 1 for the second"))
+            meaning = "0 for the first text, 1 for the second"
+            if encoder.config.num_token_types > 2:
+                meaning += "; the last four for words that both share (tasks/qa/shared_words.py)"
+            usual.append(Port(name="token_type_ids", axes=axes, meaning=meaning))
         self.inputs = (*usual, *scores.inputs)
         self.outputs = scores.outputs
 

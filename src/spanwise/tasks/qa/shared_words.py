@@ -13,8 +13,10 @@ Letters: n tokens of a text.
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +25,17 @@ NUM_TYPES = 4  # token types behind those that the encoder has: one per mark
 SHORTEST_BEGINNING = 4  # in Latin letters; a Hangul syllable or a Han character counts as two
 LEAST_SHARE = 0.5  # of the longer word, which the common beginning must be
 _WORD = re.compile(r"\w+")
+
+
+class PairEncoding(Protocol):
+    """What `encode` of the tokenizers library gives for a pair of texts."""
+
+    @property
+    def sequence_ids(self) -> Sequence[int | None]: ...
+    @property
+    def offsets(self) -> Sequence[tuple[int, int]]: ...
+    @property
+    def type_ids(self) -> Sequence[int]: ...
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,22 @@ def parents(num_own: int, *, is_pair: bool) -> tuple[int, ...]:
     """Return the rows that those of the marks begin as, where the encoder has `num_own` token types: that of questions,
     and for a passage the second one where the frame gives it to the second text of a pair (is_pair)."""
     return (min(int(is_pair), num_own - 1),) * QUESTION + (0,) * QUESTION
+
+
+def marked_types(encoding: PairEncoding, question: str, passage: str, num_types: int) -> np.ndarray:
+    """Return the token types of a question and its passage, int64, that the tokenizer encoded as a pair: for programs
+    that run the model without this package's windows. num_types: of the model (`type_vocab_size`).
+
+    Raises: ValueError where the model has too few types to mark words by.
+    """
+    if num_types <= NUM_TYPES:
+        raise ValueError(f"the model has {num_types} token types and was taught without marks; take encoding.type_ids.")
+    owners = np.array([-1 if owner is None else owner for owner in encoding.sequence_ids])
+    offsets, types = np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2), np.array(encoding.type_ids)
+    marks = marks_of(words_of(question, offsets[owners == 0]), words_of(passage, offsets[owners == 1]))
+    for side, marks_n in enumerate((marks.question, marks.passage)):
+        types[owners == side] = np.where(marks_n, num_types - NUM_TYPES - 1 + marks_n, types[owners == side])
+    return types
 
 
 def marks_of(question: Words, passage: Words) -> Marks:
