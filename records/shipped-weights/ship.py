@@ -1,6 +1,7 @@
 """Put the trained folders of run.sh into the package: one folder per language, with its tasks, in bf16, and a card.
 
 python ship.py OUT PACKAGE_WEIGHTS en     the second is src/spanwise/weights; the folder of the language is replaced
+python ship.py OUT PACKAGE_WEIGHTS en qa  one task alone, taught anew from the folder that ships
 """
 
 from __future__ import annotations
@@ -49,22 +50,25 @@ of the text; sources and authors are named in `LICENSES.md` of the folder above.
 
 
 def main() -> None:
-    out, weights, language = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    out, weights, language, only = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     shipment = SHIPMENTS[language]
     target = weights / shipment.folder
-    shutil.rmtree(target, ignore_errors=True)
+    ranks = {task: rank for task, rank in shipment.ranks.items() if not only or task in only}
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        base = read_folder(out / shipment.base / "final")
-        # BERT's class holds the masked LM head; that of span selection lies beside it
-        convert(replace(base, model_type="bert", source_class="BertForMaskedLM"), place / "base", dtype="bf16")
-        say_what_is_known(place / "base", shipment.folder, shipment.learned.text)
-        for task in shipment.ranks:
+        if only:
+            shutil.move(target, place / "base")
+        else:
+            shutil.rmtree(target, ignore_errors=True)
+            base = read_folder(out / shipment.base / "final")
+            # BERT's class holds the masked LM head; that of span selection lies beside it
+            convert(replace(base, model_type="bert", source_class="BertForMaskedLM"), place / "base", dtype="bf16")
+            say_what_is_known(place / "base", shipment.folder, shipment.learned.text)
+        for task in ranks:
             shutil.copytree(out / task / "final", place / task)
             entries = (*shipment.learned.text, *shipment.learned.tasks[task])
             say_what_is_known(place / task, shipment.folder, entries)
-        tasks = [place / task for task in shipment.ranks]
-        combine(place / "base", tasks, target, ranks=dict(shipment.ranks), dtype="bf16")
+        combine(place / "base", [place / task for task in ranks], target, ranks=ranks, dtype="bf16", replace=bool(only))
     (target / MANIFEST_NAME).unlink()  # the card changes; the weights have hashes of their own
     write_card(target / "README.md", f"spanwise-{shipment.folder}", language, shipment.learned)
     file = HERE / "shipped.json"

@@ -29,7 +29,6 @@ FAST = [
     "hidden_dropout=null",
 ]
 SHORT = [*FAST[1:], "training.max_steps=6"]
-PLAIN = "task.shared_words=unmarked"  # questions are read by an encoder of the shape that it came with
 RIVER = (
     "The Han River (한강) flows through Seoul and is 494 km long. Its arms, the Namhan and the Bukhan, meet at "
     "Yangpyeong; the river turns north-west. In 1394 the court moved to its bank. Ferries crossed it "

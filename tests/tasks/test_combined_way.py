@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from tests.tasks.cases import CASES
-from tests.tasks.conftest import PLAIN, SHORT
+from tests.tasks.conftest import SHORT
 from tests.tasks.tuned import tuned_folder
 
 import spanwise
@@ -64,7 +64,7 @@ def test_the_masks_are_those_of_the_base(combined, pretrained_folder):
 
 def started(model, squad_files, out, **options):
     """Fine-tune for no step that changes anything, and return the encoder with which it began, and the log."""
-    still = [*SHORT[:1], *SHORT[2:-1], "training.learning_rate=1e-30", "training.max_steps=1", PLAIN]
+    still = [*SHORT[:1], *SHORT[2:-1], "training.learning_rate=1e-30", "training.max_steps=1"]
     path, log = squad_files["1.1"], RunLog(None)
     lines = []
     log.say = lines.append

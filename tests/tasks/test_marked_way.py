@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
 import torch
 from tests.nn.int8.byte_machine import refused_here
-from tests.tasks.conftest import FAST, PLAIN, RIVER, SHORT
+from tests.tasks.conftest import FAST, RIVER, SHORT
 
 import spanwise
 from spanwise.asking.reader import Reader
@@ -24,15 +25,16 @@ from spanwise.tasks.qa.task import NARROW, QuestionAnswering
 from spanwise.tasks.run import finetune
 
 QUESTION = "How long is the Han?"
+MARKED, PLAIN = "task.shared_words=marked", "task.shared_words=unmarked"
 
 
 @pytest.fixture(scope="module")
 def run(pretrained_folder, squad_files, tmp_path_factory):
     out, path = tmp_path_factory.mktemp("marked") / "run", squad_files["v2.0"]
-    return finetune("qa", model=pretrained_folder, train=path, dev=path, out=out, overrides=FAST)
+    return finetune("qa", model=pretrained_folder, train=path, dev=path, out=out, overrides=[*FAST, MARKED])
 
 
-def test_a_narrow_encoder_is_taught_with_marks_and_the_folder_says_so(run, pretrained_folder, squad_files):
+def test_the_folder_says_that_shared_words_are_marked(run, pretrained_folder, squad_files):
     assert run.task.shared_words == "marked" and run.scores["exact"] == 100.0
     checkpoint, before = read_folder(run.final), read_folder(pretrained_folder)
     assert checkpoint.config.num_token_types == before.config.num_token_types + NUM_TYPES
@@ -75,35 +77,35 @@ def test_training_goes_on_with_the_rows_that_are_there(run, squad_files, tmp_pat
     again = finetune("qa", model=run.final, train=squad_files["1.1"], out=tmp_path / "again", overrides=SHORT)
     assert again.task.shared_words == "marked"
     assert read_folder(again.final).config.num_token_types == 2 + NUM_TYPES
-    plain = finetune("qa", model=run.final, train=squad_files["1.1"], out=tmp_path / "p", overrides=[*SHORT, PLAIN])
-    assert plain.task.shared_words == "unmarked"
-
-
-def test_a_folder_taught_without_marks_goes_on_without_them(pretrained_folder, squad_files, tmp_path):
     asked = {"train": squad_files["1.1"]}
-    plain = finetune("qa", model=pretrained_folder, **asked, out=tmp_path / "plain", overrides=[*SHORT, PLAIN])
-    assert finetune("qa", model=plain.final, **asked, out=tmp_path / "a", overrides=SHORT).task.shared_words == (
-        "unmarked"
+    plain = finetune("qa", model=run.final, **asked, out=tmp_path / "plain", overrides=[*SHORT, PLAIN])
+    assert plain.task.shared_words == "unmarked"
+    assert (
+        finetune("qa", model=plain.final, **asked, out=tmp_path / "p", overrides=SHORT).task.shared_words == "unmarked"
     )
-    (plain.final / "spanwise.json").unlink()
-    (plain.final / "manifest.json").unlink(missing_ok=True)
-    assert not load_task_model(plain.final, "qa", device="cpu").task.marks_shared
-    again = finetune("qa", model=plain.final, **asked, out=tmp_path / "b", overrides=SHORT)
-    assert again.task.shared_words == "unmarked"  # as any fine-tuned folder of transformers
 
 
-def test_a_wide_encoder_is_left_as_it_is_and_a_papers_recipe_too(pretrained_folder, squad_files, tmp_path, monkeypatch):
-    asked = {"model": pretrained_folder, "train": squad_files["1.1"], "overrides": SHORT}
-    by_paper = finetune("qa", **asked, recipe="spanbert", out=tmp_path / "a")
+def test_narrow_encoders_that_were_pretrained_here_are_marked_and_no_others(
+    pretrained_folder, squad_files, tmp_path, monkeypatch
+):
+    asked = {"train": squad_files["1.1"], "overrides": SHORT}
+    foreign = finetune("qa", model=pretrained_folder, **asked, out=tmp_path / "foreign")
+    shutil.copytree(pretrained_folder, tmp_path / "ours")
+    (tmp_path / "ours" / "manifest.json").unlink(missing_ok=True)
+    record = tmp_path / "ours" / "spanwise.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "recipe": {"name": "own"}}))
+    ours = finetune("qa", model=tmp_path / "ours", **asked, out=tmp_path / "a")
+    by_paper = finetune("qa", model=tmp_path / "ours", **asked, recipe="spanbert", out=tmp_path / "b")
     width = read_folder(pretrained_folder).config.hidden_size
     assert width <= NARROW
     monkeypatch.setattr("spanwise.tasks.qa.task.NARROW", width - 1)
-    wide = finetune("qa", **asked, out=tmp_path / "b")
-    assert by_paper.task.shared_words == wide.task.shared_words == "unmarked"
+    wide = finetune("qa", model=tmp_path / "ours", **asked, out=tmp_path / "c")
+    assert ours.task.shared_words == "marked"
+    assert {run.task.shared_words for run in (foreign, by_paper, wide)} == {"unmarked"}
 
 
 def test_new_rows_are_trained_where_embeddings_are_frozen(pretrained_folder, squad_files, tmp_path):
-    changes = [*SHORT, "frozen_layers=0"]
+    changes = [*SHORT, MARKED, "frozen_layers=0"]
     run = finetune("qa", model=pretrained_folder, train=squad_files["1.1"], out=tmp_path / "run", overrides=changes)
     before, after = read_folder(pretrained_folder).tensors, read_folder(run.final).tensors
     frozen = [name for name in before if name.startswith("embeddings.") and name != TABLE]
@@ -115,7 +117,7 @@ def test_new_rows_are_trained_where_embeddings_are_frozen(pretrained_folder, squ
 def test_an_encoder_without_token_types_is_refused_by_name_and_left_alone_by_rule(squad_files, causal_folder, tmp_path):
     asked = {"model": causal_folder, "train": squad_files["1.1"], "out": tmp_path / "run"}
     with pytest.raises(ConfigError, match=r"task\.shared_words=marked needs an encoder with token types"):
-        finetune("qa", **asked, overrides=[*SHORT, "task.shared_words=marked"])
+        finetune("qa", **asked, overrides=[*SHORT, MARKED])
     checkpoint = read_folder(causal_folder)
     assert QuestionAnswering(shared_words="auto").taught_from(checkpoint).shared_words == "unmarked"
     with pytest.raises(ConfigError, match="has no token types to add some to"):

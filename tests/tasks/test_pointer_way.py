@@ -79,13 +79,9 @@ def test_the_class_of_transformers_gives_the_same_logits_for_what_its_tokenizer_
         padding=True,
         return_tensors="pt",
     )
-    firsts = [int(np.flatnonzero(windows.question_W == number)[0]) for number in range(len(squad20.questions))]
-    encoded["token_type_ids"] = torch.zeros_like(encoded["input_ids"])
-    for number, row in enumerate(firsts):  # the types tell shared words, which the tokenizer does not know
-        types = windows.assemble(np.array([row])).token_type_ids
-        encoded["token_type_ids"][number, : len(types)] = types
     with torch.no_grad():
         said = theirs.eval()(**encoded)
+    firsts = [int(np.flatnonzero(windows.question_W == number)[0]) for number in range(len(squad20.questions))]
     for number, row in enumerate(firsts):
         length = int(windows.lengths_W[row])
         assert encoded["attention_mask"][number].sum() == length
@@ -101,18 +97,17 @@ def test_unseen_separators_are_those_that_attention_leaves_out(selection_folder,
     theirs = transformers.AutoModelForQuestionAnswering.from_pretrained(run.final).eval()
     loaded = load_task_model(run.final, "qa", device="cpu")
     assert loaded.task.separators == "unseen"
-    seen = QuestionAnswering(head="span_selection", doc_stride=40, shared_words="marked")
+    seen = QuestionAnswering(head="span_selection", doc_stride=40)
     windows, whole = (
         task.featurize(squad11, loaded.tokenizer, loaded.model.encoder.config, training=False)
         for task in (loaded.task, seen)
     )
     outputs = loaded.model.outputs(windows)
     for row in range(len(windows)):
-        batch = whole.assemble(np.array([row]))
-        ids, types = batch.input_ids[None], batch.token_type_ids[None]
+        ids = whole.assemble(np.array([row])).input_ids[None]
         mask = (ids != loaded.tokenizer.sep_id).long()
         with torch.no_grad():
-            said = theirs(input_ids=ids, attention_mask=mask, token_type_ids=types)
+            said = theirs(input_ids=ids, attention_mask=mask)
         expected = torch.stack([said.start_logits[0], said.end_logits[0]], dim=1)[mask[0].bool()]
         torch.testing.assert_close(torch.from_numpy(outputs[row]), expected, atol=1e-5, rtol=1e-5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.tasks.conftest import FAST, PLAIN, SHORT
+from tests.tasks.conftest import FAST, SHORT
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.interop.folder_plan import FolderContent
@@ -40,9 +40,7 @@ FORMS = {
 def test_every_form_of_head_is_learnt_saved_and_loaded(form, pretrained_folder, squad_files, tmp_path):
     changes, stock_class, heads = FORMS[form]
     path = squad_files["v2.0"]
-    run = finetune(
-        "qa", model=pretrained_folder, train=path, dev=path, out=tmp_path / "run", overrides=[*FAST, *changes, PLAIN]
-    )
+    run = finetune("qa", model=pretrained_folder, train=path, dev=path, out=tmp_path / "run", overrides=FAST + changes)
     assert run.scores["exact"] == 100.0 and run.scores["NoAns_exact"] == 100.0
     checkpoint = read_folder(run.final)
     assert (checkpoint.source_class, checkpoint.heads.keys()) == (stock_class, heads)
@@ -163,7 +161,7 @@ def test_fine_tuning_stays_in_the_family_it_starts_from_and_may_teach_the_second
     encoder = Encoder(EncoderConfig(vocab_size=tokenizer.vocab_size, **shape))
     initialize(encoder, encoder.config, seed=1)
     write_folder(tmp_path / "start", FolderContent(encoder, {}, tokenizer, model_type="electra"))
-    changes = [*SHORT, "training.max_steps=1", "training.learning_rate=1e-9", "second_token_type=first", PLAIN]
+    changes = [*SHORT, "training.max_steps=1", "training.learning_rate=1e-9", "second_token_type=first"]
     path = squad_files["v2.0"]
     result = finetune("qa", model=tmp_path / "start", train=path, out=tmp_path / "run", overrides=changes)
     checkpoint = read_folder(result.final)

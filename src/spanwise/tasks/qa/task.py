@@ -83,7 +83,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     head: HeadName | None = None  # what points: a row for start and end, or a [QUESTION] behind the question; None: the
     # one that the model has
     shared_words: Literal["unmarked", "marked", "auto"] = "unmarked"  # words of the question in the passage, and of the
-    # passage in the question, as token types of their own; auto: marked where the encoder is narrow
+    # passage in the question, as token types of their own; auto: marked where the encoder is narrow and ours
     separators: Separators = "seen"  # of span_selection: tokens like others, or their positions alone (Splinter's code)
     on_overflow: Literal["truncate", "error"] = "truncate"  # a question that is too long: cut (and counted), refused
     temperature: Factor | None = None  # of the probabilities; fitted on dev data; None: not calibrated
@@ -121,12 +121,15 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         return self if self.head is not None else dataclasses.replace(self, head=self._head_of(checkpoint))
 
     def taught_from(self, checkpoint: Checkpoint) -> Self:
-        """Marks shared words as the folder was taught to; a folder that was not yet taught, where it is narrow."""
+        """Marks shared words as the folder was taught to; a folder that was not yet taught, where it is narrow and was
+        pre-trained here: encoders of others have mostly seen enough text to find shared words by themselves."""
         if self.shared_words != "auto":
             return self
         marked = self._has_marks(checkpoint)
         if "qa" not in checkpoint.heads and self._record_of(checkpoint) is None:
-            marked = checkpoint.config.num_token_types > 0 and checkpoint.config.hidden_size <= NARROW
+            config = checkpoint.config
+            is_ours = "recipe" in checkpoint.record
+            marked = is_ours and config.num_token_types > 0 and config.hidden_size <= NARROW
         return dataclasses.replace(self, shared_words="marked" if marked else "unmarked")
 
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
