@@ -5,11 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.combined.combine import combine
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.token_types import with_token_types
 from spanwise.pretraining.system import build_model
 from spanwise.quickstart.learning import quickstart_recipe
+from spanwise.recipes import sizes
 from spanwise.tasks.checkpoint import load_task_model, save_task_model
 from spanwise.tasks.heads import new_head
 from spanwise.tasks.model import TaskModel
@@ -41,18 +44,18 @@ def toys(tmp_path_factory, towns):
     folder = tmp_path_factory.mktemp("toys")
     recipe = quickstart_recipe(None)
     shape = {"num_layers": 1, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "max_positions": 128}
-    recipe = dataclasses.replace(recipe, encoder=dataclasses.replace(recipe.encoder, **shape))
+    recipe = dataclasses.replace(recipe, encoder=dataclasses.replace(sizes.MINI, **shape))  # shaped as what ships
     tokenizer = learn_tokenizer([towns], vocab_size=400, max_length=128, out=folder / "tokenizer")
     model = build_model(recipe, tokenizer.vocab_size)
     write_folder(folder / "base", FolderContent(model.encoder, dict(model.heads.items()), tokenizer))
     checkpoint = read_folder(folder / "base")
-    task = QuestionAnswering(max_length=96, doc_stride=32, max_question_tokens=24)
-    answering = TaskModel(task, model.encoder, new_head(checkpoint, task, model.encoder, seed=1))
+    task = QuestionAnswering(max_length=96, doc_stride=32, max_question_tokens=24, shared_words="marked")
+    encoder = build_encoder(with_token_types(checkpoint, task.new_token_types(checkpoint)))
+    answering = TaskModel(task, encoder, new_head(checkpoint, task, encoder, seed=1))
     save_task_model(folder / "answering", answering, tokenizer, other_heads={}, extra={"finetuned": {"task": "qa"}})
     combine(folder / "base", [folder / "answering"], folder / "start")
     return SimpleNamespace(
         start=folder / "start",
         answering=folder / "answering",
-        recipe=recipe,
         loaded=lambda: load_task_model(folder / "answering", "qa"),
     )

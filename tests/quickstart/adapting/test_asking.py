@@ -1,7 +1,6 @@
 """All columns are asked the same questions; answers before and after are shown for the same ones."""
 
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.system import build_model
 from spanwise.quickstart.adapting.asking import ask, own_answer, with_random_weights
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.quickstart.questions import subset
@@ -10,7 +9,7 @@ from spanwise.tasks.qa.reader import read_questions
 
 def test_every_column_has_a_score_with_its_error_and_a_gain_over_each_control(toys):
     loaded, start = toys.loaded(), read_folder(toys.start)
-    control = with_random_weights(loaded, build_model(toys.recipe, start.config.vocab_size).encoder, start)
+    control = with_random_weights(loaded, start)
     with open_bundle() as bundle:
         data = subset(read_questions(bundle.own_questions), 8)
 

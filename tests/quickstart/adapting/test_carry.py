@@ -7,6 +7,7 @@ import torch
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.token_types import TABLE
 from spanwise.quickstart.adapting.carry import carried_over
 
 
@@ -26,6 +27,19 @@ def test_the_change_of_the_start_is_added_and_the_head_stays(toys):
         torch.testing.assert_close(tensor[changed], before[name][changed] + 0.25)
         torch.testing.assert_close(loaded.model.encoder.state_dict()[name], before[name])  # the given one is untouched
     assert carried.model.head is loaded.model.head
+
+
+def test_token_types_that_the_task_added_change_as_those_that_they_began_as(toys):
+    start, loaded = read_folder(toys.start), toys.loaded()
+    before_KE = loaded.model.encoder.state_dict()[TABLE].clone()
+    by_2E = torch.tensor([[0.25], [0.5]]).expand(2, before_KE.shape[1])
+    adapted = replace(start, tensors={**start.tensors, TABLE: start.tensors[TABLE] + by_2E})
+
+    carried = carried_over(loaded, start, adapted)
+
+    added = loaded.task.new_token_types(start)
+    assert len(before_KE) == 2 + len(added) and set(added) == {0, 1}
+    torch.testing.assert_close(carried.model.encoder.state_dict()[TABLE], before_KE + by_2E[[0, 1, *added]])
 
 
 def test_weights_of_another_shape_are_refused_by_name(toys):

@@ -8,6 +8,7 @@ import numpy as np
 from spanwise.asking.term_weights import nearest_passages
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
 from spanwise.pretraining.comparison import Measure, compare_columns
 from spanwise.quickstart.adapting.lexical import lexical_answer
 from spanwise.quickstart.adapting.record import TwoAnswers
@@ -36,8 +37,10 @@ class Asked:
     answers: list[TwoAnswers]
 
 
-def with_random_weights(loaded: LoadedTask, encoder: Encoder, start: Checkpoint) -> LoadedTask:
+def with_random_weights(loaded: LoadedTask, start: Checkpoint) -> LoadedTask:
     """Return the same task with an encoder that learned nothing, and a head as it begins."""
+    encoder = Encoder(loaded.model.encoder.config)
+    initialize(encoder, encoder.config, seed=0, prefix="encoder")
     head = new_head(start, loaded.task, encoder, seed=0)
     return replace(loaded, model=TaskModel(loaded.task, encoder, head).eval())
 

@@ -12,6 +12,7 @@ import torch
 
 from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.token_types import with_token_types
 from spanwise.tasks.checkpoint import LoadedTask
 from spanwise.tasks.model import TaskModel
 
@@ -21,6 +22,8 @@ def carried_over(loaded: LoadedTask, start: Checkpoint, adapted: Checkpoint) -> 
 
     Raises: CheckpointError where the three have other weights than each other.
     """
+    new_types = loaded.task.new_token_types(start)  # they change as the rows that they began as
+    start, adapted = (with_token_types(checkpoint, new_types) for checkpoint in (start, adapted))
     weights = dict(loaded.model.encoder.state_dict())
     with torch.no_grad():
         for name, learned in adapted.tensors.items():

@@ -179,7 +179,7 @@ class Adapting(Job):
             models = {
                 "init": before,
                 "trained": carried_over(before, start, read_folder(result.final)),
-                "control": with_random_weights(before, columns.control.encoder, start),
+                "control": with_random_weights(before, start),
             }
             asked = ask(models, read_questions(self.bundle.own_questions), self.bundle.language, seconds)
             own: TwoAnswers | None = None
