@@ -122,6 +122,12 @@ class Task(ABC, Generic[D, F, O, P]):
         it begins as a copy of. They are trained even where embeddings are frozen."""
         return ()
 
+    @property
+    def input_programs(self) -> tuple[Path, ...]:
+        """Return Python files of numpy alone by which other programs make what the tokenizer can't; an ONNX folder has
+        copies of them."""
+        return ()
+
     def saved_tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
         """Return the tokenizer to save with the model, by which other programs make the same sequences."""
         return tokenizer

@@ -1,6 +1,8 @@
 """ONNX folders of whole models: which task is taken, what lies in them, and that nothing half-made stays."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +23,15 @@ def test_a_task_of_a_combined_folder_becomes_a_whole_folder(tmp_path, capsys):
     assert [port["name"] for port in record["inputs"]] == ["input_ids", "attention_mask", "token_type_ids"]
     assert record["outputs"][0]["shape"] == ["batch", "length", len(record["labels"])]
     assert json.loads((tmp_path / "out" / "config.json").read_text())["id2label"]["0"] == record["labels"][0]
+
+
+def test_questions_bring_what_marks_shared_words_and_it_runs_alone(tmp_path):
+    export_onnx("spanwise-mini", tmp_path / "out", task="qa")
+    use = "import shared_words, sys; print('torch' in sys.modules, any('spanwise' in name for name in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", use], cwd=tmp_path / "out", capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["False", "False"]
+    export_onnx("spanwise-mini", tmp_path / "names", task="tagging")
+    assert not list((tmp_path / "names").glob("*.py"))
 
 
 def test_a_folder_with_several_tasks_asks_which(tmp_path):

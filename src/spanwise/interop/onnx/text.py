@@ -33,7 +33,7 @@ class TextGraph(PaddedGraph):
         if self.has_types:
             meaning = "0 for the first text, 1 for the second"
             if encoder.config.num_token_types > 2:
-                meaning += "; the last four for words that both share (tasks/qa/shared_words.py)"
+                meaning += "; the last four for words that both share (shared_words.py)"
             usual.append(Port(name="token_type_ids", axes=axes, meaning=meaning))
         self.inputs = (*usual, *scores.inputs)
         self.outputs = scores.outputs

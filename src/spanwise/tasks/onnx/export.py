@@ -1,6 +1,7 @@
 """`spanwise convert --onnx`: a folder that onnxruntime and the tokenizers library run, without this package or torch.
 
-It holds model.onnx, the tokenizer, config.json, and spanwise.json with inputs, outputs, labels and the task's options.
+It holds model.onnx, the tokenizer, config.json, and spanwise.json with inputs, outputs, labels and the task's options;
+for a task that makes inputs which the tokenizer can't, a Python file that makes them by numpy alone.
 """
 
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ from spanwise.nn.heads.replaced_token import ReplacedTokenHead
 from spanwise.nn.heads.sequence import SequenceHead
 from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.heads.token import TokenClassificationHead
+from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import atomic_folder
 from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import load_task_model, open_tokenizer
@@ -193,6 +195,8 @@ def _write_beside(
     if opened.tokenizer is not None:
         opened.tokenizer.save(folder)
     write_json(folder / "config.json", dict(_settings(folder, opened)))
+    for program in () if task is None else task.input_programs:
+        DISK.write_file(folder / program.name, program.read_bytes())
     labels = task.labels if task is not None else ()
     record: JsonObject = {
         "format": "onnx",

@@ -34,6 +34,7 @@ from spanwise.tasks.base import (
 )
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.frames import Frame, pair_frame
+from spanwise.tasks.qa import shared_words as marks
 from spanwise.tasks.qa.asking import Separators, asking_frame, with_asking_template
 from spanwise.tasks.qa.calibration import Reported, calibration_error, fit_temperature, reported_margins, shares
 from spanwise.tasks.qa.data import SquadData, join_questions
@@ -52,7 +53,6 @@ from spanwise.tasks.qa.score import (
     score_files,
     threshold_to_keep,
 )
-from spanwise.tasks.qa.shared_words import parents
 from spanwise.tasks.qa.span_rule import SpanRule
 from spanwise.text.tokenizers import Tokenizer
 
@@ -135,7 +135,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
         """Those of shared words, where the folder was not taught with them."""
         is_new = self.marks_shared and not self._has_marks(checkpoint)
-        return parents(checkpoint.config.num_token_types, is_pair=not self.points) if is_new else ()
+        return marks.parents(checkpoint.config.num_token_types, is_pair=not self.points) if is_new else ()
 
     def _record_of(self, checkpoint: Checkpoint) -> Mapping[str, object] | None:
         """Return the record of this task that the folder has from fine-tuning."""
@@ -177,6 +177,10 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def frame(self, tokenizer: Tokenizer) -> Frame:
         """Return the special tokens around a question and its passage. Raises: ConfigError as `asking_frame`."""
         return asking_frame(tokenizer, self.separators) if self.points else pair_frame(tokenizer)
+
+    @property
+    def input_programs(self) -> tuple[Path, ...]:
+        return (Path(marks.__file__),) if self.marks_shared else ()
 
     def saved_tokenizer(self, tokenizer: Tokenizer) -> Tokenizer:
         return with_asking_template(tokenizer) if self.points else tokenizer
