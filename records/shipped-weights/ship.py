@@ -38,7 +38,7 @@ class Shipment:
 
 SHIPMENTS = {
     "en": Shipment("mini", "longest", {"qa": 64, "tagging": 16, "coref": 64}, ENGLISH),
-    "ko": Shipment("nano-ko", "selection", {"qa": 64}, KOREAN),
+    "ko": Shipment("nano-ko", "longer", {"qa": 64}, KOREAN),
 }
 WHERE_FROM = """
 ## Where it comes from
