@@ -85,3 +85,4 @@ def test_a_model_is_measured_after_every_size(context_of, articles, material):
     assert set(found) == {"f1_at_4", "exact_at_4", "f1_at_all", "exact_at_all"}
     recipe = json.loads((context.out / "few-shot-questions-4" / "recipe.json").read_text())["recipe"]
     assert recipe["hidden_dropout"] == 0.0 and recipe["training"]["seed"] == context.seed
+    assert recipe["task"]["shared_words"] == "marked"  # not "auto", which leaves random weights without

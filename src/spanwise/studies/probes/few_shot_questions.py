@@ -24,7 +24,8 @@ class FewShotQuestions(QuestionProbe):
     """Fine-tune on so many questions (None: all that are not kept aside), and answer those kept aside.
 
     A seed draws its own questions, the same for all arms. A model that has learned selection points with [QUESTION],
-    the others by a fresh row for start and end; so do the models of `finetune qa`, whose dropout is taken too.
+    the others by a fresh row for start and end; so do the models of `finetune qa`, whose dropout is taken too, and the
+    marks of shared words.
     """
 
     sizes: tuple[Count | None, ...] = (16, 128, 1_024, None)
@@ -35,6 +36,7 @@ class FewShotQuestions(QuestionProbe):
     name: ClassVar[str] = "few-shot-questions"
     what: ClassVar[str] = "question answering F1 after 16 to all questions, each seed with its own, on other articles"
     batch_size: ClassVar[int] = 16
+    shared_words: ClassVar[str] = "marked"
     files: ClassVar[Mapping[str, ProbeFile]] = {"train": TRAINING_QUESTIONS}
 
     def layout(self, max_length: int) -> list[str]:

@@ -35,10 +35,14 @@ class QuestionProbe(FewExamples):
     subject: ClassVar[str] = "answers"
     examples: ClassVar[str] = "questions"
     scores: ClassVar[Mapping[str, str]] = {"f1": "F1", "exact": "exact"}
+    shared_words: ClassVar[str] = (
+        "unmarked"  # alike in every arm and in random weights, which "auto" would leave without
+    )
 
     def layout(self, max_length: int) -> list[str]:
         length = min(max_length, LONGEST)
-        return [f"task.max_length={length}", f"task.doc_stride={max(1, length // 2)}"]
+        windows = [f"task.max_length={length}", f"task.doc_stride={max(1, length // 2)}"]
+        return [*windows, f"task.shared_words={self.shared_words}"]
 
     def read(self, path: Path, *, is_trained_on: bool) -> object:
         return read_questions(path, purpose="train" if is_trained_on else "score")
