@@ -35,9 +35,7 @@ class QuestionProbe(FewExamples):
     subject: ClassVar[str] = "answers"
     examples: ClassVar[str] = "questions"
     scores: ClassVar[Mapping[str, str]] = {"f1": "F1", "exact": "exact"}
-    shared_words: ClassVar[str] = (
-        "unmarked"  # alike in every arm and in random weights, which "auto" would leave without
-    )
+    shared_words: ClassVar[str] = "unmarked"  # alike for all: "auto" would leave random weights without
 
     def layout(self, max_length: int) -> list[str]:
         length = min(max_length, LONGEST)
