@@ -38,14 +38,14 @@ if [ "$language" = en ]; then
   go_on longer longest --budget 76min --set training.seed=2 # the text in another order
   base=$out/longest/final
   [ -f "$out/mixed.json" ] || python "$here/training_questions.py" "$data" "$out"
-  # Three readers with other seeds, the first without dropout; their mean reads better than any of them
-  for seed in 0 2 3; do
+  # Two readers with other seeds; their mean reads better than either, and than with a third one without dropout
+  for seed in 2 3; do
     teach qa "qa-$seed" --model "$base" --train "$out/mixed.json" --not-from "$test" --dev "$out/dev.json" $questions \
       --set training.learning_rate=4e-4 --set training.max_steps=6543 --set training.seed=$seed \
-      --set hidden_dropout=$([ $seed = 0 ] && echo 0 || echo 0.1) --set task.max_answer_tokens=16 \
-      --set task.length_penalty=0.1 --set task.by_overlap=true
+      --set hidden_dropout=0.1 --set task.max_answer_tokens=16 --set task.length_penalty=0.1 \
+      --set task.by_overlap=true
   done
-  [ -d "$out/qa/final" ] || python "$here/average.py" "$out/qa" "$out/dev.json" "$out"/qa-{0,2,3}
+  [ -d "$out/qa/final" ] || python "$here/average.py" "$out/qa" "$out/dev.json" "$out"/qa-{2,3}
   [ -f "$out/names-dev.conll" ] || python "$here/names.py" "$data" "$out"
   teach tagging tagging --model "$base" --train "$out/names-train.conll" --dev "$out/names-dev.conll" \
     --set training.num_epochs=3
