@@ -8,21 +8,29 @@ import numpy as np
 import pytest
 import torch
 from tests.nn.int8.byte_machine import refused_here
+from tests.nn.toy import MODERN
 from tests.tasks.conftest import FAST, RIVER, SHORT
 
 import spanwise
 from spanwise.asking.reader import Reader
 from spanwise.errors import CheckpointError, ConfigError
+from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.combined.combine import combine
 from spanwise.interop.convert import convert
-from spanwise.interop.huggingface import read_folder
+from spanwise.interop.folder_plan import FolderContent
+from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.token_types import TABLE, with_token_types
+from spanwise.nn.encoder import Encoder
+from spanwise.nn.init import initialize
+from spanwise.nn.sequences import Sequences
 from spanwise.runtime.files import sha256_of
 from spanwise.tasks.checkpoint import convert_task, load_task_model
 from spanwise.tasks.evaluate import evaluate, predict
+from spanwise.tasks.onnx.export import export_onnx
 from spanwise.tasks.qa.shared_words import NUM_TYPES
 from spanwise.tasks.qa.task import NARROW, QuestionAnswering
 from spanwise.tasks.run import finetune
+from spanwise.text.tokenizers import Tokenizer
 
 QUESTION = "How long is the Han?"
 MARKED, PLAIN = "task.shared_words=marked", "task.shared_words=unmarked"
@@ -114,14 +122,51 @@ def test_new_rows_are_trained_where_embeddings_are_frozen(pretrained_folder, squ
     assert (grown.abs().amax(1) > 0).all()  # every kind of mark stands in the questions
 
 
-def test_an_encoder_without_token_types_is_refused_by_name_and_left_alone_by_rule(squad_files, causal_folder, tmp_path):
-    asked = {"model": causal_folder, "train": squad_files["1.1"], "out": tmp_path / "run"}
-    with pytest.raises(ConfigError, match=r"task\.shared_words=marked needs an encoder with token types"):
-        finetune("qa", **asked, overrides=[*SHORT, MARKED])
-    checkpoint = read_folder(causal_folder)
-    assert QuestionAnswering(shared_words="auto").taught_from(checkpoint).shared_words == "unmarked"
-    with pytest.raises(ConfigError, match="has no token types to add some to"):
-        with_token_types(checkpoint, (0,))
+@pytest.fixture(scope="module")
+def modern(pretrained_folder, tmp_path_factory):
+    """An encoder of ModernBERT's kind, which has no token types, as pre-training here leaves it."""
+    source = read_folder(pretrained_folder)
+    config = dataclasses.replace(source.config, **MODERN)
+    encoder = Encoder(config)
+    initialize(encoder, config, seed=1)
+    folder, words = tmp_path_factory.mktemp("modern") / "base", Tokenizer.load(pretrained_folder)
+    write_folder(folder, FolderContent(encoder, {}, words, extra={"recipe": {"name": "own"}}))
+    return folder
+
+
+def test_an_encoder_without_token_types_gets_some_that_change_nothing_yet(modern):
+    checkpoint = read_folder(modern)
+    task = QuestionAnswering(shared_words="auto").taught_from(checkpoint)
+    grown = with_token_types(checkpoint, task.new_token_types(checkpoint))
+    assert task.marks_shared and checkpoint.config.num_token_types == 0
+    assert grown.tensors[TABLE].shape == (1 + NUM_TYPES, checkpoint.config.embedding_width)
+    ids, types = torch.arange(5, 12), torch.tensor([0, 1, 2, 3, 4, 0, 0])
+    outputs = [
+        build_encoder(one).eval()(ids, given, Sequences.from_lengths([7]))
+        for one, given in ((checkpoint, torch.zeros_like(types)), (grown, types))
+    ]
+    assert torch.equal(*outputs)
+
+
+def test_it_is_taught_saved_combined_exported_and_gone_on_from(modern, squad_files, tmp_path):
+    asked = {"train": squad_files["v2.0"], "dev": squad_files["v2.0"]}
+    run = finetune("qa", model=modern, **asked, out=tmp_path / "run", overrides=FAST)
+    assert run.task.marks_shared and read_folder(run.final).tensors[TABLE].abs().amax(1).gt(0).all()
+    assert "it loads with spanwise.load alone" in (run.final / "README.md").read_text()
+    again = finetune("qa", model=run.final, **asked, out=tmp_path / "again", overrides=SHORT)
+    assert read_folder(again.final).config.num_token_types == 1 + NUM_TYPES
+    both = combine(modern, [run.final], tmp_path / "both").folder
+    assert read_folder(both).config.num_token_types == 0
+    export_onnx(both, tmp_path / "onnx", task="qa")  # raises where its numbers are not ours
+    scores = [evaluate("qa", model=folder, data=squad_files["v2.0"]).scores for folder in (run.final, both)]
+    assert scores[0] == scores[1] and scores[0]["f1"] > 80
+
+
+def test_an_encoder_that_transformers_runs_gets_no_token_types(modern):
+    foreign = dataclasses.replace(read_folder(modern), their_settings={})
+    assert QuestionAnswering(shared_words="auto").taught_from(foreign).shared_words == "unmarked"
+    with pytest.raises(ConfigError, match=r"has no token types, and transformers runs it.*unmarked"):
+        with_token_types(foreign, (0,))
 
 
 @pytest.mark.parametrize("rank", [None, 4])

@@ -35,14 +35,21 @@ def second_token_type(checkpoint: Checkpoint, rows: Literal["first", "zeros"]) -
 def with_token_types(checkpoint: Checkpoint, parents: Sequence[int]) -> Checkpoint:
     """Return the checkpoint with a token type more for each of `parents`, the row that the new one begins as.
 
-    Raises: ConfigError where the encoder has no token types.
+    An encoder without token types gets a first one too; all of its rows are zeros and so change nothing yet.
+    Raises: ConfigError for an encoder without token types that transformers runs.
     """
     if not parents:
         return checkpoint
     name = _table_of(checkpoint)
+    if name is None and checkpoint.their_settings is not None:
+        raise ConfigError(
+            f"the encoder of {checkpoint.folder} has no token types, and transformers runs it, so that it can't be given "
+            "some; for questions leave task.shared_words at 'unmarked'."
+        )
     if name is None:
-        raise ConfigError(f"the encoder of {checkpoint.folder} has no token types to add some to.")
-    table_KE = checkpoint.tensors[name]
+        name, table_KE = TABLE, torch.zeros(1, checkpoint.config.embedding_width)
+    else:
+        table_KE = checkpoint.tensors[name]
     table_KE = torch.cat([table_KE, table_KE[list(parents)]])
     config = replace(checkpoint.config, num_token_types=len(table_KE))
     return replace(checkpoint, config=config, tensors={**checkpoint.tensors, name: table_KE})

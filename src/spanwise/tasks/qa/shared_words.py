@@ -87,7 +87,8 @@ class Marks:
 def parents(num_own: int, *, is_pair: bool) -> tuple[int, ...]:
     """Return the rows that those of the marks begin as, where the encoder has `num_own` token types: that of questions,
     and for a passage the second one where the frame gives it to the second text of a pair (is_pair)."""
-    return (min(int(is_pair), num_own - 1),) * QUESTION + (0,) * QUESTION
+    of_passage = int(is_pair and num_own > 1)
+    return (of_passage,) * QUESTION + (0,) * QUESTION
 
 
 def marked_types(encoding: PairEncoding, question: str, passage: str, num_types: int) -> np.ndarray:

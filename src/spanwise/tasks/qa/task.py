@@ -127,9 +127,8 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             return self
         marked = self._has_marks(checkpoint)
         if "qa" not in checkpoint.heads and self._record_of(checkpoint) is None:
-            config = checkpoint.config
-            is_ours = "recipe" in checkpoint.record
-            marked = is_ours and config.num_token_types > 0 and config.hidden_size <= NARROW
+            is_ours = "recipe" in checkpoint.record and checkpoint.their_settings is None
+            marked = is_ours and checkpoint.config.hidden_size <= NARROW
         return dataclasses.replace(self, shared_words="marked" if marked else "unmarked")
 
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
@@ -158,11 +157,6 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
     def check_encoder(self, config: EncoderConfig) -> None:
         """Raises: ConfigError for options of another head than the one asked for."""
         super().check_encoder(config)
-        if self.marks_shared and not config.num_token_types:
-            raise ConfigError(
-                "task.shared_words=marked needs an encoder with token types, and this one has none; leave it at "
-                "'unmarked'."
-            )
         if self.points and (self.spans == "joint" or self.answerability == "classifier"):
             raise ConfigError(
                 'task.head=span_selection chooses start and end apart and tells "no answer" by a span at the first '
