@@ -39,3 +39,4 @@ def test_windows_fit_the_encoder_and_given_weights_are_moved_gently():
     assert small.task.max_length == 256 and short.task.max_length == 64
     assert short.training.learning_rate < small.training.learning_rate
     assert small.training.max_steps == 10
+    assert small.task.marks_shared and not short.task.marks_shared

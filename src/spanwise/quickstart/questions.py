@@ -12,6 +12,7 @@ import torch
 from spanwise.asking.term_weights import nearest_passages
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.token_types import with_token_types
 from spanwise.pretraining.comparison import Measure, compare_columns
 from spanwise.quickstart.record import AnswerRecord
 from spanwise.runtime.files import write_text_atomic
@@ -43,11 +44,17 @@ SMALL = 128  # hidden sizes up to this train no faster on two threads, and much 
 
 
 def question_recipe(hidden_size: int, max_positions: int, steps: int, *, is_given: bool) -> FinetuningRecipe:
-    """Return the same values for every column. Small encoders learn at larger rates; given weights are moved gently."""
+    """Return the same values for every column. Small encoders learn at larger rates, and are told which words question
+    and passage share; given weights are moved gently."""
     rate = 1e-4 if is_given else min(1e-3, 0.128 / hidden_size)
     length = min(MAX_LENGTH, max_positions)
     return FinetuningRecipe(
-        task=QuestionAnswering(max_length=length, doc_stride=length // 2, max_question_tokens=min(64, length // 3)),
+        task=QuestionAnswering(
+            max_length=length,
+            doc_stride=length // 2,
+            max_question_tokens=min(64, length // 3),
+            shared_words="unmarked" if is_given else "marked",  # said, for "auto" leaves random weights without
+        ),
         training=TrainingOptions(
             learning_rate=rate,
             warmup_steps=0.1,
@@ -85,6 +92,7 @@ def plan_finetuning(
     `out` where not all of them are reached."""
     checkpoint = read_folder(model)
     recipe = question_recipe(checkpoint.config.hidden_size, checkpoint.config.max_positions, 1, is_given=is_given)
+    checkpoint = with_token_types(checkpoint, recipe.task.new_token_types(checkpoint))
     sample, tokenizer = subset(data, TIMED_QUESTIONS), open_tokenizer(checkpoint, None)
     recipe.task.featurize(subset(data, 2), tokenizer, checkpoint.config, training=True)  # compiles on the first call
     began = time.perf_counter()
