@@ -13,6 +13,7 @@ from spanwise.cli.options.ranges import FewOrNone
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.pretrain import training_record
 from spanwise.cli.score import print_scores
+from spanwise.errors import ConfigError
 
 if TYPE_CHECKING:
     from spanwise.tasks.run import FinetuningResult
@@ -36,6 +37,7 @@ def finetune(
     reset_weights: bool = False,
     from_base: bool = False,
     errors: Literal["strict", "repair"] = "strict",
+    upload: str | None = None,
     origin: OriginOptions = NO_ORIGIN,
     run: RunOptions = USUAL_RUN,
 ) -> None:
@@ -73,6 +75,9 @@ def finetune(
     errors
         What to do with malformed rows, and answers that do not stand at their offset: stop, or leave them out (answers:
         move them), counted.
+    upload
+        An address (s3://bucket/run, gs://, hdfs://, file://) where checkpoints and model are kept too. With --resume a
+        run that is not in OUT is fetched from there.
     """
     asked = {
         "model": model, "train": train, "not_from": not_from or (), "replay": replay or (), "dev": dev, "out": out,
@@ -83,10 +88,15 @@ def finetune(
     if drop_label:
         asked["overrides"] = [*asked["overrides"], f"drop_labels={json.dumps(drop_label)}"]
     if seeds is None:
+        from spanwise.runtime.remote.upload import kept_elsewhere
         from spanwise.tasks.run import finetune as run_finetuning
 
-        _show(task, run_finetuning(task, **asked), as_json=run.json)
+        with kept_elsewhere(out, upload, resume=run.resume, say=asked["log"].say):
+            result = run_finetuning(task, **asked)
+        _show(task, result, as_json=run.json)
     else:
+        if upload is not None:
+            raise ConfigError("--upload keeps one run and --seeds makes several; start each by --set training.seed.")
         from spanwise.tasks.seeds import finetune_seeds
 
         asked.pop("log")  # every seed has a log of its own

@@ -43,8 +43,8 @@ def with_token_types(checkpoint: Checkpoint, parents: Sequence[int]) -> Checkpoi
     name = _table_of(checkpoint)
     if name is None and checkpoint.their_settings is not None:
         raise ConfigError(
-            f"the encoder of {checkpoint.folder} has no token types, and transformers runs it, so that it can't be given "
-            "some; for questions leave task.shared_words at 'unmarked'."
+            f"the encoder of {checkpoint.folder} has no token types, and transformers runs it, so it gets none; for "
+            "questions leave task.shared_words at 'unmarked'."
         )
     if name is None:
         name, table_KE = TABLE, torch.zeros(1, checkpoint.config.embedding_width)

@@ -40,7 +40,7 @@ def put(tmp_path, name, content):
 def test_a_copy_is_what_lies_there_and_is_used_again(remote, cache, monkeypatch):
     copy = local_copy(remote)
     assert {name: (copy / name).read_bytes() for name in read_manifest(copy)} == CONTENT
-    monkeypatch.setattr(mirror, "_fetch", None)
+    monkeypatch.setattr(mirror, "fetch_file", None)
     assert local_copy(remote) == copy
 
 

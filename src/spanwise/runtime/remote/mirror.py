@@ -26,7 +26,7 @@ def local_copy(remote: RemotePath, error: type[SpanwiseError] = DataError) -> Pa
     that is missing, and a folder that changed there is copied anew. Processes that ask at once wait for one of them.
     Raises: `error` where there is no manifest, or a file isn't what it says; ConfigError as `RemotePath.at`.
     """
-    manifest = _read(remote / MANIFEST_NAME, error)
+    manifest = read_file(remote / MANIFEST_NAME, error)
     files = parse_manifest(manifest, remote / MANIFEST_NAME, error)
     target = cache_folder() / f"{remote.name}-{hashlib.sha256(manifest).hexdigest()[:16]}"
     DISK.make_folders(target)
@@ -35,7 +35,7 @@ def local_copy(remote: RemotePath, error: type[SpanwiseError] = DataError) -> Pa
     try:
         if not DISK.exists(target / MANIFEST_NAME):
             for name, expected in files.items():
-                _fetch(remote / name, target / name, expected, error)
+                fetch_file(remote / name, target / name, expected, error)
             write_atomic(target / MANIFEST_NAME, partial(DISK.write_file, content=manifest))
     finally:
         os.close(held)
@@ -49,7 +49,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spanwise"
 
 
-def _read(file: RemotePath, error: type[SpanwiseError]) -> bytes:
+def read_file(file: RemotePath, error: type[SpanwiseError]) -> bytes:
     try:
         with open_bytes_of(file) as opened:
             return opened.read()
@@ -59,7 +59,7 @@ def _read(file: RemotePath, error: type[SpanwiseError]) -> bytes:
         raise error(f"{file} cannot be read: {cause}.") from cause
 
 
-def _fetch(file: RemotePath, target: Path, expected: JsonObject, error: type[SpanwiseError]) -> None:
+def fetch_file(file: RemotePath, target: Path, expected: JsonObject, error: type[SpanwiseError]) -> None:
     """Copy one file, which gets its name only when its bytes are those of the manifest."""
     if DISK.exists(target):
         return
