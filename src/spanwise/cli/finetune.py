@@ -63,7 +63,7 @@ def finetune(
     dev
         Labelled data to score on.
     tokenizer
-        Folder of the tokenizer. Default: the checkpoint's.
+        Folder or hub id of the tokenizer. Default: the checkpoint's.
     recipe
         One of spanwise show recipe TASK. Default: the first; its rate, epochs and dropout follow encoder and examples.
     seeds

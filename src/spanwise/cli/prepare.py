@@ -68,7 +68,7 @@ def prepare(
     text
         Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst. A blank line ends a document.
     tokenizer
-        Folder of the tokenizer: tokenizer.json, or vocab.txt alone.
+        Folder or hub id of the tokenizer: tokenizer.json, or vocab.txt alone.
     out
         Folder of the new store; must not exist yet.
     add_tokens
@@ -81,6 +81,7 @@ def prepare(
     if processes is not None:
         os.environ["RAYON_NUM_THREADS"] = str(processes)  # read when the library starts its threads
     from spanwise.data.prepare import prepare as prepare_store
+    from spanwise.interop.sources import find_tokenizer
     from spanwise.runtime.progress import Gauge
     from spanwise.text.corpus import documents_of
     from spanwise.text.extend import extend_tokenizer, read_tokens
@@ -88,7 +89,7 @@ def prepare(
 
     corpus = reading.corpus()
     taggers = tagging.taggers(corpus)
-    words = Tokenizer.load(tokenizer)
+    words = Tokenizer.load(find_tokenizer(tokenizer))
     if add_tokens is not None:
         words = extend_tokenizer(words, read_tokens(add_tokens)).tokenizer
     with Gauge("encoding", "MB") as gauge:

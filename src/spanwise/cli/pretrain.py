@@ -34,7 +34,7 @@ class SourceOptions:
     valid: Files = None
     """A token store or text files to measure on, under masks that never change."""
     tokenizer: Path | None = None
-    """Folder of the tokenizer. Default: the store's, the one of --init, or learned from the text."""
+    """Folder or hub id of the tokenizer. Default: the store's, the one of --init, or learned from the text."""
 
 
 @Parameter(name="*")

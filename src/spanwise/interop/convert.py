@@ -19,6 +19,7 @@ from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import Written, read_folder, write_folder
 from spanwise.interop.json_files import Settings
 from spanwise.interop.record import MANAGED
+from spanwise.interop.sources import find_tokenizer
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.runtime.files import atomic_folder
 from spanwise.text.extend import with_roles_at
@@ -122,7 +123,7 @@ def _convert(
 
 
 def _open_tokenizer(checkpoint: Checkpoint, folder: Path | None) -> Tokenizer | None:
-    place = folder or checkpoint.tokenizer_folder
+    place = checkpoint.tokenizer_folder if folder is None else find_tokenizer(folder)
     if place is None:
         return None
     words = with_roles_at(Tokenizer.load(place), checkpoint.role_ids)

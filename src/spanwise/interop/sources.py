@@ -41,19 +41,43 @@ def find_folder(source: str | Path) -> Path:
     shipped = shipped_folder(source)
     if shipped is not None:
         return shipped
-    hub_id, at, revision = str(source).partition("@")
-    is_id = HUB_ID.fullmatch(hub_id) and (not at or REVISION.fullmatch(revision))
-    if not isinstance(source, str) or not is_id:
+    named = _hub_name(source)
+    if not isinstance(source, str) or named is None:
         raise CheckpointError(
             f"{source} does not exist; a model folder or a hub id (owner/name, owner/name@revision) was expected."
         )
+    hub_id, revision = named
     beside = Path(hub_id).parent
     if beside.is_dir() and beside != Path("."):
         raise CheckpointError(
             f"{source} does not exist, and its folder {beside} does. A model of the hub is not looked for there: "
             "correct the name."
         )
-    return download(hub_id, revision or None)
+    return download(hub_id, revision)
+
+
+def find_tokenizer(source: str | Path) -> Path:
+    """Return the folder of the tokenizer that `source` names: one that is there, that of shipped weights, or that of a
+    hub id as in `find_folder`, of which the small files alone are downloaded. Other names come back as they are.
+
+    Raises: CheckpointError where the hub has no such model or can't be reached.
+    """
+    path = Path(source)
+    if path.exists():
+        return path
+    if (shipped := shipped_folder(str(source))) is not None:
+        return shipped
+    named, beside = _hub_name(source), path.parent
+    if named is None or (beside.is_dir() and beside != Path(".")):
+        return path
+    return download(*named, weights=False)
+
+
+def _hub_name(source: str | Path) -> tuple[str, str | None] | None:
+    """Return the id and the revision, if any, that a name has the form of; None for any other name."""
+    hub_id, at, revision = str(source).partition("@")
+    is_id = HUB_ID.fullmatch(hub_id) and (not at or REVISION.fullmatch(revision))
+    return (hub_id, revision or None) if is_id else None
 
 
 def _model_in(folder: Path) -> Path:

@@ -19,6 +19,7 @@ from spanwise.interop.combined.reading import tasks_left_out
 from spanwise.interop.folder_plan import FolderContent, plan_folder
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
+from spanwise.interop.sources import find_tokenizer
 from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.corruption.folders import has_generator, read_generator, shaped_generator
@@ -294,7 +295,7 @@ def _tokenizer(
 ) -> Tokenizer:
     given, data, text = inputs.get("tokenizer"), inputs.get("data"), inputs.get("text")
     if given is not None:
-        return Tokenizer.load(given)
+        return Tokenizer.load(find_tokenizer(given))
     if checkpoint is not None:
         if checkpoint.tokenizer_folder is None:
             raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")

@@ -20,6 +20,7 @@ from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.record import RECORD
+from spanwise.interop.sources import find_tokenizer
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
@@ -218,7 +219,7 @@ def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | N
     Raises: CheckpointError where there is none, or it has more tokens than the encoder.
     """
     if not isinstance(tokenizer, Tokenizer):
-        folder = tokenizer if tokenizer is not None else checkpoint.tokenizer_folder
+        folder = checkpoint.tokenizer_folder if tokenizer is None else find_tokenizer(tokenizer)
         if folder is None:
             raise CheckpointError(
                 f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt."

@@ -131,3 +131,24 @@ def test_training_and_combining_take_it_where_a_folder_goes(mini, capsys):
         f"--set training.budget=null --set training.max_steps=1 {small}",
     ):
         assert main(command.split()) == 0, f"{command}: {capsys.readouterr().err}"
+
+
+def test_a_tokenizer_is_named_by_a_hub_id_too_and_comes_without_the_weights(mini, capsys):
+    assert main(["prepare", "my-text", "--tokenizer", TINY, "--out", "store"]) == 0
+    fetched = gets(mini)
+    assert any("tokenizer.json" in path for path in fetched) and not any("safetensors" in path for path in fetched)
+    assert main(["show", "store", "store", "--tokenizer", TINY]) == 0
+    assert main(["show", "masks", "--text", TEXT, "--tokenizer", TINY]) == 0
+    assert gets(mini) == fetched  # once
+    step = ["--set", "training.max_tokens=null", "--set", "training.max_steps=1", "--set", "batch.tokens_per_step=256"]
+    assert main(["pretrain", "spanbert-tiny", "--text", "my-text", "--tokenizer", TINY, "--out", "run", *step]) == 0
+    assert main(["evaluate", "qa", "--model", "spanwise-mini", "--tokenizer", TINY, "--data", "dev.json"]) == 0
+    assert main(["convert", "spanwise-mini", "out", "--tokenizer", TINY, "--task", "qa"]) == 0
+    assert gets(mini) == fetched
+
+
+def test_a_tokenizer_that_is_nowhere_is_named(mini, capsys):
+    assert main(["prepare", "my-text", "--tokenizer", "someone/nothing", "--out", "store"]) == 4
+    assert "'someone/nothing' is no folder here, and the hub did not give it" in capsys.readouterr().err
+    assert main(["prepare", "my-text", "--tokenizer", "./nothing/here", "--out", "store"]) == 4
+    assert "nothing/here" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def convert(
     target
         Folder to write; it must not exist.
     tokenizer
-        Folder of the tokenizer. Default: the source's.
+        Folder or hub id of the tokenizer. Default: the source's.
     dtype
         Of the numbers in the files. bf16 files are half as large; each number is rounded to 8 binary digits. int8 is of
         --onnx alone, and bf16 is not: the products of the layers are of bytes.

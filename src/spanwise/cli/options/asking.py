@@ -13,7 +13,7 @@ class AskingOptions:
     """How a fine-tuned model is loaded and asked."""
 
     tokenizer: Path | None = None
-    """Folder of the tokenizer. Default: the checkpoint's."""
+    """Folder or hub id of the tokenizer. Default: the checkpoint's."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"

@@ -53,7 +53,7 @@ def show_masks(
     overrides
         Change a value of the recipe first: path=value. May be repeated.
     tokenizer
-        Folder of the tokenizer to draw with, or of a store, whose counts then say which words are stop words. Default:
+        Folder or hub id of a tokenizer, or of a store, whose counts then say which words are stop words. Default:
         the model's; without a model every word is one token.
     times
         How many drawings.
@@ -159,6 +159,7 @@ def _words_of(text: str, folder: Path | None, roles: Sequence[str]) -> tuple[Tok
     import numpy as np
 
     from spanwise.data.token_store import TokenStore, vocabulary_of
+    from spanwise.interop.sources import find_tokenizer
     from spanwise.pretraining.explain import words_as_tokens
     from spanwise.text.extend import with_roles
     from spanwise.text.tokenizers import Tokenizer
@@ -167,7 +168,7 @@ def _words_of(text: str, folder: Path | None, roles: Sequence[str]) -> tuple[Tok
         tokens = with_roles(TokenStore.open(folder).tokenizer(), roles)
         vocabulary = TokenStore.open(folder, tokens).vocabulary
         return tokens, vocabulary, vocabulary
-    tokens = with_roles(Tokenizer.load(folder) if folder else words_as_tokens(text), roles)
+    tokens = with_roles(Tokenizer.load(find_tokenizer(folder)) if folder else words_as_tokens(text), roles)
     counts = np.ones(tokens.vocab_size, dtype=np.int64)
     return tokens, vocabulary_of(tokens, 0 * counts), vocabulary_of(tokens, counts)
 

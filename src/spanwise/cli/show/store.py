@@ -33,7 +33,7 @@ def show_store(
     store
         Folder of the store.
     tokenizer
-        Folder of the tokenizer; needed for a store of other tools (Megatron-LM .bin and .idx), which holds none.
+        Folder or hub id of the tokenizer; a store of other tools (Megatron-LM .bin and .idx) holds none.
     format
         An input format, such as single-segment, full-sentences, sentence-pair or ordered-pair: show its sequences.
     overrides
@@ -48,13 +48,14 @@ def show_store(
         Print one JSON object.
     """
     from spanwise.data.token_store import TokenStore
+    from spanwise.interop.sources import find_tokenizer
     from spanwise.text.tokenizers import Tokenizer
 
     if overrides and format is None:
         raise ConfigError("--set changes values of a format: add --format NAME.")
     if examples < 1 or epoch < 0:
         raise ConfigError(f"--examples must be at least 1 and --epoch at least 0, got {examples} and {epoch}.")
-    words = None if tokenizer is None else Tokenizer.load(tokenizer)
+    words = None if tokenizer is None else Tokenizer.load(find_tokenizer(tokenizer))
     opened = TokenStore.open(store, words)
     words = words or opened.tokenizer()
     if format is None:

@@ -11,11 +11,11 @@ from spanwise.weights import SHIPPED
 SMALL_FILES = ["*.json", "*.txt", *SENTENCEPIECE_FILES, "README.md"]
 
 
-def download(hub_id: str, revision: str | None = None) -> Path:
+def download(hub_id: str, revision: str | None = None, *, weights: bool = True) -> Path:
     """Return the folder of a model in the hub's cache; what is missing there is fetched, safetensors rather than
-    `.bin`. revision: a branch, tag or commit of the hub, None for its main one. In offline mode (HF_HUB_OFFLINE=1), or
-    where the hub does not answer, the cache alone is asked.
+    `.bin`. In offline mode (HF_HUB_OFFLINE=1), or where the hub does not answer, the cache alone is asked.
 
+    revision: a branch, tag or commit of the hub, None for its main one. weights: False leaves them out.
     Raises:
         CheckpointError: the hub has no such model, or it can't be reached and the cache lacks it.
     """
@@ -23,8 +23,9 @@ def download(hub_id: str, revision: str | None = None) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        folder = Path(snapshot_download(hub_id, revision=revision, allow_patterns=[*SMALL_FILES, "*.safetensors"]))
-        if not any((folder / name).exists() for name in (SAFETENSORS, INDEX)):
+        wanted = [*SMALL_FILES, *(["*.safetensors"] if weights else [])]
+        folder = Path(snapshot_download(hub_id, revision=revision, allow_patterns=wanted))
+        if weights and not any((folder / name).exists() for name in (SAFETENSORS, INDEX)):
             folder = Path(snapshot_download(hub_id, revision=revision, allow_patterns=[*SMALL_FILES, PICKLED]))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
