@@ -63,3 +63,9 @@ def test_wrong_use_is_named(tmp_path, capsys):
     assert main([*arguments, "--kinds", "city"]) == 2
     assert main([*arguments, "--not-from", str(tmp_path / "gone.json")]) == 3
     assert "gone.json" in capsys.readouterr().err
+    text = tmp_path / "text.txt"
+    assert main(["make-questions", str(text), "--out", str(text)]) == 2 and text.read_text() == TEXT
+    assert "text.txt is read" in capsys.readouterr().err
+    assert main(["make-questions", str(text), "--out", str(text / "q.json")]) == 1
+    told = capsys.readouterr().err
+    assert "a file stands where a folder is needed" in told and "partial" not in told

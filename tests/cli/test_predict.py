@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from spanwise.cli.main import main
 
 
@@ -37,3 +39,16 @@ def test_a_missing_input_is_named(qa_run, tmp_path, capsys):
     arguments = ["--input", str(tmp_path / "none.json"), "--output", str(tmp_path / "out.json")]
     assert main(["predict", "qa", "--model", str(qa_run / "final"), *arguments]) == 3
     assert "none.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "written"), [("in.json", "in.json"), ("in.json", "./in.json"), ("in.nbest.json", "in.json")]
+)
+def test_what_is_read_is_not_written_over(qa_run, tmp_path, capsys, monkeypatch, name, written):
+    monkeypatch.chdir(tmp_path)
+    asked = {"context": "Seoul is old.", "qas": [{"id": "a", "question": "Why?"}]}
+    (tmp_path / name).write_text(json.dumps({"version": "1.1", "data": [{"title": "T", "paragraphs": [asked]}]}))
+    before = (tmp_path / name).read_bytes()
+    command = ["predict", "qa", "--model", str(qa_run / "final"), "--input", name, "--output", written]
+    assert main(command) == 2 and f"{name} is read" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_bytes() == before

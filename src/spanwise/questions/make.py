@@ -22,9 +22,10 @@ from spanwise.questions.korean import KoreanRules
 from spanwise.questions.parts import FORMS, KINDS, Form, Kind, Rules
 from spanwise.questions.passages import passages
 from spanwise.questions.squad_file import SquadWriter
+from spanwise.runtime.files import refuse_to_write_over
 from spanwise.runtime.seed import derive_key
 from spanwise.tasks.qa.forbidden import paragraph_runs
-from spanwise.text.corpus import CorpusOptions, Document, read_documents
+from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
 
 Language = Literal["en", "ko"]
 SAME_SENTENCE: dict[Language, float] = {"en": 0.0, "ko": 0.8}
@@ -74,6 +75,7 @@ def make_questions(
         raise ConfigError(f"language={language!r}: there are rules for {' and '.join(RULES)}.")
     if max_questions is not None and max_questions < 1:
         raise ConfigError(f"max_questions={max_questions}: at least 1 was expected.")
+    refuse_to_write_over(Path(out), [*corpus_files(texts), *map(Path, not_from)])
     begin = time.perf_counter()
     maker = Maker(
         rules=RULES[language](),

@@ -36,8 +36,10 @@ class SquadWriter:
         self._num_articles = 0
 
     def __enter__(self) -> SquadWriter:
-        make_folder_durably(Path(os.path.abspath(self.path)).parent)
-        self._file = io.TextIOWrapper(DISK.open_to_write(self._partial), encoding="utf-8", errors="backslashreplace")
+        with explained_disk_errors(self.path):
+            make_folder_durably(Path(os.path.abspath(self.path)).parent)
+            opened = DISK.open_to_write(self._partial)
+        self._file = io.TextIOWrapper(opened, encoding="utf-8", errors="backslashreplace")
         version = "v2.0" if self.with_impossible else "1.1"
         self._file.write(f'{{"version": "{version}", "data": [')
         return self

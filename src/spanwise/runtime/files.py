@@ -280,6 +280,12 @@ def _make_temporary(target: Path, fs: DiskFileSystem) -> tuple[Path, int | None]
             os.close(held)
 
 
+def refuse_to_write_over(path: Path, inputs: Iterable[Path]) -> None:
+    """Raises: ConfigError where `path` is one of the files that are read."""
+    if path.exists() and any(one.exists() and path.samefile(one) for one in inputs):
+        raise ConfigError(f"{path} is read, so nothing is written over it; name another file to write.")
+
+
 def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) -> None:
     """Write or replace one file: a reader sees the old text or the new, never a part.
 

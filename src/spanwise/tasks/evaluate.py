@@ -11,7 +11,7 @@ import numpy as np
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.device import Precision
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import refuse_to_write_over, write_text_atomic
 from spanwise.runtime.progress import Gauge
 from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
 from spanwise.tasks.batches import DropsTokens
@@ -113,12 +113,14 @@ def predict(
     and change the id of no other row. gauge: is told of the tokens that there are and that are read.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
+    refuse_to_write_over(Path(output), [Path(input)])
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
     unlabelled = read_data(task_name, loaded.task, input, purpose="predict", errors=errors)
     _count_left_out(unlabelled, input, "malformed; nothing is written for them")
-    return write_predictions(Path(output), loaded.task, answers_of(loaded, unlabelled, precision, gauge))
+    answers = answers_of(loaded, unlabelled, precision, gauge)
+    return write_predictions(Path(output), loaded.task, answers, made_from=[Path(input)])
 
 
 def _score(
@@ -158,14 +160,21 @@ def answers_of(loaded: LoadedTask[D, F, O, P], data: D, precision: Precision, ga
     return task.decode(data, features, model.outputs(features, precision=precision, told=told))
 
 
-def write_predictions(output: Path, task: Task[D, F, O, P], predictions: P) -> list[Path]:
-    """Write the files that the task makes of its predictions; return their paths, `output` first."""
+def write_predictions(
+    output: Path, task: Task[D, F, O, P], predictions: P, made_from: Sequence[Path] = ()
+) -> list[Path]:
+    """Write the files that the task makes of its predictions; return their paths, `output` first.
+
+    Raises: ConfigError where one of them is in `made_from`, or `output` is a folder.
+    """
     if output.is_dir():
         raise ConfigError(f"{output} is a folder; name the file to write, such as {output / 'predictions.json'}.")
     contents = dict(task.prediction_files(predictions))
     paths = {name: _beside(output, name) for name in contents}
     if "" not in contents and output not in paths.values():
         paths[next(iter(contents))] = output  # no content has this suffix: the first is what was asked for
+    for path in paths.values():
+        refuse_to_write_over(path, made_from)
     for name, path in paths.items():
         content = contents[name]
         _write(path, content if isinstance(content, str) else as_json(content))
