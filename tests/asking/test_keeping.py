@@ -58,10 +58,27 @@ def test_a_change_that_keeps_the_size_is_seen_by_its_time(folder):
     assert texts_of(OpenIndex(folder, ReadingOptions()))[0].endswith("1891.")
 
 
-def test_a_damaged_index_is_made_anew(folder, read_files):
-    OpenIndex(folder, ReadingOptions())
-    (folder / BESIDE / "texts.npy").write_bytes(b"")
-    assert len(OpenIndex(folder, ReadingOptions()).index) == 2 and len(read_files) == 4
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("damage", [cut, flip, lambda path: path.unlink()], ids=["cut", "flipped", "deleted"])
+def test_whatever_file_of_an_index_is_damaged_it_is_said_and_made_anew(folder, read_files, damage):
+    texts = texts_of(OpenIndex(folder, ReadingOptions()))
+    names = sorted(path.name for path in (folder / BESIDE).iterdir() if path.is_file())
+    assert len(names) >= 6
+    for count, name in enumerate(names, start=2):
+        damage(folder / BESIDE / name)
+        told = []
+        assert texts_of(OpenIndex(folder, ReadingOptions(), told.append)) == texts
+        assert told[0].startswith("The index is made anew: ") and name in told[0]
+        assert len(read_files) == 2 * count
 
 
 def test_where_the_folder_may_not_be_written_the_caches_keep_it_and_else_nothing_does(folder, monkeypatch, read_files):

@@ -43,7 +43,7 @@ class OpenIndex:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         files, packages = document_files(folder), installed_packages()
         places = index_places(folder)
-        found = next((index for place in places if (index := _opened(place)) is not None), None)
+        found = next((index for place in places if (index := _opened(place, say)) is not None), None)
         if found is not None and _is_current(found.record, files, reading, packages):
             self.index = found
         else:
@@ -75,11 +75,12 @@ def index_places(folder: Path) -> list[Path]:
     return [folder / BESIDE, Path(caches, "spanwise", "indexes", name)]
 
 
-def _opened(place: Path) -> TextIndex | None:
-    """Return the index of a place; None where there is none that can be used."""
+def _opened(place: Path, say: Say) -> TextIndex | None:
+    """Return the index of a place; None where there is none, and where it can't be used, which is said."""
     try:
         return TextIndex(place) if place.is_dir() else None
-    except (DataError, OSError):
+    except (DataError, OSError) as cause:
+        say(f"The index is made anew: {cause}")
         return None
 
 
