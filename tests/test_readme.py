@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SAME = ROOT / "README.ko.md"  # shows the commands and code of README.md in the same order, so they run once
 # Pages whose commands train longer than a moment: slow tests.
-HEAVY = tuple("docs/" + name for name in ("moving", "systems", "adapt.md", "pretrain.md", "scale.md", "tasks.md"))
+HEAVY = tuple("docs/" + name for name in ("moving", "systems", "adapt.md", "pretrain.md", "scale.md", "tasks"))
 HEAVY = (*HEAVY, "docs/ko/adapt.md", "docs/ko/tasks.md")
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null
 training.budget=null training.max_steps=2 training.eval_every=null batch.max_tokens=1024 batch.tokens_per_step=1024"""
@@ -107,7 +107,7 @@ def person(tmp_path, monkeypatch, request) -> Path:
             shutil.copy(file, tmp_path)
         rows = [{"text": "Ada met Bob.", "names": 2}, {"text": "It rained.", "names": 0}]
         (tmp_path / "names.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    if "docs/tasks.md" in request.node.name:
+    if "docs/tasks" in request.node.name:
         make_bert(tmp_path / "my-bert", documents)
         make_labelled_files(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -179,7 +179,7 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
     shown = [command for command in commands(ROOT / "README.md") if command[1] in ("learn-tokenizer", "prepare")]
     for command in shown[:2]:  # the tokenizer and the store that the lines take
         assert main(at_tiny_size(command[1:])) == 0
-    if name_of(page) == "docs/tasks.md":  # whose lines ask the models that its commands make
+    if name_of(page).startswith("docs/tasks/"):  # whose lines ask the models that its commands make
         assert not any(main(at_tiny_size(command[1:])) for command in commands(page) if command[1] in MAKE_MODELS)
     if page.name == "deploying.md":
         assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0
