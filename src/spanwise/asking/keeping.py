@@ -43,7 +43,9 @@ class OpenIndex:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         files, packages = document_files(folder), installed_packages()
         places = index_places(folder)
-        found = next((index for place in places if (index := _opened(place, say)) is not None), None)
+        found, damage = _found(places)
+        for cause in damage:
+            say(f"The index is made anew: {cause}" if found is None else f"Another copy of the index is used: {cause}")
         if found is not None and _is_current(found.record, files, reading, packages):
             self.index = found
         else:
@@ -75,13 +77,16 @@ def index_places(folder: Path) -> list[Path]:
     return [folder / BESIDE, Path(caches, "spanwise", "indexes", name)]
 
 
-def _opened(place: Path, say: Say) -> TextIndex | None:
-    """Return the index of a place; None where there is none, and where it can't be used, which is said."""
-    try:
-        return TextIndex(place) if place.is_dir() else None
-    except (DataError, OSError) as cause:
-        say(f"The index is made anew: {cause}")
-        return None
+def _found(places: Sequence[Path]) -> tuple[TextIndex | None, list[str]]:
+    """Return the first index that can be used, and what is wrong with those before it."""
+    damage: list[str] = []
+    for place in places:
+        try:
+            if place.is_dir():
+                return TextIndex(place), damage
+        except (DataError, OSError) as cause:
+            damage.append(str(cause))
+    return None, damage
 
 
 def _is_current(
