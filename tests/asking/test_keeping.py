@@ -44,11 +44,13 @@ def test_an_index_is_kept_and_only_changed_files_are_read_again(folder, read_fil
 
     (folder / "b.txt").write_text("The town has a university.")
     (folder / "c.txt").write_text("It lies by the sea.")
-    opened = OpenIndex(folder, ReadingOptions())
-    assert read_files[2:] == ["b.txt", "c.txt"]
+    opened = OpenIndex(folder, ReadingOptions(), said.append)
+    assert read_files[2:] == ["b.txt", "c.txt"] and "2 of 3 files are new" in said[1]
     assert texts_of(opened) == ["The harbour was built in 1890.", "The town has a university.", "It lies by the sea."]
     (folder / "a.txt").unlink()
-    assert len(OpenIndex(folder, ReadingOptions()).index) == 2
+    (folder / "c.txt").write_text("It lies by a river.")
+    assert len(OpenIndex(folder, ReadingOptions(), said.append).index) == 2
+    assert "1 of 2 files is new" in said[2]
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == [BESIDE]
 
 

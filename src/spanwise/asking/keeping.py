@@ -24,6 +24,7 @@ from spanwise.asking.passages import Passage, cut_passages
 from spanwise.errors import ConfigError, DataError, SpanwiseError
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.progress import Gauge
+from spanwise.runtime.wording import counted
 
 BESIDE = ".spanwise-index"
 CACHE_VARIABLE = "XDG_CACHE_HOME"  # as the desktop specification of freedesktop.org has it; else ~/.cache
@@ -137,7 +138,8 @@ class _Making:
         fresh = [file for file in self.files if file not in self.kept]
         size = sum(file.size for file in fresh) / 1e6
         self.say(
-            f"Indexing {self.folder}: {len(fresh):,} of {len(self.files):,} files are new or changed ({size:,.1f} MB)."
+            f"Indexing {self.folder}: {len(fresh):,} of {counted(len(self.files), 'file')} "
+            f"{'is' if len(fresh) == 1 else 'are'} new or changed ({size:,.1f} MB)."
         )
         with closing(IndexWriter(folder)) as writer, Gauge("indexing", "MB") as gauge:
             gauge.expect(size)
