@@ -1,6 +1,7 @@
 """`spanwise predict qa`."""
 
 import json
+import os
 
 import pytest
 
@@ -52,3 +53,19 @@ def test_what_is_read_is_not_written_over(qa_run, tmp_path, capsys, monkeypatch,
     command = ["predict", "qa", "--model", str(qa_run / "final"), "--input", name, "--output", written]
     assert main(command) == 2 and f"{name} is read" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [name] and (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("command", [["predict", "qa", "--input"], ["make-questions"]])
+def test_a_pipe_or_device_is_never_replaced_by_a_file(qa_run, tmp_path, capsys, command):
+    """As root, `--output /dev/null` would otherwise leave the machine without /dev/null."""
+    asked = {"context": "Seoul is old.", "qas": [{"id": "a", "question": "Why?"}]}
+    (tmp_path / "in.json").write_text(json.dumps({"version": "1.1", "data": [{"title": "T", "paragraphs": [asked]}]}))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("pipe")
+    more = ["--model", str(qa_run / "final"), "--output"] if command[0] == "predict" else ["--out"]
+    (tmp_path / "text.txt").write_text("Seoul has been the capital of Korea since 1394.")
+    text = tmp_path / ("in.json" if command[0] == "predict" else "text.txt")
+    for name in ("pipe", "device"):
+        assert main([*command, str(text), *more, str(tmp_path / name)]) == 2
+        assert "is a device or pipe" in capsys.readouterr().err
+    assert (tmp_path / "pipe").is_fifo() and len(list(tmp_path.iterdir())) == 4

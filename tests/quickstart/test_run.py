@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from spanwise.errors import DataError
-from spanwise.quickstart.run import read_record, rewrite_report
+from spanwise.errors import ConfigError, DataError
+from spanwise.quickstart.run import quickstart, read_record, rewrite_report
 
 
 @pytest.mark.parametrize("content", [{"way": "adapted"}, {"format": 1}, [], "text"])
@@ -15,3 +15,10 @@ def test_what_is_no_result_is_refused(content, tmp_path):
     (tmp_path / "result.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match="no result of a quickstart"):
         rewrite_report(tmp_path)
+
+
+def test_a_folder_of_other_things_is_left_as_it_is(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ConfigError, match=r"not empty \(thesis\.tex\)"):
+        quickstart(out=tmp_path, budget=60)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

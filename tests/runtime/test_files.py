@@ -20,6 +20,7 @@ from spanwise.runtime.files import (
     free_bytes,
     read_manifest,
     refuse_edited,
+    refuse_special,
     remove_folder,
     remove_leftovers,
     require_free_space,
@@ -390,6 +391,31 @@ def test_a_file_is_replaced_whole_and_lines_after_a_cut_one_stay_whole(tmp_path)
 
     assert (tmp_path / "x" / "plan.json").read_text() == "two\nthree\n"
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["plan.json"]
+
+
+def test_a_link_is_followed_and_a_pipe_is_written_to_not_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    write_text_atomic(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
+
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_text_atomic(tmp_path / "pipe", "new")
+    assert os.read(reader, 9) == b"new" and (tmp_path / "pipe").is_fifo()
+    os.close(reader)
+    with pytest.raises(ConfigError, match="is a device or pipe"):
+        refuse_special(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["file/x", "n" * 300, "circle/x"])
+def test_a_path_that_cannot_be_is_not_blamed_on_the_space_of_the_disk(tmp_path, name):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "circle").symlink_to("circle")
+    for write in (lambda path: write_text_atomic(path, "x"), lambda path: atomic_folder(path).__enter__()):
+        with pytest.raises((SpanwiseError, OSError)) as found:
+            write(tmp_path / name)
+        assert "space" not in str(found.value) and " MB" not in str(found.value)
 
 
 def test_space_is_checked_before_anything_is_written(tmp_path):

@@ -43,6 +43,13 @@ def finished(tiny_store, probe_data, tmp_path_factory):
     return run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=out, seeds=2)
 
 
+def test_a_folder_of_other_things_is_left_as_it_is(tiny_store, probe_data, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ConfigError, match=r"thesis\.tex"):
+        run_study(toy_study(), data=tiny_store.path, valid=tiny_store.path, probe_data=probe_data, out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
 def figure_of(record, key):
     return next(figure for figure in record.figures if figure.key == key)
 

@@ -20,6 +20,7 @@ def test_a_folder_with_other_things_is_refused_by_name(tmp_path):
     for resume in (False, True):
         with pytest.raises(ConfigError, match=r"thesis\.tex"), claim_run_folder(tmp_path, resume=resume):
             pass
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]  # and no lock is left there
 
 
 def test_a_run_is_gone_on_with_only_when_asked(tmp_path):

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
-from spanwise.cli.options.spellings import suggest_option
+from spanwise.cli.options.spellings import find_empty, suggest_option
 from spanwise.errors import SpanwiseError
 
 HELP = """Pre-train, fine-tune and use span-aware encoder models (SpanBERT and its family) on your own text.
@@ -119,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     app = build_app()
+    if empty := find_empty(arguments):
+        return _fail(empty, 2)
     try:
         result = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:

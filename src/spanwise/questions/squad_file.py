@@ -18,7 +18,7 @@ from typing import TextIO
 from spanwise.errors import ConfigError
 from spanwise.questions.document import Made
 from spanwise.runtime.disk import DISK
-from spanwise.runtime.files import explained_disk_errors, make_folder_durably
+from spanwise.runtime.files import explained_disk_errors, make_folder_durably, refuse_special
 from spanwise.text.corpus import Document
 
 
@@ -27,9 +27,10 @@ class SquadWriter:
     left."""
 
     def __init__(self, path: Path, *, with_impossible: bool) -> None:
-        """Raises: ConfigError where `path` is a folder."""
+        """Raises: ConfigError where `path` is a folder, a device or a pipe."""
         if path.is_dir():
             raise ConfigError(f"{path} is a folder; name the file to write, such as {path / 'questions.json'}.")
+        refuse_special(path)
         self.path, self.with_impossible = path, with_impossible
         self._partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
         self._file: TextIO

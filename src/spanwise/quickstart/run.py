@@ -93,6 +93,8 @@ def quickstart(
     of_questions: Language = "ko" if corpus.language == "ko" else "en"
     folder = free_folder() if out is None else Path(out)
     terminal = Terminal(console or Console())
+    if folder.is_dir():
+        refuse_full(folder)  # before a lock lies there
     with folder_lock(folder), open_bundle(of_questions) as bundle:
         refuse_full(folder)
         shared = Job(

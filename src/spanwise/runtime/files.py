@@ -290,6 +290,17 @@ def refuse_to_write_over(path: Path, inputs: Iterable[Path]) -> None:
         raise ConfigError(f"{path} is read, so nothing is written over it; name another file to write.")
 
 
+def is_special(path: Path) -> bool:
+    """Return whether a device, pipe or socket lies there, which no file may take the place of."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def refuse_special(path: Path) -> None:
+    """Raises: ConfigError where a device, pipe or socket lies at the path of a file that is to be written."""
+    if is_special(path):
+        raise ConfigError(f"{path} is a device or pipe, and this is written as a file; name one, such as out.json.")
+
+
 def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) -> None:
     """Write or replace one file: a reader sees the old text or the new, never a part.
 
@@ -299,8 +310,17 @@ def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) ->
 
 
 def write_atomic(path: str | Path, write: Callable[[Path], None], fs: DiskFileSystem = DISK) -> None:
-    """Write or replace one file by a function that is given a hidden name beside it; its folder is made."""
+    """Write or replace one file by a function that is given a hidden name beside it; its folder is made.
+
+    Of a link, what it leads to is replaced; a device or pipe (/dev/stdout) is never, and is given to the function.
+    """
     path = Path(os.path.abspath(path))
+    if isinstance(fs, DiskFileSystem) and is_special(path):
+        with explained_disk_errors(path):
+            write(path)
+        return
+    if isinstance(fs, DiskFileSystem) and path.is_symlink():
+        path = Path(os.path.realpath(path))
     temporary = path.parent / f"{TEMPORARY_PREFIX}{path.name}-{uuid.uuid4().hex[:12]}"
     with explained_disk_errors(path):
         make_folder_durably(path.parent, fs)
@@ -355,7 +375,11 @@ _DISK_CAUSES = {
     errno.ENAMETOOLONG: "the name is too long",
     errno.EISDIR: "a folder stands where a file is needed",
     errno.ENOTDIR: "a file stands where a folder is needed",
+    errno.ENOENT: "its folder can't be made there",
+    errno.ELOOP: "its links lead in a circle",
 }
+# of the path, whatever space the disk has
+_PATH_CAUSES = {errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.ENOENT, errno.ELOOP}
 
 
 @contextlib.contextmanager
@@ -370,6 +394,8 @@ def explained_disk_errors(path: Path, written: Path | None = None) -> Iterator[N
         if number is None:
             raise
         reason = _DISK_CAUSES.get(number, os.strerror(number))
+        if number in _PATH_CAUSES:
+            raise SpanwiseError(f"Cannot write {path}: {reason}. Choose another place, or check the path.") from cause
         space = f"{_megabytes(free_bytes(path))} free"
         if written is not None and written.is_dir():
             size = sum(file.stat().st_size for file in written.rglob("*") if file.is_file())

@@ -20,6 +20,7 @@ from spanwise.studies.folder import (
     REPORT_NAME,
     RESULT_NAME,
     TABLE_NAME,
+    recorded_study,
     refuse_less,
     settle,
     settle_measure,
@@ -84,6 +85,7 @@ def run_study(
         log=log,
         resume_command=command or SAME_COMMAND,
     )
+    recorded_study(plan.folder)  # other things are refused before a lock lies beside them
     if world_of_environment().size > 1:
         if jobs > 1:
             raise ConfigError("--jobs works on several models, several processes share one; give one of the two.")

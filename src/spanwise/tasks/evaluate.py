@@ -11,7 +11,7 @@ import numpy as np
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.device import Precision
-from spanwise.runtime.files import refuse_to_write_over, write_text_atomic
+from spanwise.runtime.files import refuse_special, refuse_to_write_over, write_text_atomic
 from spanwise.runtime.progress import Gauge
 from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
 from spanwise.tasks.batches import DropsTokens
@@ -169,6 +169,7 @@ def write_predictions(
     """
     if output.is_dir():
         raise ConfigError(f"{output} is a folder; name the file to write, such as {output / 'predictions.json'}.")
+    refuse_special(output)  # other files lie beside it
     contents = dict(task.prediction_files(predictions))
     paths = {name: _beside(output, name) for name in contents}
     if "" not in contents and output not in paths.values():

@@ -83,6 +83,7 @@ def claim_run_folder(folder: str | Path, *, resume: bool = False) -> Iterator[Ru
     if held_here(run.path):
         yield run
         return
+    _refuse_other_things(run)  # before a lock lies there
     with explained_disk_errors(run.path):
         make_folder_durably(run.path)  # the lock would make it, but leave its name to chance
     with folder_lock(run.path):
@@ -95,15 +96,25 @@ def claim_run_folder(folder: str | Path, *, resume: bool = False) -> Iterator[Ru
         yield run
 
 
-def _check(run: RunFolder, resume: bool) -> None:
-    found = [p.name for p in run.path.iterdir() if p.name != LOCK_NAME and not p.name.startswith(TEMPORARY_PREFIX)]
-    if not found:
-        return
-    if run.state == "new":
+def _found_in(run: RunFolder) -> list[str]:
+    names = (path.name for path in run.path.iterdir()) if run.path.is_dir() else iter(())
+    return sorted(name for name in names if name != LOCK_NAME and not name.startswith(TEMPORARY_PREFIX))
+
+
+def _refuse_other_things(run: RunFolder) -> None:
+    found = _found_in(run)
+    if found and run.state == "new":
         raise ConfigError(
-            f"{run.path} is not empty ({', '.join(sorted(found)[:3])}) and holds no run of ours; "
+            f"{run.path} is not empty ({', '.join(found[:3])}) and holds no run of ours; "
             "give a new folder, or empty this one."
         )
+
+
+def _check(run: RunFolder, resume: bool) -> None:
+    found = _found_in(run)
+    if not found:
+        return
+    _refuse_other_things(run)
     if resume or not run.holds_work(found):
         return
     if run.state == "finished":

@@ -2,7 +2,8 @@
 
 import pytest
 
-from spanwise.cli.options.spellings import suggest_option
+from spanwise.cli.main import main
+from spanwise.cli.options.spellings import find_empty, suggest_option
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,22 @@ def test_every_place_that_is_suggested_exists():
 
 def test_our_own_and_unheard_of_options_get_no_suggestion():
     assert suggest_option(["pretrain", "--out", "x", "--zebra", "learning_rate"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["prepare", "text", "--out", ""], "The argument after --out is empty"),
+        (["prepare", "text", "--out="], "--out has an empty value"),
+        (["ask", "", "Who?"], "The argument after ask is empty"),
+        ([""], "The argument after spanwise is empty"),
+    ],
+)
+def test_an_empty_argument_is_refused_for_it_would_mean_the_current_folder(arguments, said, capsys):
+    assert find_empty(arguments).startswith(said)
+    assert main(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_empty_value_of_a_recipe_is_none_of_an_option():
+    assert find_empty(["pretrain", "spanbert-tiny", "--set", "tags=", "--set=tags=", "-"]) == ""

@@ -1,4 +1,4 @@
-"""Options that people know from the Hugging Face Trainer and its scripts, and what they are called here."""
+"""Options that people know from the Hugging Face Trainer and its scripts, and what they are called here; empty ones."""
 
 from collections.abc import Sequence
 
@@ -51,4 +51,18 @@ def suggest_option(arguments: Sequence[str]) -> str:
         if ours:
             words = f"Values of a recipe are changed with --set, for example --set {place}{ours}=VALUE."
             return words + (f" ({note})" if note else "")
+    return ""
+
+
+def find_empty(arguments: Sequence[str]) -> str:
+    """Return a sentence about the first argument that is empty, or "" where there is none.
+
+    An empty path would mean the current folder, which nobody who left a shell variable unset has in mind.
+    """
+    for place, argument in enumerate(arguments):
+        before = arguments[place - 1] if place else "spanwise"
+        if argument and not (argument.startswith("--") and argument.endswith("=") and argument.count("=") == 1):
+            continue
+        where = f"{argument[:-1]} has an empty value" if argument else f"The argument after {before} is empty"
+        return f'{where}, as "$NAME" is where no NAME is set. Write its value, or leave it out.'
     return ""
