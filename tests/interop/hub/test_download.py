@@ -138,6 +138,8 @@ def test_a_tokenizer_is_named_by_a_hub_id_too_and_comes_without_the_weights(mini
     fetched = gets(mini)
     assert any("tokenizer.json" in path for path in fetched) and not any("safetensors" in path for path in fetched)
     assert main(["show", "store", "store", "--tokenizer", TINY]) == 0
+    shipped = ["--model", "spanwise-mini", "--threshold", "0"]
+    assert main(["ask", "my-text", "When?", "--tokenizer", TINY, *shipped]) == 0
     assert main(["show", "masks", "--text", TEXT, "--tokenizer", TINY]) == 0
     assert gets(mini) == fetched  # once
     step = ["--set", "training.max_tokens=null", "--set", "training.max_steps=1", "--set", "batch.tokens_per_step=256"]

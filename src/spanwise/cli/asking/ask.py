@@ -27,7 +27,7 @@ class ReaderOptions:
     model: str | None = None
     """Folder of a model fine-tuned for qa, or a hub id. Default: the one that ships for the language of the text."""
     tokenizer: Path | None = None
-    """Folder of its tokenizer. Default: the model's own."""
+    """Folder or hub id of its tokenizer. Default: the model's own."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
