@@ -77,7 +77,7 @@ def finetune(
         move them), counted.
     upload
         An address (s3://bucket/run, gs://, hdfs://, file://) where checkpoints and model are kept too. With --resume a
-        run that is not in OUT is fetched from there.
+        run that is not in OUT is fetched from there. Training never waits; status 1 where the model did not arrive.
     """
     asked = {
         "model": model, "train": train, "not_from": not_from or (), "replay": replay or (), "dev": dev, "out": out,

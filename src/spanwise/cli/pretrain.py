@@ -92,7 +92,7 @@ def pretrain(
         (training.sharding). It may change when a run goes on.
     upload
         An address (s3://bucket/run, gs://, hdfs://, file://) where checkpoints and model are kept too. With --resume a
-        run that is not in OUT is fetched from there.
+        run that is not in OUT is fetched from there. Training never waits; status 1 where the model did not arrive.
     """
     seconds = None if budget is None else parse_budget(budget)
     if processes != 1 and not is_one_of_several():

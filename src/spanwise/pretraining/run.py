@@ -69,7 +69,7 @@ def pretrain(
     `upload` is an address (s3://..., as fsspec knows them) where the first of them keeps checkpoints and model too;
     with `resume`, a run that is lost here is fetched from there. Where the model does not arrive, it is an error.
 
-    Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved; SpanwiseError.
+    Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
     recipe = settled(recipe, overrides=overrides, budget=budget)
     check_given(recipe, inputs, resume=resume)

@@ -2,6 +2,7 @@
 
 import io
 import uuid
+from typing import ClassVar
 
 import fsspec
 import pytest
@@ -15,9 +16,10 @@ class FaultyFileSystem(MemoryFileSystem):
     """Memory behind `fault(path, what)`, which may raise, wait, or say after how many bytes the line breaks."""
 
     protocol = "faulty"
-    store, pseudo_dirs = {}, [""]
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
     fault = staticmethod(lambda path, what: None)
-    log = []  # every (what, path), in order
+    log: ClassVar[list] = []  # every (what, path), in order
 
     @classmethod
     def _strip_protocol(cls, path):

@@ -200,17 +200,19 @@ class _Upload(threading.Thread):
             system.rm(place)
 
     def _retire(self) -> None:
-        """Remove checkpoints at the address that are older than the newest whole one and no longer here."""
-        kept = steps_in(self.here)
-        for name in (CHECKPOINTS_NAME, BEST_NAME, RECORDS_NAME):
-            try:
+        """Remove checkpoints at the address that are older than the newest sent, beyond as many as are kept here."""
+        try:
+            sent = [step for step in steps_at(self.remote / CHECKPOINTS_NAME) if step.name <= self._sent]
+            whole = [step.name for step in sent if (step / MANIFEST_NAME).exists()]
+            kept = {self._sent, *whole[: len(steps_in(self.here))]}
+            for name in (CHECKPOINTS_NAME, BEST_NAME, RECORDS_NAME):
                 for step in steps_at(self.remote / name):
                     if step.name < self._sent and step.name not in kept:
                         self._withdraw(step)
                         system, place = step.at()
                         system.rm(place, recursive=True)
-            except Exception as cause:  # as above; what is too much there spoils nothing
-                self.say(f"Old checkpoints stay in {self.remote / name}: {in_words(cause)}.")
+        except Exception as cause:  # as above; what is too much there spoils nothing
+            self.say(f"Old checkpoints stay at {self.remote}: {in_words(cause)}.")
 
 
 def _send_file(target: RemotePath, content: IO[bytes]) -> None:
