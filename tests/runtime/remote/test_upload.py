@@ -100,6 +100,21 @@ def test_wherever_an_upload_is_cut_what_is_fetched_is_whole(here, address, fault
     assert (tmp_path / "whole" / "best" / "model.bin").read_bytes() == b"best of two" * 1000
 
 
+def test_a_step_that_was_done_again_is_never_taken_with_what_belongs_to_the_other(
+    here, address, faulty, save, tmp_path
+):
+    with kept_elsewhere(here, address):
+        save(here, step(1), "one")
+        until(lambda: manifest(1) in files_at(address, faulty))
+        save(here, step(2), "two")
+    save(here, step(2), "two again")
+    (here / "plan.jsonl").write_text("plan\nlonger\n")
+    faulty.fault = staticmethod(lambda path, what: 0 if what == "write" and path.endswith("model.bin") else None)
+    with pytest.raises(SpanwiseError, match="the line is dead"), kept_elsewhere(here, address, say=lambda _: None):
+        pass
+    assert fetched(address, tmp_path / "new") == ["step-000000001"]
+
+
 def test_while_an_upload_hangs_training_goes_on_and_only_the_newest_that_waits_is_sent(here, address, faulty, save):
     hanging, released, at_once, most = threading.Event(), threading.Event(), [], []
 
