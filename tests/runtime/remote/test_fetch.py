@@ -107,6 +107,17 @@ def test_a_fetch_that_is_cut_is_done_again(address, kept, tmp_path, monkeypatch)
     assert checkpoints(new) == [TWO]
 
 
+def test_best_weights_that_a_checkpoint_does_not_know_are_not_left_beside_it(here, address, faulty, save, tmp_path):
+    with kept_elsewhere(here, address):
+        save(here, f"checkpoints/{ONE}", "one")
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "run.json").write_text("{}")
+    save(new, "best", "of a fetch that was cut")
+    fetch_lost_run(new, address, resume=True)
+    assert checkpoints(new) == [ONE] and not (new / "best").exists()
+
+
 def test_a_full_disk_is_no_damage_at_the_address(address, kept, tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")

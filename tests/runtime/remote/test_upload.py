@@ -109,9 +109,16 @@ def test_a_step_that_was_done_again_is_never_taken_with_what_belongs_to_the_othe
         save(here, step(2), "two")
     save(here, step(2), "two again")
     (here / "plan.jsonl").write_text("plan\nlonger\n")
-    faulty.fault = staticmethod(lambda path, what: 0 if what == "write" and path.endswith("model.bin") else None)
+    faulty.log.clear()
+
+    def dies_after_the_records(path, what):
+        if path.endswith(manifest(2)) and any("records/" in sent and did == "write" for did, sent in faulty.log):
+            raise ConnectionError("the line is dead")
+
+    faulty.fault = staticmethod(dies_after_the_records)
     with pytest.raises(SpanwiseError, match="the line is dead"), kept_elsewhere(here, address, say=lambda _: None):
         pass
+    faulty.fault = staticmethod(lambda path, what: None)
     assert fetched(address, tmp_path / "new") == ["step-000000001"]
 
 
@@ -194,6 +201,16 @@ def test_a_failed_upload_is_told_with_its_cause_and_the_next_checkpoint_is_tried
     failed = [words for words in told if "failed" in words]
     assert len(failed) == 1 and manifest(1) not in files_at(address, faulty)
     assert f"{step(1)} to faulty://" in failed[0] and "dead; the next checkpoint is tried again" in failed[0]
+
+
+def test_what_failed_before_is_tried_once_more_at_the_end(here, address, faulty, save):
+    told = []
+    faulty.fault = staticmethod(lambda path, what: 0 if what == "write" else None)
+    with kept_elsewhere(here, address, say=told.append):
+        save(here, step(1), "one")
+        until(lambda: told)
+        faulty.fault = staticmethod(lambda path, what: None)
+    assert manifest(1) in files_at(address, faulty)
 
 
 def test_a_file_that_arrives_shorter_without_an_error_is_noticed(here, address, faulty, save, monkeypatch):
