@@ -1,5 +1,6 @@
 """The index of a folder is kept, renewed where files changed, and lies where it can."""
 
+import itertools
 import os
 
 import pytest
@@ -43,11 +44,13 @@ def test_an_index_is_kept_and_only_changed_files_are_read_again(folder, read_fil
 
     (folder / "b.txt").write_text("The town has a university.")
     (folder / "c.txt").write_text("It lies by the sea.")
-    opened = OpenIndex(folder, ReadingOptions())
-    assert read_files[2:] == ["b.txt", "c.txt"]
+    opened = OpenIndex(folder, ReadingOptions(), said.append)
+    assert read_files[2:] == ["b.txt", "c.txt"] and "2 of 3 files are new" in said[1]
     assert texts_of(opened) == ["The harbour was built in 1890.", "The town has a university.", "It lies by the sea."]
     (folder / "a.txt").unlink()
-    assert len(OpenIndex(folder, ReadingOptions()).index) == 2
+    (folder / "c.txt").write_text("It lies by a river.")
+    assert len(OpenIndex(folder, ReadingOptions(), said.append).index) == 2
+    assert "1 of 2 files is new" in said[2]
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == [BESIDE]
 
 
@@ -68,17 +71,53 @@ def flip(path):
     path.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize("damage", [cut, flip, lambda path: path.unlink()], ids=["cut", "flipped", "deleted"])
+def put_a_folder_there(path):
+    path.unlink()
+    path.mkdir()
+
+
+def index_files(folder):
+    return sorted(path.relative_to(folder / BESIDE) for path in (folder / BESIDE).rglob("*") if path.is_file())
+
+
+DAMAGE = {"cut": cut, "flipped": flip, "deleted": lambda path: path.unlink(), "a folder": put_a_folder_there}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_whatever_file_of_an_index_is_damaged_it_is_said_and_made_anew(folder, read_files, damage):
     texts = texts_of(OpenIndex(folder, ReadingOptions()))
-    names = sorted(path.name for path in (folder / BESIDE).iterdir() if path.is_file())
-    assert len(names) >= 6
+    names = index_files(folder)
+    assert len(names) >= 11  # those of the weights of terms are among them
     for count, name in enumerate(names, start=2):
         damage(folder / BESIDE / name)
         told = []
         assert texts_of(OpenIndex(folder, ReadingOptions(), told.append)) == texts
-        assert told[0].startswith("The index is made anew: ") and name in told[0]
+        assert told[0].startswith("The index is made anew: ") and str(name) in told[0]
         assert len(read_files) == 2 * count
+
+
+def test_two_files_of_an_index_that_were_swapped_are_said_and_it_is_made_anew(folder):
+    texts = texts_of(OpenIndex(folder, ReadingOptions()))
+    for one, other in itertools.pairwise(index_files(folder)):
+        paths = folder / BESIDE / one, folder / BESIDE / other
+        contents = [path.read_bytes() for path in paths]
+        for path, content in zip(paths, reversed(contents), strict=True):
+            path.write_bytes(content)
+        told = []
+        assert texts_of(OpenIndex(folder, ReadingOptions(), told.append)) == texts
+        assert told[0].startswith("The index is made anew: ")
+
+
+def test_a_file_with_the_name_of_the_index_stays_and_a_copy_elsewhere_is_made_and_used(folder, tmp_path, read_files):
+    (folder / BESIDE).write_text("mine")
+    opened = OpenIndex(folder, ReadingOptions())
+    assert opened.notes == [] and read_files == ["a.txt", "b.txt"]
+    assert (folder / BESIDE).read_text() == "mine" and not list(folder.glob(".tmp-*"))
+    (folder / BESIDE).unlink()
+    (folder / BESIDE).mkdir()  # never finished
+    told = []
+    OpenIndex(folder, ReadingOptions(), told.append)
+    assert told[0].startswith("Another copy of the index is used: ") and len(told) == 1 and len(read_files) == 2
 
 
 def test_where_the_folder_may_not_be_written_the_caches_keep_it_and_else_nothing_does(folder, monkeypatch, read_files):

@@ -20,7 +20,7 @@ def test_questions_are_made_and_counted(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert told["num_questions"] > 1
     assert main([*arguments, "--kinds", "person", "name", "--forms", "cloze", "--max-questions", "1"]) == 0
-    assert "Made 1 questions of 1 documents" in capsys.readouterr().out
+    assert "Made 1 question of 1 document: " in capsys.readouterr().out
     ((paragraph,),) = [article["paragraphs"] for article in json.loads((tmp_path / "q.json").read_text())["data"]]
     assert paragraph["qas"][0]["kind"] in ("person", "name")
 

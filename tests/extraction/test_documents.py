@@ -3,10 +3,13 @@
 import gzip
 import json
 import os
+import tracemalloc
 
 import pyarrow
 import pyarrow.parquet
+import pytest
 
+from spanwise.errors import ConfigError
 from spanwise.extraction.documents import MOST_BYTES, ReadingOptions, documents_of_file, named_files
 
 USUAL = ReadingOptions()
@@ -57,6 +60,35 @@ def test_rows_of_json_lines_and_parquet_are_read_one_by_one(tmp_path):
     ]  # fmt: skip
     pyarrow.parquet.write_table(pyarrow.table({"text": ["A.", None, "C."]}), tmp_path / "a.parquet")
     assert [(d.text, bool(d.error)) for d in read(tmp_path / "a.parquet")] == [("A.", False), ("", True), ("C.", False)]
+
+
+def test_a_line_beyond_its_bound_is_never_held_whole_and_the_next_ones_are_read(tmp_path):
+    file = tmp_path / "a.jsonl"
+    good = b'{"text": "Good."}\n'
+    with file.open("wb") as opened:
+        opened.write(good)
+        opened.write(b'{"text": "')
+        opened.seek(300 * 10**6, os.SEEK_CUR)  # zeros
+        opened.write(b'"}\n' + good + b"[" * 10**5 + b"\n" + b'{"text": "\xff"}\n' + good)
+        opened.write(b"x" * (10**6 + 1))
+    tracemalloc.start()
+    found = read(file, ReadingOptions(max_line_mb=1))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 40e6
+    assert [(d.id, d.text) for d in found if not d.error] == [(f"a.jsonl#{n}", "Good.") for n in (1, 3, 6)]
+    long, deep, no_text, last = (d for d in found if d.error)
+    assert long.error.startswith("line 2 of a.jsonl has 300,000,013 bytes, and at most 1 MB are read.")
+    assert "--max-line-mb" in long.error and "nested too deeply" in deep.error
+    assert "0xff" in no_text.error and "--errors replace" in no_text.error
+    assert last.id == "a.jsonl#7" and "line 7 of a.jsonl has 1,000,001 bytes" in last.error
+    assert len(read(file, ReadingOptions(max_line_mb=2))) == 7
+
+
+@pytest.mark.parametrize("most", [0, 1025])
+def test_the_bound_of_a_line_has_a_range(most):
+    with pytest.raises(ConfigError, match="expected 1 to 1024"):
+        ReadingOptions(max_line_mb=most)
 
 
 def test_a_file_that_ends_too_early_gives_what_it_has_and_says_so(tmp_path):

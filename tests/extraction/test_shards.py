@@ -28,7 +28,7 @@ def test_a_corpus_without_text_is_refused(tmp_path):
 def test_a_number_sign_in_the_name_of_a_file_that_cannot_be_read_is_no_number_of_a_document(tmp_path):
     (tmp_path / "a#b.txt.gz").write_bytes(b"no archive")
     found = survey({"a#b.txt.gz": tmp_path / "a#b.txt.gz"}, USUAL)
-    assert (found.num_documents, set(found.files)) == (1, {"a#b.txt.gz"})
+    assert (found.num_documents, found.num_shards, set(found.files)) == (0, 1, {"a#b.txt.gz"})
 
 
 @pytest.mark.parametrize(

@@ -267,6 +267,18 @@ def test_an_existing_target_is_refused_or_replaced_as_asked(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["final"]
 
 
+def test_a_file_or_link_at_the_target_is_never_replaced_by_a_folder(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to("file")
+    for name in ("file", "link"):
+        with (
+            pytest.raises(SpanwiseError, match="is no folder, and nothing takes its place"),
+            atomic_folder(tmp_path / name, existing="replace"),
+        ):
+            pass
+    assert (tmp_path / "link").read_text() == "mine" and len(list(tmp_path.iterdir())) == 2
+
+
 def damage(folder: Path) -> dict[str, callable]:
     file, manifest = folder / "a.bin", folder / MANIFEST_NAME
     return {

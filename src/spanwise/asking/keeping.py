@@ -24,6 +24,7 @@ from spanwise.asking.passages import Passage, cut_passages
 from spanwise.errors import ConfigError, DataError, SpanwiseError
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.progress import Gauge
+from spanwise.runtime.wording import counted
 
 BESIDE = ".spanwise-index"
 CACHE_VARIABLE = "XDG_CACHE_HOME"  # as the desktop specification of freedesktop.org has it; else ~/.cache
@@ -43,7 +44,9 @@ class OpenIndex:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         files, packages = document_files(folder), installed_packages()
         places = index_places(folder)
-        found = next((index for place in places if (index := _opened(place, say)) is not None), None)
+        found, damage = _found(places)
+        for cause in damage:
+            say(f"The index is made anew: {cause}" if found is None else f"Another copy of the index is used: {cause}")
         if found is not None and _is_current(found.record, files, reading, packages):
             self.index = found
         else:
@@ -75,13 +78,16 @@ def index_places(folder: Path) -> list[Path]:
     return [folder / BESIDE, Path(caches, "spanwise", "indexes", name)]
 
 
-def _opened(place: Path, say: Say) -> TextIndex | None:
-    """Return the index of a place; None where there is none, and where it can't be used, which is said."""
-    try:
-        return TextIndex(place) if place.is_dir() else None
-    except (DataError, OSError) as cause:
-        say(f"The index is made anew: {cause}")
-        return None
+def _found(places: Sequence[Path]) -> tuple[TextIndex | None, list[str]]:
+    """Return the first index that can be used, and what is wrong with those before it."""
+    damage: list[str] = []
+    for place in places:
+        try:
+            if place.is_dir():
+                return TextIndex(place), damage
+        except (DataError, OSError) as cause:
+            damage.append(str(cause))
+    return None, damage
 
 
 def _is_current(
@@ -132,7 +138,8 @@ class _Making:
         fresh = [file for file in self.files if file not in self.kept]
         size = sum(file.size for file in fresh) / 1e6
         self.say(
-            f"Indexing {self.folder}: {len(fresh):,} of {len(self.files):,} files are new or changed ({size:,.1f} MB)."
+            f"Indexing {self.folder}: {len(fresh):,} of {counted(len(self.files), 'file')} "
+            f"{'is' if len(fresh) == 1 else 'are'} new or changed ({size:,.1f} MB)."
         )
         with closing(IndexWriter(folder)) as writer, Gauge("indexing", "MB") as gauge:
             gauge.expect(size)

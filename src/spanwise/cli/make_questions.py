@@ -11,6 +11,7 @@ from spanwise.cli.options.budget import format_seconds
 from spanwise.cli.options.ranges import CountOrNone, Seed, between
 from spanwise.cli.options.text import USUAL_LINES, LineOptions, watched
 from spanwise.errors import ConfigError
+from spanwise.runtime.wording import counted
 
 if TYPE_CHECKING:
     from spanwise.questions.answered import AnswerFilter
@@ -117,10 +118,12 @@ def make_questions(
 
 
 def _show(report: "MakeReport", out: Path, *, has_forbidden: bool, is_filtered: bool) -> None:
-    say(f"Made {report.num_questions:,} questions of {report.num_documents:,} documents: {out}")
+    made, of = counted(report.num_questions, "question"), counted(report.num_documents, "document")
+    say(f"Made {made} of {of}: {out}")
     told = ", ".join(f"{number:,} {name}" for name, number in {**report.kinds, **report.forms}.items() if number)
     say(f"{told}; {report.num_impossible:,} without an answer. {format_seconds(report.seconds)}")
     if has_forbidden:
-        say(f"{report.num_refused:,} passages were left out: they share eight words in a row with --not-from.")
+        passages = counted(report.num_refused, "passage")
+        say(f"Left out: {passages} with eight words in a row that --not-from has too.")
     if is_filtered:
-        say(f"{report.num_dropped:,} questions were left out: the model gave other answers.")
+        say(f"Left out: {counted(report.num_dropped, 'question')} to which the model gave another answer.")

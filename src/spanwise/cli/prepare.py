@@ -12,6 +12,7 @@ from spanwise.cli.options.budget import format_seconds
 from spanwise.cli.options.ranges import ProcessesOrNone
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions, watched
 from spanwise.errors import ConfigError
+from spanwise.runtime.wording import counted
 
 if TYPE_CHECKING:
     from spanwise.data.prepare import PrepareReport
@@ -105,8 +106,8 @@ def _print(report: "PrepareReport", out: Path, taggers: list["Tagger"]) -> None:
     from spanwise.text.span_file_tagger import SpanFileTagger
 
     say(
-        f"Stored {report.num_tokens:,} tokens of {report.num_sentences:,} sentences in {report.num_documents:,} "
-        f"documents: {out}"
+        f"Stored {counted(report.num_tokens, 'token')} of {counted(report.num_sentences, 'sentence')} in "
+        f"{counted(report.num_documents, 'document')}: {out}"
     )
     say(f"{format_seconds(report.seconds)}, {report.tokens_per_second:,.0f} tokens per second")
     for found in taggers:

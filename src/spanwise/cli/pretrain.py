@@ -14,6 +14,7 @@ from spanwise.cli.options.processes import is_leader, is_one_of_several, launch_
 from spanwise.cli.options.ranges import Processes
 from spanwise.cli.options.run import USUAL_RUN, RunOptions
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions
+from spanwise.runtime.wording import counted
 
 if TYPE_CHECKING:
     from spanwise.training.loop import TrainingResult
@@ -122,7 +123,8 @@ def pretrain(
     if run.json:
         print_json(training_record(result))
         return 0
-    say(f"{result.steps:,} steps, {result.tokens:,} tokens in {format_seconds(result.seconds)}. Model: {result.final}")
+    done = f"{counted(result.steps, 'step')}, {counted(result.tokens, 'token')}"
+    say(f"{done} in {format_seconds(result.seconds)}. Model: {result.final}")
     names = chosen.trained_objectives
     for line in next_steps(str(result.final), is_causal=chosen.encoder.causal, fills_blanks="mlm" in names):
         say(line)

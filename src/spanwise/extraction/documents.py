@@ -5,18 +5,20 @@ its lines from the first to the last that is not blank (or the whole file); of J
 """
 
 import codecs
+import io
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from spanwise.errors import DataError
+from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.json_text import decode_json
 from spanwise.text.corpus import JSON_ENDINGS, MAX_DOCUMENT_CHARACTERS, corpus_files, ending_of
 from spanwise.text.readers import open_bytes, parquet_values, row_text, without_byte_order_mark
 
 MOST_BYTES = 4 * MAX_DOCUMENT_CHARACTERS  # of a document: UTF-8 has at most 4 per character
+LEAST_LINE_MB, MOST_LINE_MB = 1, 1024  # a line of JSON lines is parsed whole, which takes several times its size
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,16 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How files become documents."""
+    """How files become documents. Raises: ConfigError for a `max_line_mb` out of range."""
 
     per_file: bool = False  # a text file is one document, blank lines and all
     errors: Literal["strict", "replace"] = "strict"  # bytes that are not UTF-8: list the document, or put U+FFFD
     text_field: str = "text"  # of JSON lines and parquet
+    max_line_mb: int = 16  # MB; a longer line of JSON lines is listed, and never held whole
+
+    def __post_init__(self) -> None:
+        if not LEAST_LINE_MB <= self.max_line_mb <= MOST_LINE_MB:
+            raise ConfigError(f"max_line_mb {self.max_line_mb}: expected {LEAST_LINE_MB} to {MOST_LINE_MB}.")
 
 
 def named_files(paths: Iterable[str | Path]) -> dict[str, Path]:
@@ -84,6 +91,11 @@ def _too_long(what: str) -> str:
     return f"{what}, and a document has at most {MAX_DOCUMENT_CHARACTERS:,} characters; cut it into several."
 
 
+def _not_utf8(raw: bytes, error: UnicodeDecodeError) -> str:
+    where = f"byte {error.start} (0x{raw[error.start]:02x})"
+    return f"{where} is not UTF-8; go on with errors=replace (--errors replace), or repair it."
+
+
 def _of_text(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
     number = offset = before = size = 0
     held: list[bytes] = []
@@ -96,8 +108,7 @@ def _of_text(name: str, file: Path, options: ReadingOptions) -> Iterator[Documen
         try:
             return Document(place, raw.decode("utf-8", options.errors).rstrip("\r\n"), before)
         except UnicodeDecodeError as error:
-            why = f"byte {error.start} (0x{raw[error.start]:02x}) is not UTF-8; go on with errors=replace, or repair it"
-            return Document(place, offset=before, error=f"{why}.")
+            return Document(place, offset=before, error=_not_utf8(raw, error))
 
     decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a long line comes in parts, which may cut a character
     with open_bytes(file) as lines:
@@ -120,17 +131,41 @@ def _of_text(name: str, file: Path, options: ReadingOptions) -> Iterator[Documen
 
 
 def _of_json_lines(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:
+    most = options.max_line_mb * 10**6
     with open_bytes(file) as lines:
-        for number, line in enumerate(iter(lambda: lines.readline(), b""), 1):
+        for number, line in enumerate(iter(lambda: lines.readline(most + 1), b""), 1):
             raw = without_byte_order_mark(line, file) if number == 1 else line
-            if not raw.strip():
-                continue
             place = f"{name}#{number}"
-            try:
-                row = decode_json(raw.decode("utf-8", options.errors).rstrip("\r\n"))
-                yield Document(place, row_text(row, options.text_field, "the line", options.errors))
-            except (DataError, ValueError) as error:  # UnicodeDecodeError is a ValueError
-                yield Document(place, error=f"no line of JSON with a text: {error}")
+            if len(line) > most:
+                size = len(line) + _rest_of_line(lines, line)
+                yield Document(place, error=_too_long_a_line(name, number, size, options.max_line_mb))
+            elif raw.strip():
+                yield _of_json_line(place, raw, options)
+
+
+def _of_json_line(place: str, raw: bytes, options: ReadingOptions) -> Document:
+    try:
+        row = decode_json(raw.decode("utf-8", options.errors).rstrip("\r\n"))
+        return Document(place, row_text(row, options.text_field, "the line", options.errors))
+    except UnicodeDecodeError as error:
+        return Document(place, error=_not_utf8(raw, error))
+    except (DataError, ValueError) as error:
+        return Document(place, error=f"no line of JSON with a text: {error}")
+
+
+def _rest_of_line(lines: io.BufferedIOBase, begun: bytes) -> int:
+    """Read on to the end of a line that was begun, and return how many bytes those were."""
+    size = 0
+    while not begun.endswith(b"\n") and (begun := lines.readline(MOST_BYTES)):
+        size += len(begun)
+    return size
+
+
+def _too_long_a_line(name: str, number: int, size: int, most: int) -> str:
+    return (
+        f"line {number:,} of {name} has {size:,} bytes, and at most {most:,} MB are read. Cut it into one document per "
+        "line, each with a line end, or raise max_line_mb (--max-line-mb)."
+    )
 
 
 def _of_parquet(name: str, file: Path, options: ReadingOptions) -> Iterator[Document]:

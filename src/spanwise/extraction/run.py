@@ -25,16 +25,19 @@ from spanwise.runtime.files import JsonObject, explained_disk_errors, make_folde
 from spanwise.runtime.lock import folder_lock
 from spanwise.runtime.machine import num_usable_cores
 from spanwise.runtime.processes.launch import launch
+from spanwise.runtime.wording import counted
 from spanwise.tasks.training_files import hash_file
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionReport:
-    """How an extraction ended. `num_unread`: tokens that the named task of a model cut, where it cut any. `seconds` is
-    the time of this call, which may have gone on from an earlier one."""
+    """How an extraction ended. `num_documents`: of the corpus, of which `num_broken` could not be read. `num_unread`:
+    tokens that the named task of a model cut, where it cut any. `seconds` is the time of this call, which may have gone
+    on from an earlier one."""
 
     out: Path
     num_documents: int
+    num_broken: int
     num_rows: int
     errors: Path | None  # the file of documents that could not be read; None: all could
     num_errors: int
@@ -95,7 +98,8 @@ def extract(
     make_folder_durably(work.path)
     with folder_lock(work.path):
         if work.claim(plan):
-            say(f"Going on: {work.num_finished(found.num_shards):,} of {found.num_shards:,} shards are done.")
+            done = work.num_finished(found.num_shards)
+            say(f"Going on: {done:,} of {counted(found.num_shards, 'shard')} {'is' if done == 1 else 'are'} done.")
         _run(work, _num_processes(processes, device, found.num_shards), say)
         report = _finish(work, out, found, plan["readers"], began)
         DISK.remove_tree(work.path)  # while it is ours: the next call would take it for a job to go on with
@@ -150,6 +154,7 @@ def _finish(
     return ExtractionReport(
         out=out,
         num_documents=found.num_documents,
+        num_broken=found.num_broken,
         num_rows=num_rows,
         errors=errors if num_errors else None,
         num_errors=num_errors,

@@ -37,9 +37,10 @@ def shards_of(files: Mapping[str, Path], options: ReadingOptions) -> Iterator[li
 
 @dataclass(frozen=True)
 class Survey:
-    """What a corpus holds: `files` has a hash of the documents of each file."""
+    """What a corpus holds: `files` has a hash of the documents of each file; `num_broken` documents can't be read."""
 
     num_documents: int
+    num_broken: int
     num_shards: int
     files: dict[str, str]
 
@@ -47,16 +48,18 @@ class Survey:
 def survey(files: Mapping[str, Path], options: ReadingOptions) -> Survey:
     """Read the whole corpus once. Raises: DataError where it has no document."""
     digests = {name: hashlib.sha256() for name in files}
-    num_documents = num_shards = 0
+    num_documents = num_broken = num_shards = 0
     for shard in shards_of(files, options):
         num_shards += 1
         for document in shard:
-            num_documents += 1
-            name = document.id if document.id in files else document.id.rpartition("#")[0]
+            is_file = document.id in files  # what is wrong with a file as a whole is no document of it
+            num_documents += not is_file
+            num_broken += not is_file and bool(document.error)
+            name = document.id if is_file else document.id.rpartition("#")[0]
             digests[name].update(json.dumps([document.id, document.text, document.error]).encode())
-    if not num_documents:
+    if not num_shards:
         raise DataError("the corpus holds no text, only white space at best.")
-    return Survey(num_documents, num_shards, {name: digest.hexdigest() for name, digest in digests.items()})
+    return Survey(num_documents, num_broken, num_shards, {name: digest.hexdigest() for name, digest in digests.items()})
 
 
 @dataclass(frozen=True)

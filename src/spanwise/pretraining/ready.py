@@ -43,6 +43,7 @@ from spanwise.pretraining.system import (
 from spanwise.runtime.files import refuse_edited
 from spanwise.runtime.progress import RunLog
 from spanwise.runtime.remote.paths import RemotePath, path_of
+from spanwise.runtime.wording import counted
 from spanwise.text.corpus import CorpusOptions, corpus_files
 from spanwise.text.extend import with_roles, with_roles_at
 from spanwise.text.learn import learn_tokenizer
@@ -340,7 +341,7 @@ def _store(
     if not own.exists():
         report = prepare(text, words, own, corpus, taggers=[find_tagger(name) for name in tags])
         log.say(
-            f"Prepared {report.num_tokens:,} tokens of {report.num_documents:,} documents in {report.seconds:.1f} s "
-            f"([UNK] {report.unknown_share:.2%})."
+            f"Prepared {counted(report.num_tokens, 'token')} of {counted(report.num_documents, 'document')} in "
+            f"{report.seconds:.1f} s ([UNK] {report.unknown_share:.2%})."
         )
     return TokenStore.open(own, words)

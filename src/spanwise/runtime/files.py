@@ -49,6 +49,10 @@ def atomic_folder(
     target = Path(os.path.abspath(target))
     if existing == "refuse" and fs.exists(target):
         raise ConfigError(f"{target} exists already. Choose another folder, or remove it first.")
+    if existing == "replace" and isinstance(fs, DiskFileSystem) and (target.is_file() or target.is_symlink()):
+        raise SpanwiseError(
+            f"{target} is no folder, and nothing takes its place. Move it away, or choose another name."
+        )
     with explained_disk_errors(target):
         make_folder_durably(target.parent, fs)
         remove_leftovers(target.parent, target.name, fs)

@@ -1,6 +1,8 @@
 """The command: its status, and what it prints."""
 
+import gzip
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,10 +18,38 @@ def test_broken_documents_are_told_by_the_exit_status_and_the_others_are_read(tm
     asked = ["extract", str(tmp_path / "a.txt"), "--models", "spanwise-mini", "--tasks", "tagging", "--processes", "1"]
     assert main([*asked, "--json", "--out", str(tmp_path / "out.jsonl")]) == 3
     record = json.loads(capsys.readouterr().out)
-    assert (record["num_documents"], record["num_errors"]) == (2, 1)
+    assert (record["num_documents"], record["num_broken"], record["num_errors"]) == (2, 1, 1)
     assert "Dylan" in (tmp_path / "out.jsonl").read_text()
     assert main([*asked, "--errors", "replace", "--out", str(tmp_path / "all.jsonl")]) == 0
     assert "Read 2 documents" in capsys.readouterr().out
+    assert main([*asked, "--max-line-mb", "0", "--out", str(tmp_path / "none.jsonl")]) == 2
+
+
+def test_what_is_counted_is_what_was_read(tmp_path, capsys):
+    """Empty files hold no document, a file cut in its archive is none, and one is said as one."""
+    good = tmp_path / "a.txt"
+    good.write_text("Bob Dylan sang.")
+    asked = ["extract", "--models", "spanwise-mini", "--tasks", "tagging", "--processes", "1", "--out"]
+    assert main([*asked, str(tmp_path / "one.jsonl"), str(good)]) == 0
+    said = capsys.readouterr().out
+    assert "Read 1 document in" in said and " per second): 1 row in" in said
+
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / "blank.txt").write_text("\n \n")
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(b"Ada sang.\n" * 9)[:-12])
+    (tmp_path / "bad.jsonl").write_text('{"text": 3}\n{"text": "Ada Byron wrote."}\n')
+    assert (
+        main([*asked, str(tmp_path / "more.jsonl"), *map(str, tmp_path.glob("*.txt*")), str(tmp_path / "bad.jsonl")])
+        == 3
+    )
+    said = capsys.readouterr().out
+    assert "Read 2 of 3 documents in" in said and "2 entries about what could not be read: " in said
+
+    shutil.copy(good, tmp_path / "same.txt")
+    assert main([*asked, str(tmp_path / "twice.jsonl"), str(good), str(tmp_path / "same.txt")]) == 0
+    assert "Read 2 documents in" in capsys.readouterr().out  # with the same text: both are listed
+    assert main([*asked, str(tmp_path / "given.jsonl"), str(good), str(good)]) == 2
+    assert "is named twice" in capsys.readouterr().err
 
 
 @pytest.mark.slow

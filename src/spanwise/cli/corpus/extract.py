@@ -2,14 +2,18 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
-from spanwise.cli.options.ranges import ProcessesOrNone
+from spanwise.cli.options.ranges import LineMegabytes, ProcessesOrNone
 from spanwise.errors import DataError
+from spanwise.runtime.wording import counted
+
+if TYPE_CHECKING:
+    from spanwise.extraction.run import ExtractionReport
 
 
 def extract(
@@ -21,6 +25,7 @@ def extract(
     per_file: bool = False,
     errors: Literal["strict", "replace"] = "strict",
     text_field: str = "text",
+    max_line_mb: LineMegabytes = 16,
     language: str = "en",
     processes: ProcessesOrNone = None,
     device: str | None = None,
@@ -48,6 +53,8 @@ def extract(
         What to do at bytes that are not UTF-8: list the document, or replace them and read it.
     text_field
         The field that holds the text, in JSON lines and parquet.
+    max_line_mb
+        Longest line of JSON lines, in MB. A longer one is listed as a document that can't be read.
     language
         Of the text, for splitting sentences: en, ko, ...
     processes
@@ -68,7 +75,7 @@ def extract(
         out=out,
         tasks=tasks,
         questions=questions,
-        reading=ReadingOptions(per_file=per_file, errors=errors, text_field=text_field),
+        reading=ReadingOptions(per_file=per_file, errors=errors, text_field=text_field, max_line_mb=max_line_mb),
         language=language,
         processes=processes,
         device=device,
@@ -78,13 +85,21 @@ def extract(
     if json:
         print_json(asdict(report))
     else:
-        rate = report.num_documents / report.seconds
-        say(
-            f"Read {report.num_documents:,} documents in {format_seconds(report.seconds)} ({rate:,.1f} a second): "
-            f"{report.num_rows:,} rows in {out}"
-        )
-        for name, number in report.num_unread.items():
-            say(f"{name}: {number:,} tokens were not read; they were too many for one sequence.")
-        if report.errors is not None:
-            say(f"{report.num_errors:,} entries about documents that could not be read: {report.errors}")
+        _tell(report, out)
     return DataError.exit_status if report.errors is not None else 0
+
+
+def _tell(report: "ExtractionReport", out: Path) -> None:
+    read = report.num_documents - report.num_broken
+    of = f"{read:,} of " if report.num_broken else ""
+    rate = read / report.seconds
+    say(
+        f"Read {of}{counted(report.num_documents, 'document')} in {format_seconds(report.seconds)} ({rate:,.1f} per "
+        f"second): {counted(report.num_rows, 'row')} in {out}"
+    )
+    for name, number in report.num_unread.items():
+        what = "token was not read; it was" if number == 1 else "tokens were not read; they were"
+        say(f"{name}: {number:,} {what} too many for one sequence.")
+    if report.errors is not None:
+        entries = counted(report.num_errors, "entry", "entries")
+        say(f"{entries} about what could not be read: {report.errors}")
