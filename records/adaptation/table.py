@@ -284,10 +284,6 @@ def ours(cell: Cell, start: str, train: Path, files: Files, steps: int, rate: fl
     name = TASK_NAMES[cell.task]
     values = {"training.max_steps": steps, "training.learning_rate": rate, "training.seed": cell.seed}
     changes = [f"{path}={value}" for path, value in {**values, "batch_size": BATCH}.items()]
-    if (
-        cell.task == "questions"
-    ):  # "auto" would mark shared words after adapting alone: an encoder of others is ours then
-        changes.append("task.shared_words=unmarked")
     log = RunLog(work, stream=io.StringIO())
     final = finetune(name, model=start, train=train, out=work, overrides=changes, log=log).final
     found = {kind: float(evaluate(name, model=final, data=file).scores["f1"]) for kind, file in files.items()}

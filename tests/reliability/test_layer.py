@@ -13,6 +13,7 @@ ALLOWED = {  # what is written elsewhere, and why a fault there harms nothing th
     "runtime/compiled.py": {"mkdir", "rmtree"},  # numba's own cache of compiled code
     "pipelines/given.py": {"save_pretrained"},  # into a temporary folder of this process
     "interop/hub/push.py": {"copyfile", "mkdir", "write_bytes"},  # into a temporary folder, which is sent from there
+    "runtime/remote/upload.py": {"makedirs"},  # at an address, where a manifest goes last
     "interop/tensor_files.py": {"chmod"},  # rights of a file that the layer wrote
 }
 NAMES = {  # methods and functions that change a disk

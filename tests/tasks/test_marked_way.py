@@ -31,8 +31,10 @@ from spanwise.tasks.qa.shared_words import NUM_TYPES
 from spanwise.tasks.qa.task import NARROW, QuestionAnswering
 from spanwise.tasks.run import finetune
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import LEARNED_FROM, Learned, as_record
 
 QUESTION = "How long is the Han?"
+TEXT, THEIRS = (Learned(file=what, what=what) for what in ("text", "weights"))
 MARKED, PLAIN = "task.shared_words=marked", "task.shared_words=unmarked"
 
 
@@ -101,7 +103,10 @@ def test_narrow_encoders_that_were_pretrained_here_are_marked_and_no_others(
     shutil.copytree(pretrained_folder, tmp_path / "ours")
     (tmp_path / "ours" / "manifest.json").unlink(missing_ok=True)
     record = tmp_path / "ours" / "spanwise.json"
-    record.write_text(json.dumps({**json.loads(record.read_text()), "recipe": {"name": "own"}}))
+    own = {**json.loads(record.read_text()), "recipe": {"name": "own"}, LEARNED_FROM: as_record([TEXT])}
+    record.write_text(json.dumps({**own, LEARNED_FROM: as_record([THEIRS, TEXT])}))
+    adapted = finetune("qa", model=tmp_path / "ours", **asked, out=tmp_path / "adapted")
+    record.write_text(json.dumps(own))
     ours = finetune("qa", model=tmp_path / "ours", **asked, out=tmp_path / "a")
     by_paper = finetune("qa", model=tmp_path / "ours", **asked, recipe="spanbert", out=tmp_path / "b")
     width = read_folder(pretrained_folder).config.hidden_size
@@ -109,7 +114,7 @@ def test_narrow_encoders_that_were_pretrained_here_are_marked_and_no_others(
     monkeypatch.setattr("spanwise.tasks.qa.task.NARROW", width - 1)
     wide = finetune("qa", model=tmp_path / "ours", **asked, out=tmp_path / "c")
     assert ours.task.shared_words == "marked"
-    assert {run.task.shared_words for run in (foreign, by_paper, wide)} == {"unmarked"}
+    assert {run.task.shared_words for run in (foreign, adapted, by_paper, wide)} == {"unmarked"}
 
 
 def test_new_rows_are_trained_where_embeddings_are_frozen(pretrained_folder, squad_files, tmp_path):
@@ -130,7 +135,9 @@ def modern(pretrained_folder, tmp_path_factory):
     encoder = Encoder(config)
     initialize(encoder, config, seed=1)
     folder, words = tmp_path_factory.mktemp("modern") / "base", Tokenizer.load(pretrained_folder)
-    write_folder(folder, FolderContent(encoder, {}, words, extra={"recipe": {"name": "own"}}))
+    write_folder(
+        folder, FolderContent(encoder, {}, words, extra={"recipe": {"name": "own"}, LEARNED_FROM: as_record([TEXT])})
+    )
     return folder
 
 

@@ -77,7 +77,7 @@ def finetune(
         move them), counted.
     upload
         An address (s3://bucket/run, gs://, hdfs://, file://) where checkpoints and model are kept too. With --resume a
-        run that is not in OUT is fetched from there.
+        run that is not in OUT is fetched from there. Training never waits; status 1 where the model did not arrive.
     """
     asked = {
         "model": model, "train": train, "not_from": not_from or (), "replay": replay or (), "dev": dev, "out": out,
@@ -88,12 +88,9 @@ def finetune(
     if drop_label:
         asked["overrides"] = [*asked["overrides"], f"drop_labels={json.dumps(drop_label)}"]
     if seeds is None:
-        from spanwise.runtime.remote.upload import kept_elsewhere
         from spanwise.tasks.run import finetune as run_finetuning
 
-        with kept_elsewhere(out, upload, resume=run.resume, say=asked["log"].say):
-            result = run_finetuning(task, **asked)
-        _show(task, result, as_json=run.json)
+        _show(task, run_finetuning(task, upload=upload, **asked), as_json=run.json)
     else:
         if upload is not None:
             raise ConfigError("--upload keeps one run and --seeds makes several; start each by --set training.seed.")

@@ -93,34 +93,31 @@ def pretrain(
         (training.sharding). It may change when a run goes on.
     upload
         An address (s3://bucket/run, gs://, hdfs://, file://) where checkpoints and model are kept too. With --resume a
-        run that is not in OUT is fetched from there.
+        run that is not in OUT is fetched from there. Training never waits; status 1 where the model did not arrive.
     """
     seconds = None if budget is None else parse_budget(budget)
     if processes != 1 and not is_one_of_several():
         return launch_again(processes)
     from spanwise.pretraining.run import pretrain as run_pretraining
     from spanwise.recipes import find
-    from spanwise.runtime.remote.upload import kept_elsewhere
 
     chosen = find(recipe)
     if sharding is not None:
         run = replace(run, overrides=[*(run.overrides or []), f"training.sharding={sharding}"])
-    training = run.training(out)
-    address = upload if is_leader() else None
-    with kept_elsewhere(out, address, resume=run.resume, say=training["log"].say):
-        result = run_pretraining(
-            chosen,
-            out=out,
-            data=source.data or None,
-            text=source.text,
-            valid=source.valid[0] if source.valid and len(source.valid) == 1 else source.valid,
-            tokenizer=source.tokenizer,
-            **asdict(start),
-            budget=seconds,
-            corpus=reading.corpus(),
-            origins=origin.origins(),
-            **training,
-        )
+    result = run_pretraining(
+        chosen,
+        out=out,
+        data=source.data or None,
+        text=source.text,
+        valid=source.valid[0] if source.valid and len(source.valid) == 1 else source.valid,
+        tokenizer=source.tokenizer,
+        **asdict(start),
+        budget=seconds,
+        corpus=reading.corpus(),
+        origins=origin.origins(),
+        upload=upload,
+        **run.training(out),
+    )
     if not is_leader():
         return 0
     if run.json:

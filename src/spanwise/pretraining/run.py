@@ -31,6 +31,8 @@ from spanwise.runtime.device import choose_device, resolve_precision
 from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.processes.distributed import Group, join_processes
 from spanwise.runtime.progress import RunLog
+from spanwise.runtime.remote.fetch import fetch_lost_run
+from spanwise.runtime.remote.upload import kept_elsewhere
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
 from spanwise.training.plan import LENGTHS, with_one_length
@@ -53,6 +55,7 @@ def pretrain(
     log: RunLog | None = None,
     device: str | None = None,
     resume_command: str = "",
+    upload: str | None = None,
     evaluate: Callable[[Ready], Evaluation] | None = None,
     **inputs: Unpack[Inputs],
 ) -> TrainingResult:
@@ -63,17 +66,27 @@ def pretrain(
     replaces the recipe's length; `overrides` are `path=value` changes. `evaluate` makes what measures the run, in place
     of the losses on `valid`; it may remember what it measured (`training.loop.RemembersEvaluations`). Started as
     several processes (torchrun, or `spanwise pretrain --processes`), all call this alike and share each step's packs.
+    `upload` is an address (s3://..., as fsspec knows them) where the first of them keeps checkpoints and model too;
+    with `resume`, a run that is lost here is fetched from there. Where the model does not arrive, it is an error.
 
     Raises: ConfigError, DataError, CheckpointError, NumericsError, FolderInUseError, InterruptedAndSaved.
     """
-    recipe = with_shape(settled(recipe, overrides=overrides, budget=budget), Path(out), device, resume=resume)
+    recipe = settled(recipe, overrides=overrides, budget=budget)
     check_given(recipe, inputs, resume=resume)
-    if inputs.get("init") is None:
-        check_room(recipe, device)
-    with join_processes() as group, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, join_processes() as group:  # no peer waits for the end of an upload
         is_leader = group is None or group.world.is_leader
         log = log or RunLog(out) if is_leader else RunLog(None)
+        if upload is not None:
+            if is_leader:
+                fetch_lost_run(out, upload, resume=resume, say=log.say)
+            if group is not None:
+                group.gather(None)  # nobody looks at the folder before the run is back
+        recipe = with_shape(recipe, Path(out), device, resume=resume)
+        if inputs.get("init") is None:
+            check_room(recipe, device)
         folder = stack.enter_context(claim_run_folder(out, resume=resume)) if is_leader else RunFolder(Path(out))
+        if is_leader:
+            stack.enter_context(kept_elsewhere(out, upload, say=log.say))
         ready = _ready_in_all(recipe, folder, inputs, group, log, device)
         result = train(
             ready.model,

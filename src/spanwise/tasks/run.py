@@ -21,6 +21,8 @@ from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.nn.flops import training_flops_per_token
 from spanwise.runtime.files import BEST_NAME, JsonObject, atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
+from spanwise.runtime.remote.fetch import fetch_lost_run
+from spanwise.runtime.remote.upload import kept_elsewhere
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
 from spanwise.tasks.build import build_model, take_weights
@@ -118,6 +120,7 @@ def finetune(
     device: str | None = None,
     log: RunLog | None = None,
     resume_command: str = "",
+    upload: str | None = None,
 ) -> FinetuningResult:
     """Fine-tune the encoder of a model folder (or hub id) on labelled data and commit `out/final`.
 
@@ -136,6 +139,7 @@ def finetune(
     Of a folder with several tasks (`spanwise combine`) training goes on from the weights of this task where it has
     them, unless `from_base`, else from the base; the log says which, and the result is a folder of this task alone.
     A folder whose files differ from its manifest is refused, unless `allow_edited`; then the log says which.
+    `upload` is an address where checkpoints and model are kept too, as that of `pretraining.run.pretrain`.
     Raises: DataError, ConfigError, CheckpointError, FolderInUseError, NumericsError, InterruptedAndSaved.
     """
     named = task_recipe(task_name, recipe) if recipe is None or isinstance(recipe, str) else recipe
@@ -152,7 +156,9 @@ def finetune(
         allow_edited=allow_edited,
         replay=TrainingFiles.given(replay, not_from) if replay else None,
     )
-    with claim_run_folder(out, resume=resume) as folder, log or RunLog(out) as log:
+    log = log or RunLog(out)
+    fetch_lost_run(out, upload, resume=resume, say=log.say)
+    with claim_run_folder(out, resume=resume) as folder, log, kept_elsewhere(out, upload, say=log.say):
         was_finished = folder.state == "finished"
         if resume and plan.select == "best":
             check_best(folder.path)

@@ -6,6 +6,7 @@ The manifest is the last file of a copy in either direction, so a copy that was 
 import hashlib
 import os
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -50,13 +51,11 @@ def cache_folder() -> Path:
 
 
 def read_file(file: RemotePath, error: type[SpanwiseError]) -> bytes:
+    """Return a small file's bytes. Raises: `error` where it isn't there or cannot be read."""
     try:
-        with open_bytes_of(file) as opened:
-            return opened.read()
+        return b"".join(_blocks(file, error))
     except FileNotFoundError:
         raise error(f"{file} does not exist: the folder was never finished, or isn't one of ours.") from None
-    except OSError as cause:
-        raise error(f"{file} cannot be read: {cause}.") from cause
 
 
 def fetch_file(file: RemotePath, target: Path, expected: JsonObject, error: type[SpanwiseError]) -> None:
@@ -66,8 +65,8 @@ def fetch_file(file: RemotePath, target: Path, expected: JsonObject, error: type
 
     def write(place: Path) -> None:
         digest = hashlib.sha256()
-        with open_bytes_of(file) as source, DISK.open_to_write(place) as copy:
-            while block := source.read(_BLOCK_BYTES):
+        with DISK.open_to_write(place) as copy:
+            for block in _blocks(file, error):
                 digest.update(block)
                 copy.write(block)
         if digest.hexdigest() != expected["sha256"]:
@@ -77,3 +76,15 @@ def fetch_file(file: RemotePath, target: Path, expected: JsonObject, error: type
         write_atomic(target, write)
     except FileNotFoundError:
         raise error(f"{file} is missing; {MANIFEST_NAME} beside it lists it.") from None
+
+
+def _blocks(file: RemotePath, error: type[SpanwiseError]) -> Iterator[bytes]:
+    """Read a file. Raises: FileNotFoundError; `error` for whatever else its file system reports."""
+    try:
+        with open_bytes_of(file) as opened:
+            while block := opened.read(_BLOCK_BYTES):
+                yield block
+    except (FileNotFoundError, SpanwiseError):
+        raise
+    except Exception as cause:  # file systems raise errors of their own, and not of the disk here
+        raise error(f"{file} cannot be read: {cause}.") from cause

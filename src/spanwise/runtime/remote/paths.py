@@ -84,7 +84,8 @@ def path_of(name: str | Path) -> Path:
         return Path(name) if isinstance(name, str) else name
     import fsspec
 
-    return RemotePath(name) if match[1] in fsspec.available_protocols() else Path(name)
+    known = match[1] in fsspec.available_protocols() or match[1] in fsspec.registry  # those, and a program's own
+    return RemotePath(name) if known else Path(name)
 
 
 def open_bytes_of(path: Path) -> io.BufferedReader:

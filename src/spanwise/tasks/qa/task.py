@@ -55,6 +55,7 @@ from spanwise.tasks.qa.score import (
 )
 from spanwise.tasks.qa.span_rule import SpanRule
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import learned_by
 
 PAPER_MAX_LENGTH = 512
 NARROW = 384  # hidden units up to which "auto" marks shared words
@@ -127,8 +128,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             return self
         marked = self._has_marks(checkpoint)
         if "qa" not in checkpoint.heads and self._record_of(checkpoint) is None:
-            is_ours = "recipe" in checkpoint.record and checkpoint.their_settings is None
-            marked = is_ours and checkpoint.config.hidden_size <= NARROW
+            marked = _is_from_nothing(checkpoint) and checkpoint.config.hidden_size <= NARROW
         return dataclasses.replace(self, shared_words="marked" if marked else "unmarked")
 
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:
@@ -410,3 +410,10 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
             null_threshold=threshold if isinstance(threshold, int | float) else 1.0,
             metric=self.metric,
         )
+
+
+def _is_from_nothing(checkpoint: Checkpoint) -> bool:
+    """Return whether the encoder was pre-trained here from random weights, and not from an encoder of others."""
+    learned = learned_by(checkpoint.record, str(checkpoint.folder))
+    is_trained_here = "recipe" in checkpoint.record and checkpoint.their_settings is None
+    return is_trained_here and not any(entry.what == "weights" for entry in learned)
