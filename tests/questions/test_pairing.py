@@ -3,7 +3,8 @@
 import pytest
 
 from spanwise.questions.english import EnglishRules
-from spanwise.questions.pairing import Pairing, pairs_of
+from spanwise.questions.pairing import MOST_PLACES, Pairing, pairs_of
+from spanwise.questions.parts import Sentence, Span
 
 FAR = "Gravel roads lead up from the station. The hotel keeps sheep."
 
@@ -25,6 +26,20 @@ def test_the_passage_that_shares_rare_words_is_taken_and_the_answer_stands_there
     found = pairing.passage_for("Who painted the harbour of Brenn with slow strokes?", pair)
     assert found.passage.number == 2
     assert found.passage.text[found.start :].startswith("Mira Holt")
+
+
+def test_of_a_name_that_stands_everywhere_the_places_around_it_count():
+    """Else a document of one sentence ten thousand times would take a hundred million pairs."""
+    sentences = [
+        Sentence(number, 0, 9, "Ada sang.", (Span(0, 3, "Ada", "person"),), frozenset()) for number in range(1000)
+    ]
+    found = pairs_of(sentences)
+    assert len(found) == 1000 and {len(pair.others) for pair in found} == {MOST_PLACES - 1}
+    for number, first in ((0, 0), (500, 500 - MOST_PLACES // 2), (999, 1000 - MOST_PLACES)):
+        around = range(first, first + MOST_PLACES)
+        assert [sentence.passage for sentence, _ in found[number].others] == [n for n in around if n != number]
+    few = pairs_of(sentences[:MOST_PLACES])
+    assert {len(pair.others) for pair in few} == {MOST_PLACES - 1}
 
 
 def test_a_passage_that_shares_no_word_is_refused():

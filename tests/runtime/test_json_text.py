@@ -15,6 +15,12 @@ def test_what_is_no_json_is_a_value_error(text):
         decode_json(text)
 
 
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_a_number_without_end_is_said_in_plain_words(is_strict):
+    with pytest.raises(ValueError, match="^holds a number of more than 4,300 digits$"):
+        decode_json('{"start": %s}' % ("9" * 5000), is_strict=is_strict)
+
+
 def test_a_value_is_decoded_and_strictly_without_nan_and_repeated_keys():
     text = '{"a": NaN, "b": 1, "b": 2}'
     assert decode_json(text)["b"] == 2

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from spanwise.questions.parts import Rules, Sentence, Span
 
+MOST_PLACES = 256  # of a span, where a question about it may be answered
 MOST_SHARED = 0.8  # of the words of a question
 _LOOSE = ("number", "date")  # the same year or number is often a chance: these need more in common
 
@@ -50,15 +51,20 @@ class Found:
 
 def pairs_of(sentences: Sequence[Sentence], *, alone: bool = False) -> list[Pair]:
     """Return every span that another sentence holds too, in the order of the document; if `alone`, also those that
-    none does."""
+    none does. Of the places of a span, the `MOST_PLACES` around it count, so that time grows with the text alone."""
     places: dict[tuple[str, str], list[tuple[Sentence, Span]]] = defaultdict(list)
     for sentence in sentences:
         for span in sentence.spans:
             places[span.text, span.unit].append((sentence, span))
     found = []
+    passed: Counter[tuple[str, str]] = Counter()
     for sentence in sentences:
         for span in sentence.spans:
-            others = tuple(place for place in places[span.text, span.unit] if place[0] is not sentence)
+            key = span.text, span.unit
+            first = max(0, min(passed[key] - MOST_PLACES // 2, len(places[key]) - MOST_PLACES))
+            passed[key] += 1
+            near = places[key][first : first + MOST_PLACES]
+            others = tuple(place for place in near if place[0] is not sentence)
             if others or alone:
                 found.append(Pair(sentence, span, others))
     return found

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ def decode_json(text: str | bytes, *, is_strict: bool = False) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        if type(error) is ValueError and "int_max_str_digits" in str(error):  # words for programmers
+            raise ValueError(f"holds a number of more than {sys.get_int_max_str_digits():,} digits") from None
+        raise
 
 
 def object_or_empty(path: Path) -> dict[str, Any]:
