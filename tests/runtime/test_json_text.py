@@ -17,7 +17,7 @@ def test_what_is_no_json_is_a_value_error(text):
 
 @pytest.mark.parametrize("is_strict", [False, True])
 def test_a_number_without_end_is_said_in_plain_words(is_strict):
-    with pytest.raises(ValueError, match="^holds a number of more than 4,300 digits$"):
+    with pytest.raises(ValueError, match=r"^holds a number of more than 4,300 digits$"):
         decode_json('{"start": %s}' % ("9" * 5000), is_strict=is_strict)
 
 
