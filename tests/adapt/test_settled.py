@@ -25,6 +25,8 @@ def test_another_call_is_refused_with_what_differs():
     SETTLED.refuse_other({"start": "a", "options": {"seed": 0}})
     with pytest.raises(ConfigError, match="start: a -> b"):
         SETTLED.refuse_other({"start": "b", "options": {"seed": 0}})
+    with pytest.raises(ConfigError, match=r"differs \(options\.seed: 0 -> 1\)"):  # and nothing that is the same
+        SETTLED.refuse_other({"start": "a", "options": {"seed": 1}})
 
 
 def test_the_hash_is_of_the_contents_of_all_files(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from spanwise.config import part
 from spanwise.config.parts import make_part
+from spanwise.config.ranges import Rate
 from spanwise.errors import ConfigError
 
 
@@ -19,6 +20,11 @@ class RunsOfWords:
     def __post_init__(self):
         if not 0 < self.p < 1:
             raise ConfigError(f"p must lie between 0 and 1, got {self.p}.")
+
+
+@part("either")
+class Either:
+    rate: Rate | Literal["auto"] = "auto"
 
 
 @part("holder")
@@ -60,6 +66,15 @@ def test_an_error_says_what_came_and_what_was_expected(values, said):
         RunsOfWords(**values)
     for words in said:
         assert words in str(error.value)
+
+
+def test_a_number_of_a_field_that_takes_a_word_too_is_named_by_the_field_alone():
+    with pytest.raises(ConfigError) as error:
+        Either(rate=float("inf"))
+    assert (
+        str(error.value)
+        == "Either.rate cannot be inf; expected a finite number.\nEither.rate cannot be inf; expected 'auto'."
+    )
 
 
 def test_values_without_a_name_are_refused():

@@ -2,9 +2,12 @@
 
 import time
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spanwise.errors import ConfigError
+from spanwise.text.corpus import CorpusOptions
 from spanwise.text.sentences import MAX_SENTENCE_CHARACTERS, cut_long, sentence_ranges, split_sentences
 
 
@@ -68,3 +71,14 @@ def test_ranges_of_sentences_hold_every_character_and_end_at_line_breaks(text, l
 
 def test_a_line_break_ends_a_sentence():
     assert sentence_ranges(" Yes. No.\n\nWell") == [(1, 5), (6, 9), (11, 15)]
+
+
+@pytest.mark.parametrize("language", ["korean", "EN", "", "k", "en us"])
+def test_a_language_that_is_no_code_is_refused(language):
+    with pytest.raises(ConfigError, match="expected a code of ISO 639-1, such as en, ko or de"):
+        CorpusOptions(language=language)
+
+
+@pytest.mark.parametrize("language", ["en", "ko", "pt-br", "nds", "xx"])
+def test_a_code_is_taken(language):
+    assert split_sentences("Hi.", CorpusOptions(language=language).language) == ["Hi."]

@@ -56,7 +56,7 @@ class Settled:
 
     def refuse_other(self, asked: JsonObject) -> None:
         """Refuse to go on with another call. Raises: ConfigError that names what differs."""
-        before, now = self.asked, json.loads(json.dumps(asked))
+        before, now = _by_path(self.asked), _by_path(json.loads(json.dumps(asked)))
         differing = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
         if differing:
             said = "; ".join(f"{name}: {before.get(name)} -> {now.get(name)}" for name in differing)
@@ -64,6 +64,14 @@ class Settled:
                 f"--resume goes on with the same adaptation only, and this one differs ({said}). Take the old values, "
                 "or start a new one in another folder."
             )
+
+
+def _by_path(values: JsonObject, above: str = "") -> dict[str, object]:
+    """Return the values of an object of objects by their paths, such as options.seed."""
+    found: dict[str, object] = {}
+    for name, value in values.items():
+        found |= _by_path(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
+    return found
 
 
 def hash_of_files(paths: Sequence[str | Path]) -> str:

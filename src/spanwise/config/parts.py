@@ -115,7 +115,7 @@ def config_error(error: pydantic.ValidationError, path: str, names: list[str]) -
     lines = []
     for found in error.errors(include_url=False):
         steps = [str(step) for step in found["loc"]]  # those of pydantic's own, such as `dict[str,int]`, say nothing
-        place = _join(path, *(step for step in steps if "[" not in step and step != "constrained-int"))
+        place = _join(path, *(step for step in steps if "[" not in step and not step.startswith("constrained-")))
         word = str(found["loc"][-1]) if found["loc"] else ""
         if found["type"] in ("unexpected_keyword_argument", "extra_forbidden", "no_such_attribute"):
             lines.append(f"{place} is unknown: {_offer(word, names, path)}")

@@ -27,6 +27,7 @@ from spanwise.runtime.machine import num_usable_cores
 from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.wording import counted
 from spanwise.tasks.training_files import hash_file
+from spanwise.text.sentences import check_language
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +70,7 @@ def extract(
     file of questions without content; CheckpointError for a model; FolderInUseError; InterruptedAndSaved.
     """
     began = time.monotonic()
+    check_language(language)
     out = Path(os.path.abspath(out))
     check_suffix(out)
     work = WorkFolder(out.with_name(f"{out.name}.work"))

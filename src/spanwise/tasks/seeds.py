@@ -60,7 +60,7 @@ def finetune_seeds(
     Raises: ConfigError without dev data, for fewer than two seeds, or a seed among the overrides; and as `finetune`.
     """
     if num_seeds < 2:
-        raise ConfigError(f"{num_seeds} seeds have no deviation; give 2 or more.")
+        raise ConfigError(f"--seeds {num_seeds}: a deviation needs 2 or more.")
     if dev is None:
         raise ConfigError("several seeds are compared by their scores on dev data; give --dev FILE.")
     if any(assignment.partition("=")[0].strip() == "training.seed" for assignment in overrides):

@@ -15,7 +15,7 @@ from typing import Literal, cast
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
-from spanwise.text.sentences import cut_long, split_sentences
+from spanwise.text.sentences import check_language, cut_long, split_sentences
 
 MAX_DOCUMENT_CHARACTERS = 1 << 20  # a longer document is handed on in parts
 
@@ -42,8 +42,9 @@ class CorpusOptions:
         ):
             if getattr(self, name) not in choices:
                 raise ConfigError(f"{name}={getattr(self, name)!r}: expected {' or '.join(choices)}.")
-        if not self.text_field or not self.language:
-            raise ConfigError("text_field and language may not be empty.")
+        if not self.text_field:
+            raise ConfigError("text_field may not be empty.")
+        check_language(self.language)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,11 @@
 Source: the rules and abbreviation lists are those of `sentencex` (Wikimedia).
 """
 
+import re
+
 import sentencex
+
+from spanwise.errors import ConfigError
 
 MAX_SENTENCE_CHARACTERS = 10_000
 """Longest sentence handed on, and longest text given to the splitter at once.
@@ -11,6 +15,15 @@ MAX_SENTENCE_CHARACTERS = 10_000
 The splitter looks back at all it has found so far, so one text of a million characters takes minutes where the same
 text in windows takes seconds. No real sentence comes near this length; what does is cut at white space.
 """
+
+
+_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
+
+
+def check_language(language: str) -> None:
+    """Raises: ConfigError where it has not the form of a code; of those, unknown ones are split by common rules."""
+    if not _CODE.fullmatch(language):
+        raise ConfigError(f"language={language!r}: expected a code of ISO 639-1, such as en, ko or de.")
 
 
 def split_sentences(paragraph: str, language: str = "en") -> list[str]:

@@ -100,7 +100,8 @@ def test_a_document_without_clusters_speakers_or_words_is_read(tmp_path):
         ([story(0) | {"clusters": 5}], "line 1: 'clusters' is not a list"),
         ([story(0) | {"subtoken_map": []}], "line 1 is cut into word pieces already"),
         ([{"doc_key": "a"}], "line 1 has no 'sentences'"),
-        (["plain words"], "line 1 stands outside a document"),
+        (["plain words"], r"x\.jsonl, line 1 is not JSON"),
+        (["[1]"], r"x\.jsonl, line 1 holds a list; an object per document was expected"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(tmp_path, rows, said):

@@ -156,7 +156,7 @@ def find_layout(table: Table, layouts: Sequence[Layout], *, with_label: bool) ->
         named += f" (first line: {' | '.join(map(str, first.values()))[:80]})"
     raise DataError(
         f"{table.source}: which columns hold the texts{' and the label' if with_label else ''} is not known; it has "
-        f"{named}. Name them in finetune (and in score): --set task.text=COLUMN --set task.pair=COLUMN "
+        f"{named or 'none'}. Name them in finetune (and in score): --set task.text=COLUMN --set task.pair=COLUMN "
         "--set task.label=COLUMN."
     )
 

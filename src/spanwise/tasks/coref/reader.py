@@ -41,7 +41,7 @@ def read_coreference(path: str | Path, *, purpose: Purpose, errors: OnError = "s
         examples = tuple(read_gap(path))
         texts = tuple(TextDocument(name=example.id, text=example.text) for example in examples)
         return CoreferenceData(source=str(path), documents=texts, gap=examples)
-    if head.lstrip().startswith("{"):
+    if head.lstrip().startswith("{") or _plain_suffix(path) in (".jsonl", ".ndjson", ".json"):
         data = _read_json_lines(path, errors)
     elif _plain_suffix(path) == ".txt":
         text = "\n".join(_text_of(line) for line in _whole_lines(path))
