@@ -9,6 +9,7 @@ of a peer, and say which package is missing. Rows have the same keys in every be
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -16,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ _BEGAN = time.perf_counter()
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 NUM_WARM_ROUNDS = 2
+SECONDS_TO_END = 2.0  # for a side that a stop meets in the middle of a turn
 
 
 def peak_memory() -> int:
@@ -119,11 +121,27 @@ def take_turns(
                 if index >= 0:
                     told[side]["rates"].append(answer["amount"] / answer["seconds"])
                     told[side]["amounts"].append(answer["amount"])
-    finally:
-        for process in processes.values():
-            process.stdin.close()
-            process.wait()
+    except BaseException:
+        _stop(processes.values())
+        raise
+    for process in processes.values():
+        process.stdin.close()
+        process.wait()
     return told
+
+
+def _stop(processes: Iterable[subprocess.Popen]) -> None:
+    """End sides that nobody waits for: those that do not end by themselves soon are killed."""
+    for process in processes:
+        with contextlib.suppress(OSError):  # of one that has ended
+            process.stdin.close()
+    until = time.monotonic() + SECONDS_TO_END
+    for process in processes:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _answer(side: str, process: subprocess.Popen) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -82,6 +84,39 @@ def test_a_benchmark_that_does_not_fit_into_the_minutes_is_named(trial, monkeypa
 
     captured = capsys.readouterr()
     assert "trial did not fit into 0.0005 minutes" in captured.err
+
+
+def test_a_stop_ends_a_side_in_the_middle_of_a_turn_and_what_it_started(trial):
+    """A side that never ends (as one did whose compiler a Ctrl-C had met) holds nobody up and stays behind nowhere."""
+    stuck = """
+        import os, signal, subprocess, sys, time
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        with open("pids", "w") as file:
+            file.write(f"{os.getpid()} {child.pid}")
+        time.sleep(600)
+"""
+    marker = "        assert index == prepared\n"
+    (trial / "trial.py").write_text(SCRIPT.replace(marker, stuck.replace('"pids"', repr(str(trial / "pids")))))
+    begin = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        module.run_benchmark(trial, module.SUITE["trial"], 60.0, 4.0)
+    assert time.monotonic() - begin < 4.0 + module.SECONDS_TO_STOP
+    for pid in map(int, (trial / "pids").read_text().split()):
+        assert not is_alive(pid)
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process runs, a moment from now at the latest; one that nobody has waited for yet does not."""
+    for _ in range(50):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def test_what_people_ask_for_comes_first_and_the_list_of_names_is_whole():

@@ -1,6 +1,8 @@
 """`spanwise bench`: how fast this machine is with us, and with the peers that are installed here."""
 
+import contextlib
 import json as json_format
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from spanwise.errors import ConfigError
 from spanwise.runtime.machine import usable_memory
 
 MINUTES = 15.0
-SECONDS_TO_STOP = 30.0
+SECONDS_TO_STOP = 10.0
 SECONDS_OF_GRACE = 60.0  # for a last round, before a benchmark is stopped without rows
 
 
@@ -166,21 +168,34 @@ def run_benchmark(folder: Path, benchmark: Benchmark, seconds: float, most: floa
     """
     limit = ("--seconds", f"{seconds:.3f}", "--json")
     command = [sys.executable, str(folder / benchmark.script), *benchmark.arguments, *limit]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    with subprocess.Popen(  # in a session of its own: Ctrl-C reaches its sides by it alone, or they might never end
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
     ) as process:
         try:
             out, err = process.communicate(timeout=most)
         except BaseException:
             process.send_signal(signal.SIGINT)  # it closes its sides and removes its folders
             try:
-                process.communicate(timeout=SECONDS_TO_STOP)
+                process.wait(SECONDS_TO_STOP)  # not for its pipes: what it started may hold them
             except subprocess.TimeoutExpired:
                 process.kill()
+            _kill_group(process)
             raise
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, output=out, stderr=err)
     return json_format.loads(out)
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    """End what a process that led its own session left behind; its group lives as long as one of them."""
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def is_met(row: dict) -> bool | None:
