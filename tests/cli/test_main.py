@@ -2,6 +2,8 @@
 
 import errno
 import io
+import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -112,6 +114,36 @@ def test_a_reader_that_goes_away_ends_the_command_quietly():
     child.stdout.close()
     assert child.stderr.read() == ""
     assert child.wait(20) == 141
+
+
+def test_a_reader_that_goes_away_from_the_help_ends_it_quietly():
+    child = subprocess.Popen(
+        f"{shlex.quote(sys.executable)} -m spanwise pretrain --help | head -c1 > /dev/null; echo ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "40"},
+    )
+    assert child.communicate(timeout=60) == ("141\n", "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_mistake_of_ours(closed, tmp_path):
+    command = f"{shlex.quote(sys.executable)} -m spanwise init spanbert-tiny --out r.yaml"
+    done = subprocess.run(f"{command} {closed}; echo $? > status", shell=True, cwd=tmp_path, capture_output=True)
+    assert (tmp_path / "status").read_text() == "0\n" and b"Traceback" not in done.stderr
+    assert "Wrote" not in (tmp_path / "r.yaml").read_text()
+
+
+@pytest.mark.parametrize("command", [*cli.COMMANDS, "show"])
+def test_an_interrupt_names_resume_only_where_there_is_such_an_option(command, capsys, monkeypatch):
+    assert main([command, "--help"]) == 0
+    has_option = "--resume " in capsys.readouterr().out
+    monkeypatch.setattr(cli, "_run", lambda arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert main([command]) == 130
+    assert ("--resume" in capsys.readouterr().err) == has_option
 
 
 def test_ctrl_c_ends_the_command_without_a_traceback():

@@ -55,7 +55,9 @@ SHOW = {
     "masks": "The masks a recipe draws on a text, or what a model makes of hidden spans.",
     "model": "What a checkpoint folder holds and what loads it.",
 }
-INTERRUPTED = "Interrupted. What was saved before is kept; a run goes on from there with --resume."
+WITH_RUNS = ("pretrain", "adapt", "finetune")  # which take --resume
+INTERRUPTED_RUN = "Interrupted. What was saved before is kept; a run goes on from there with --resume."
+INTERRUPTED = "Interrupted. Files and folders are written whole or not at all; the same command begins again."
 OUT_OF_MEMORY = (  # what torch and the C++ library say in a RuntimeError
     "can't allocate memory",
     "not enough memory",
@@ -97,17 +99,24 @@ def build_app() -> App:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; whatever a user can cause ends in one message, without traceback."""
+    _replace_closed_streams()
+    given = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):  # signs that a terminal has not, and bytes of a name that are no text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        status = _run(given)
         sys.stdout.flush()  # a closed pipe is noticed here, not while Python shuts down
         return status
     except KeyboardInterrupt as stop:
-        return _fail(str(stop) or INTERRUPTED, 130)  # a command may have words of its own
+        usual = INTERRUPTED_RUN if given[:1] and given[0] in WITH_RUNS else INTERRUPTED
+        return _fail(str(stop) or usual, 130)  # a command may have words of its own
     except BrokenPipeError:
         _drop_standard_output()
         return 141
+    except SystemExit as stop:  # by which the library that prints help answers a closed pipe
+        if isinstance(stop.__context__, BrokenPipeError):
+            return 141
+        raise
     except SpanwiseError as error:
         return _fail(str(error), error.exit_status)
     except (OSError, MemoryError, RuntimeError) as error:
@@ -158,6 +167,20 @@ def _describe(error: Exception) -> str | None:
         return f"{(error.strerror or str(error)).lower()}:{path}. Check the path and its disk." if path else None
     ran_out = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__
     return MEMORY if ran_out or any(words in str(error) for words in OUT_OF_MEMORY) else None
+
+
+def _replace_closed_streams() -> None:
+    """Put nothing in the place of streams that whoever started this process closed (`>&-`), and that are None here.
+
+    Their numbers are taken too, so that no file that is written gets what is printed.
+    """
+    if sys.stdout is not None and sys.stderr is not None:
+        return
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:  # the lowest number that is free
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
 
 
 def _drop_standard_output() -> None:
