@@ -22,6 +22,7 @@ import json
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -117,22 +118,27 @@ def throughput(seconds: float) -> dict[str, object]:
 
 
 def overload(seconds: float) -> dict[str, object]:
+    """The peak and the overload are measured in turn, so that both meet the machine as it is then."""
     asked = questions(2000)
+    peaks, ratios, all_found = [], [], Load()
     with ours():
         asyncio.run(closed_loop(PORT, asked, 3, CLIENTS))
-        peak = asyncio.run(closed_loop(PORT, asked, seconds, CLIENTS)).rate
         began = time.process_time()
-        found = asyncio.run(open_loop(PORT, asked, 4 * peak, seconds))
+        for _ in range(ROUNDS):
+            peaks.append(asyncio.run(closed_loop(PORT, asked, seconds, CLIENTS)).rate)
+            found = open_loop(PORT, asked, 4 * peaks[-1], seconds)
+            ratios.append(found.rate / peaks[-1])
+            all_found += found
     return {
-        "goodput_over_peak": goal(found.rate / peak, "at least", 0.9),
-        "refused_p99_ms": goal(1000 * percentile(found.refused or [0.0], 0.99), "at most", 50),
-        "other": goal(found.others, "at most", 0),
-        "peak": peak,
-        "offered": 4 * peak,
-        "answered": len(found.answered),
-        "refused": len(found.refused),
-        "answers": milliseconds(found.answered),
-        "cores_of_clients": (time.process_time() - began) / found.seconds,
+        "goodput_over_peak": goal(statistics.median(ratios), "at least", 0.9),
+        "refused_p99_ms": goal(1000 * percentile(all_found.refused or [0.0], 0.99), "at most", 50),
+        "other": goal(all_found.others, "at most", 0),
+        "peaks": peaks,
+        "goodputs_over_peaks": ratios,
+        "answered": len(all_found.answered),
+        "refused": len(all_found.refused),
+        "answers": milliseconds(all_found.answered),
+        "cores_of_clients": (time.process_time() - began) / (2 * all_found.seconds),
     }
 
 

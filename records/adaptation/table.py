@@ -268,7 +268,7 @@ def run_cell(cell: Cell, settings: Settings, out: Path) -> None:
     began = time.monotonic()
     learn = ours if cell.arm in ("finetune", "adapt") else theirs
     files = {name: out / "data" / f"{cell.task}-{name}{SUFFIXES[cell.task]}" for name in ("dev", "test")}
-    scores = learn(cell, start, train, files, steps, rate, out / "work")
+    scores = learn(cell, start, train, files, steps, rate, out / f"work-{cell.task}")
     record = {**asdict(cell), "learning_rate": rate, "steps": steps, **scores, "seconds": time.monotonic() - began}
     cell.path(out).parent.mkdir(parents=True, exist_ok=True)
     write_text_atomic(cell.path(out), json.dumps(record, indent=1) + "\n")
@@ -472,9 +472,11 @@ def chosen_rate(task: str, labels: int, arm: str, out: Path) -> int | None:
     return known.index(max(known)) if len(known) == len(tried) else None
 
 
-def cells_left(settings: Settings, out: Path) -> Iterator[Cell]:
+def cells_left(settings: Settings, out: Path, tasks: Sequence[str]) -> Iterator[Cell]:
     """Give the cells that are not run yet, in order: the seeds of a row follow once its rate is chosen."""
     for task, labels, arm in rows_of(settings):
+        if task not in tasks:
+            continue
         tries = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=0) for rate in range(len(RATE_FACTORS))]
         yield from (cell for cell in tries if cell.scores(out) is None)
         rate = chosen_rate(task, labels, arm, out)
@@ -550,6 +552,7 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--labels", type=int, nargs="+", default=[100, 1_000, 0], help="0: all there are")
     parser.add_argument("--steps", type=int, nargs="+", default=[100, 300, 600], help="for each number of labels")
+    parser.add_argument("--tasks", nargs="+", choices=list(FILES), default=list(FILES), help="that this call runs")
     parser.add_argument("--table", action="store_true", help="run nothing; print what there is")
     given = parser.parse_args(arguments)
     if given.seeds < 2 or len(given.steps) != len(given.labels):
@@ -564,7 +567,7 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
     keep_settings(settings, given.out)
     if not given.table:
         prepare(given.data, given.out)
-        for done, cell in enumerate(cells_left(settings, given.out)):
+        for done, cell in enumerate(cells_left(settings, given.out, given.tasks)):
             if ended(done):
                 break
             run_cell(cell, settings, given.out)

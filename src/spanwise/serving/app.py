@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,12 +16,13 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from spanwise.errors import SpanwiseError
-from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError, workers_of
+from spanwise.serving.batcher import Batcher, Job, QueueFullError, StoppingError
 from spanwise.serving.bodies import ITEMS, Body, body_of, check_size, texts_of
 from spanwise.serving.guard import Guard, Refused, busy, error_body, stopping
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 from spanwise.serving.models import ServedModel
+from spanwise.serving.workers import Answerer, in_threads
 
 PAGE = {
     "": ("index.html", "text/html"),
@@ -48,13 +49,13 @@ def make_app(
     api_key: str | None = None,
     hosts: frozenset[str] | None = None,
     start_text: str | None = None,
-    device: str = "cpu",
+    answerers: Sequence[Answerer] | None = None,
 ) -> Guard:
-    """Return the ASGI application of models that are open. start_text: what the page shows first. device: the type of
-    that of the models."""
+    """Return the ASGI application of models that are open. start_text: what the page shows first. answerers: who
+    computes packs, each one at a time; by default threads of this process."""
     limits = limits or Limits()
     metrics = Metrics()
-    batcher = Batcher(limits, metrics, workers_of(device))
+    batcher = Batcher(limits, metrics, answerers or in_threads("cpu"))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI):

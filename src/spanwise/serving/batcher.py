@@ -1,7 +1,8 @@
 """Waiting inputs, and the threads that answer them: each packs those of a kind together, up to a token budget.
 
-A thread computes a whole pack with its own share of the cores: on two cores, two packs at a time with a thread of torch
-each take less than one pack after another with two, whose threads wait for each other at every product.
+A thread has a whole pack computed (workers.py) with its own share of the cores: on two cores, two packs at a time with
+a thread of torch each take less than one pack after another with two, whose threads wait for each other at every
+product.
 
 Inputs of a kind have the same pipeline and the same options. The oldest is always in the next pack; others join it in
 the order they came as far as they fit, so nobody waits for company and nobody is passed over for long. Answers do not
@@ -12,26 +13,20 @@ import asyncio
 import collections
 import functools
 import itertools
-import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
-from spanwise.errors import SpanwiseError
 from spanwise.pipelines.base import Pipeline
-from spanwise.runtime.machine import num_usable_cores
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
+from spanwise.serving.workers import Answerer, answers_to
 
-logger = logging.getLogger(__name__)
 LOOKED_AT = 64  # inputs behind the oldest that may join it
 SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
 SPECIALS = 4  # tokens around a text
-MOST_WORKERS = 4  # they share one interpreter; cores beyond them are shared out among these
 FORGOTTEN = 0.8  # what is left of a measured pack's weight after the next one
 PATIENCE = 0.8  # of the deadline; who would wait longer is told to come again at once
 
@@ -81,15 +76,6 @@ class Job:
         return self.num_tokens
 
 
-def workers_of(device: str) -> tuple[int, int]:
-    """Return how many packs are computed at a time, and with how many threads of torch each."""
-    if device != "cpu":
-        return 1, torch.get_num_threads()
-    cores = num_usable_cores()
-    workers = min(cores, MOST_WORKERS)
-    return workers, cores // workers
-
-
 class Pace:
     """Seconds for each character that a pipeline reads, by its last packs; full packs weigh more than lone inputs."""
 
@@ -107,20 +93,21 @@ class Pace:
 
 
 class Batcher:
-    """A bounded queue and its threads. `put` is called on the event loop, everything else from any thread."""
+    """A bounded queue and its threads, one for each answerer. `put` is called on the event loop, everything else from
+    any thread."""
 
-    def __init__(self, limits: Limits, metrics: Metrics, workers: tuple[int, int] = (1, 1)) -> None:
+    def __init__(self, limits: Limits, metrics: Metrics, answerers: Sequence[Answerer] = (answers_to,)) -> None:
         self._limits, self._metrics = limits, metrics
         self._jobs: collections.deque[Job] = collections.deque()
         self._changed = threading.Condition()
         self._size = 0  # characters that wait
         self._seconds = 0.0  # of a worker, that what waits may take
         self._paces: collections.defaultdict[int, Pace] = collections.defaultdict(Pace)  # by pipeline
+        self.expected = 0  # inputs that come within a moment, of requests that were not refused
         self.is_stopping = False
-        self._num_torch_threads = workers[1]
         self._threads = [
-            threading.Thread(target=self._run, name=f"spanwise-batcher-{number}", daemon=True)
-            for number in range(workers[0])
+            threading.Thread(target=self._run, args=(answerer,), name=f"spanwise-batcher-{number}", daemon=True)
+            for number, answerer in enumerate(answerers)
         ]
         metrics.gauges = {"spanwise_waiting": lambda: len(self._jobs), "spanwise_ready": lambda: not self.is_stopping}
 
@@ -133,7 +120,7 @@ class Batcher:
         """Raises: QueueFullError where so many inputs don't fit now; StoppingError once the server stops."""
         if self.is_stopping:
             raise StoppingError
-        waiting = len(self._jobs)
+        waiting = len(self._jobs) + self.expected
         wait = self._seconds / len(self._threads)
         is_full = waiting + count > self._limits.waiting or self._size + size > self._limits.waiting_text
         if (is_full or wait > PATIENCE * self._limits.deadline) and (waiting or count > self._limits.waiting):
@@ -159,8 +146,7 @@ class Batcher:
         for thread in self._threads:
             thread.join()
 
-    def _run(self) -> None:
-        torch.set_num_threads(self._num_torch_threads)  # of this thread; the others keep theirs
+    def _run(self, answerer: Answerer) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._jobs or self.is_stopping)
@@ -173,7 +159,7 @@ class Batcher:
             with self._changed:
                 jobs = self._next() if self._jobs else []  # another thread may have taken them meanwhile
             if jobs:
-                self._answer(jobs)
+                self._answer(jobs, answerer)
 
     def _next(self) -> list[Job]:
         """Take the oldest inputs of a kind, as many as make a pack; those that nobody waits for are dropped."""
@@ -196,9 +182,9 @@ class Batcher:
             self._metrics.add("spanwise_expired_total", len(chosen) - len(wanted))
         return wanted
 
-    def _answer(self, jobs: list[Job]) -> None:
+    def _answer(self, jobs: list[Job], answerer: Answerer) -> None:
         began = time.monotonic()
-        answers = answers_to(jobs)
+        answers = answerer(jobs[0].pipeline, [job.item for job in jobs], jobs[0].options)
         with self._changed:
             pace = self._paces[id(jobs[0].pipeline)]
             pace.seen(time.monotonic() - began, sum(job.size for job in jobs))
@@ -207,27 +193,6 @@ class Batcher:
         for loop in {job.loop for job in jobs}:
             own = [(job.future, answer) for job, answer in zip(jobs, answers, strict=True) if job.loop is loop]
             loop.call_soon_threadsafe(_deliver, own)
-
-
-def answers_to(jobs: list[Job]) -> list[object]:
-    """Return the answer of each input, or the exception that it ends in; a bad input spoils no other's answer."""
-    first = jobs[0]
-    try:
-        if len(jobs) == 1:
-            return [_call(first)]
-        found = first.pipeline([job.item for job in jobs], **first.options)
-        return list(found)
-    except SpanwiseError as error:
-        return [error] if len(jobs) == 1 else [answer for job in jobs for answer in answers_to([job])]
-    except Exception as error:
-        logger.exception("an input could not be answered")
-        return [error] if len(jobs) == 1 else [answer for job in jobs for answer in answers_to([job])]
-
-
-def _call(job: Job) -> object:
-    if isinstance(job.item, Mapping) and "documents" in job.item:
-        return job.pipeline(**job.item, **job.options)  # type: ignore[call-overload]  # a search of its own
-    return job.pipeline(job.item, **job.options)
 
 
 def _deliver(answers: list[tuple[asyncio.Future, object]]) -> None:

@@ -14,8 +14,8 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines.base import Pipeline
 from spanwise.pipelines.given import OptionError
 from spanwise.runtime.device import Precision, choose_device
-from spanwise.serving.batcher import workers_of
 from spanwise.serving.small_packs import allow_small_packs
+from spanwise.serving.workers import workers_of
 from spanwise.tasks.batches import Packing
 from spanwise.tasks.checkpoint import known_tasks
 from spanwise.tasks.registry import task_recipe
@@ -44,6 +44,10 @@ class ServedModel:
             "mask": mask,
             "korean": self.is_korean,
         }
+
+    def all_pipelines(self) -> list[Pipeline[Any, Any, Any]]:
+        """Return every pipeline of the folder."""
+        return [*self.pipelines.values(), *self.heads.values()]
 
     def pipeline(self, task: str, head: str | None = None) -> Pipeline[Any, Any, Any]:
         """Return the pipeline of a task. Raises: ConfigError for a head that the model lacks."""

@@ -92,20 +92,13 @@ def serve_models(
     from spanwise.serving.limits import Limits
     from spanwise.serving.models import open_models
     from spanwise.serving.server import listen, run
+    from spanwise.serving.workers import answerers_for
 
     limits = Limits(waiting=waiting, deadline=deadline)
     at = listen(host, port)  # before the models are read: a port that is taken shows at once
     address = f"http://{f'[{host}]' if ':' in host else host}:{at.getsockname()[1]}"
     opened = open_models(models, precision, device, pack_tokens)
     is_local = host in LOOPBACK
-    app = make_app(
-        opened,
-        limits=limits,
-        api_key=api_key,
-        hosts=LOOPBACK if is_local else None,
-        start_text=start_text,
-        device=choose_device(device).type,
-    )
     for name, model in opened.items():
         say(f"{name}: {', '.join(model.pipelines)}")
     if not is_local and api_key is None:
@@ -116,7 +109,17 @@ def serve_models(
         if browser:  # in a thread that nobody waits for: a browser may return only when it is closed
             threading.Thread(target=_open_page, args=(address,), daemon=True).start()
 
-    run(app, at, limits, started)
+    of_all = [pipeline for model in opened.values() for pipeline in model.all_pipelines()]
+    with answerers_for(choose_device(device).type, of_all) as answerers:
+        app = make_app(
+            opened,
+            limits=limits,
+            api_key=api_key,
+            hosts=LOOPBACK if is_local else None,
+            start_text=start_text,
+            answerers=answerers,
+        )
+        run(app, at, limits, started)
 
 
 def _open_page(address: str) -> None:

@@ -1,0 +1,172 @@
+"""Who computes: threads, and processes that are forked from a nursery, replaced when they die, and leave with it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spanwise.errors import DataError
+from spanwise.serving.server import listen
+from spanwise.serving.workers import answers_to, sendable, workers_of
+
+ITEM = {"question": "Who met Bob?", "context": "Ada Smith met Bob in Paris."}
+
+
+def test_a_bad_input_spoils_no_other_answer(mini):
+    pipeline = mini["spanwise-mini"].pipelines["token-classification"]
+    alone = answers_to(pipeline, ["Ada met Bob."], {})
+    first, bad, last = answers_to(pipeline, ["Ada met Bob.", "  ", "Eve met Bob."], {})
+    assert isinstance(bad, DataError) and "input" not in str(bad)
+    assert first["spans"] and [first] == alone and last["num_windows"] == 1
+
+
+def test_a_gpu_has_one_pack_at_a_time_and_cores_are_shared_out(monkeypatch):
+    monkeypatch.setattr("spanwise.serving.workers.num_usable_cores", lambda: 9)
+    assert workers_of("cpu") == (4, 2) and workers_of("cuda")[0] == 1
+    monkeypatch.setattr("spanwise.serving.workers.num_usable_cores", lambda: 2)
+    assert workers_of("cpu") == (2, 1)
+
+
+def test_an_exception_that_can_not_be_sent_arrives_with_its_words():
+    class Local(Exception):
+        pass
+
+    found = sendable(Local("no such thing"))
+    assert type(found) is RuntimeError and str(found) == "Local: no such thing"
+    kept = DataError("empty")
+    assert sendable(kept) is kept and sendable({"answer": "Ada"}) == {"answer": "Ada"}
+
+
+class Serving:
+    """`spanwise serve` as a process of its own, in a group of its own, as a terminal starts it."""
+
+    def __init__(self, log: Path) -> None:
+        command = [sys.executable, "-m", "spanwise", "serve", "--port", "0", "--precision", "fp32"]
+        self._log = log.open("w+")
+        self.process = subprocess.Popen(
+            [*command, "--pack-tokens", "544"],
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            text=True,
+        )
+        self.port = 0
+        end = time.monotonic() + 120
+        while not self.port and time.monotonic() < end and self.process.poll() is None:
+            words = log.read_text().partition("http://127.0.0.1:")[2]
+            self.port = int(words.split()[0]) if words.split() else 0
+            time.sleep(0.05)
+        assert self.port, log.read_text()
+
+    def ask(self, item: object, task: str = "question-answering") -> tuple[int, dict]:
+        """Return status and answer."""
+        body = json.dumps({"inputs": item}).encode()
+        address = f"http://127.0.0.1:{self.port}/v1/{task}"
+        request = urllib.request.Request(address, body, {"content-type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def forked(self) -> dict[str, list[int]]:
+        """Return the numbers of the nursery and of its workers."""
+        nursery = children(self.process.pid)
+        return {"nursery": nursery, "workers": [pid for parent in nursery for pid in children(parent)]}
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(folder.name))
+    return found
+
+
+def all_ended(pids: list[int], seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while any(is_alive(pid) for pid in pids) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(is_alive(pid) for pid in pids)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Iterator[Serving]:
+    found = Serving(tmp_path_factory.mktemp("served") / "log")
+    yield found
+    found.close()
+
+
+def test_a_process_answers_as_a_thread_does(served, mini):
+    pipelines = mini["spanwise-mini"].pipelines
+    status, found = served.ask([ITEM, ITEM])
+    assert status == 200 and found["answers"] == json.loads(json.dumps([pipelines["question-answering"](ITEM)] * 2))
+    assert len(served.forked()["workers"]) >= 1
+    status, found = served.ask("  ", "token-classification")
+    assert status == 422 and found["error"]["type"] == "InputError"
+
+
+def test_a_worker_that_was_killed_is_replaced(served):
+    assert served.ask(ITEM)[0] == 200
+    before = served.forked()["workers"]
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    assert all_ended(before)
+    assert [served.ask(ITEM)[0] for _ in range(4)] == [200] * 4
+    assert served.forked()["workers"] and not set(served.forked()["workers"]) & set(before)
+
+
+def test_a_worker_that_dies_over_a_pack_costs_that_pack_alone(served):
+    long, found = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 16, []
+    asking = threading.Thread(target=lambda: found.append(served.ask(long, "coreference")))
+    asking.start()
+    time.sleep(1.0)  # it has some ten times as much to do
+    assert asking.is_alive()
+    while asking.is_alive():  # its inputs go on one after another
+        for pid in served.forked()["workers"]:
+            os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+    asking.join()
+    assert found[0][0] == 500 and found[0][1]["error"]["type"] == "InternalError"
+    assert "is memory short?" in Path(served._log.name).read_text()
+    assert served.ask(ITEM)[0] == 200
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 0)])
+def test_nothing_outlives_the_server(tmp_path, number, status):
+    """Ctrl-C reaches the server and all that it forked at once; after SIGKILL they see that nobody asks any more."""
+    server = Serving(tmp_path / "log")
+    try:
+        assert server.ask([ITEM] * 4)[0] == 200
+        pids = [pid for group in server.forked().values() for pid in group]
+        assert len(pids) >= 2
+        (os.kill if number == signal.SIGKILL else os.killpg)(server.process.pid, number)
+        assert server.process.wait(60) == status and all_ended(pids)
+        listen("127.0.0.1", server.port).close()
+    finally:
+        server.close()
