@@ -32,6 +32,7 @@ from spanwise.runtime.machine import num_usable_cores
 
 logger = logging.getLogger(__name__)
 MOST_WORKERS = 4  # cores beyond them are shared out among these
+ATTEMPTS = 2  # of a pack, since a process may have ended before it had this one
 AnyPipeline = Pipeline[Any, Any, Any]
 Item = Mapping[str, Any] | str
 Answerer = Callable[[AnyPipeline, Sequence[Item], Mapping[str, Any]], list[object]]
@@ -140,24 +141,17 @@ class _Worker:
         self._process: Connection | None = None
 
     def __call__(self, pipeline: AnyPipeline, items: Sequence[Item], options: Mapping[str, Any]) -> list[object]:
-        pack = id(pipeline), items, options
-        try:
+        for _ in range(ATTEMPTS):
             try:
-                self._send(pack)
-            except OSError:  # it ended while it had nothing to do
+                self._process = self._process or self._nursery.connect(self._num_threads)
+                self._process.send((id(pipeline), items, options))
+                found: list[object] = self._process.recv()
+            except (EOFError, OSError):
                 self._process = None
-                self._send(pack)
-            assert self._process is not None
-            found: list[object] = self._process.recv()
-        except (EOFError, OSError):
-            self._process = None
-            logger.error("a process that computes answers has ended (is memory short?); another one takes its place")
-            return [WorkerLostError("the process that computed this answer has ended")] * len(items)
-        return found
-
-    def _send(self, pack: object) -> None:
-        self._process = self._process or self._nursery.connect(self._num_threads)
-        self._process.send(pack)
+                logger.error("a process that computes answers has ended (is memory short?); another takes its place")
+            else:
+                return found
+        return [WorkerLostError("the process that computed this answer has ended")] * len(items)
 
 
 def _live(work: Callable[[], None]) -> None:
