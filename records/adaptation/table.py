@@ -472,7 +472,7 @@ def chosen_rate(task: str, labels: int, arm: str, out: Path) -> int | None:
     return known.index(max(known)) if len(known) == len(tried) else None
 
 
-def cells_left(settings: Settings, out: Path, tasks: Sequence[str]) -> Iterator[Cell]:
+def cells_left(settings: Settings, out: Path, tasks: Sequence[str] = tuple(FILES)) -> Iterator[Cell]:
     """Give the cells that are not run yet, in order: the seeds of a row follow once its rate is chosen."""
     for task, labels, arm in rows_of(settings):
         if task not in tasks:

@@ -91,6 +91,9 @@ def test_what_a_reader_must_know_is_told(record):
     )
     told = "\n".join(sentences(changed))
     assert "only 3 documents" in told and "no head for masked tokens" in told and "with the encoder still" in told
+    assert "made for something else" not in told
+    without = replace(record, objective="mlm", fresh_heads=["mlm"])
+    assert "made for something else" in "\n".join(sentences(without))
     assert "1 words became pieces (chromatography)" in told and "per hidden character" in told and "A note." in told
 
 

@@ -72,6 +72,11 @@ def _conditions(record: AdaptationRecord) -> list[str]:
             f"The start had no head for {heads}: it was taught first, on general text with the encoder still, and "
             "'before' is measured after that, so a head alone wins nothing."
         )
+    if set(record.fresh_heads) == set(HEADS[record.objective]):
+        lines.append(
+            "A model without any such head was made for something else, and this loss does not tell whether it is better "
+            "or worse at that now: teach start and result your task, and compare. All-MiniLM-L6 lost by going on so."
+        )
     unmeasured = [name for name in HEADS[record.objective] if name not in record.before.own.objectives]
     if unmeasured:
         heads = " and ".join(NAMES[name] for name in unmeasured)
