@@ -142,9 +142,13 @@ def overload(seconds: float) -> dict[str, object]:
     }
 
 
-def memory_mb(process: subprocess.Popen) -> float:
-    lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+def memory_mb(pid: int) -> float:
+    """Return what a process and all that it forked have of their own."""
+    own = sum(
+        int(line.split()[1]) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "RssAnon" in line
+    )
+    forked = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return own / 1024 + sum(memory_mb(int(child)) for child in forked)
 
 
 async def bad_clients(counts: dict[str, int]) -> None:
@@ -190,12 +194,12 @@ def abuse(seconds: float) -> dict[str, object]:
     with ours() as process:
         asyncio.run(closed_loop(PORT, asked, 3, 4))
         quiet = asyncio.run(closed_loop(PORT, asked, seconds, 4))
-        before = memory_mb(process)
+        before = memory_mb(process.pid)
         pipe = subprocess.PIPE
         bad = subprocess.Popen(["nice", "-n", "5", sys.executable, __file__, "--bad"], stdin=pipe, stdout=pipe)
         time.sleep(3)
         loud = asyncio.run(closed_loop(PORT, asked, seconds, 4))
-        growth, is_alive = memory_mb(process) - before, process.poll() is None
+        growth, is_alive = memory_mb(process.pid) - before, process.poll() is None
         counts = json.loads(bad.communicate()[0])
     return {
         "alive": goal(is_alive, "at least", 1),

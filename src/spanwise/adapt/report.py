@@ -74,8 +74,8 @@ def _conditions(record: AdaptationRecord) -> list[str]:
         )
     if set(record.fresh_heads) == set(HEADS[record.objective]):
         lines.append(
-            "A model without any such head was made for something else, and this loss does not tell whether it is better "
-            "or worse at that now: teach start and result your task, and compare. All-MiniLM-L6 lost by going on so."
+            "A model without any such head was made for something else, and this loss does not tell whether it is "
+            "better or worse at that now: teach start and result your task, and compare. All-MiniLM-L6 lost by it."
         )
     unmeasured = [name for name in HEADS[record.objective] if name not in record.before.own.objectives]
     if unmeasured:
