@@ -9,7 +9,7 @@ import asyncio
 import logging
 import re
 import time
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -110,7 +110,7 @@ def protocol_of(guard: Guard, seconds: float) -> type[asyncio.Protocol]:
             path = self.url.partition(b"?")[0].decode("latin-1")
             refused = guard.refusal("POST", path, self.headers)
             if refused is None:
-                self.scope[ADMITTED] = True  # type: ignore[typeddict-unknown-key]
+                cast(Any, self.scope)[ADMITTED] = True  # a key of our own
                 return False
             # Who waits to be told to send the body may never send it, so what follows could not be told from it.
             is_last = self.expect_100_continue or self.parser.get_http_version() == "1.0"
