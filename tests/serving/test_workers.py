@@ -1,5 +1,7 @@
 """Who computes: threads, and processes that are forked from a nursery, replaced when they die, and leave with it."""
 
+import contextlib
+import http.client
 import json
 import os
 import signal
@@ -16,7 +18,7 @@ import pytest
 
 from spanwise.errors import DataError
 from spanwise.serving.server import listen
-from spanwise.serving.workers import answers_to, sendable, workers_of
+from spanwise.serving.workers import Nursery, answers_to, sendable, workers_of
 
 ITEM = {"question": "Who met Bob?", "context": "Ada Smith met Bob in Paris."}
 
@@ -152,9 +154,59 @@ def test_a_worker_that_dies_over_a_pack_costs_that_pack_alone(served):
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.05)
     asking.join()
-    assert found[0][0] == 500 and found[0][1]["error"]["type"] == "InternalError"
+    assert found[0][0] == 503 and found[0][1]["error"]["type"] == "WorkerLostError"
     assert "is memory short?" in Path(served._log.name).read_text()
     assert served.ask(ITEM)[0] == 200
+
+
+def test_without_any_process_the_server_computes_by_itself(tmp_path):
+    server = Serving(tmp_path / "log")
+    try:
+        first = server.ask([ITEM] * 3)
+        gone = [pid for group in server.forked().values() for pid in group]
+        for pid in gone:
+            os.kill(pid, signal.SIGKILL)
+        assert all_ended(gone)
+        assert [server.ask([ITEM] * 3) for _ in range(4)] == [first] * 4 and first[0] == 200
+        assert "the server computes them itself" in (tmp_path / "log").read_text()
+    finally:
+        server.close()
+
+
+def test_the_port_is_free_once_the_server_is_gone_though_a_worker_still_computes(tmp_path):
+    server = Serving(tmp_path / "log")
+    try:
+        long = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 4
+
+        def ask() -> None:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                server.ask(long, "coreference")
+
+        threading.Thread(target=ask, daemon=True).start()
+        end = time.monotonic() + 60
+        while not server.forked()["workers"] and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.2)
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        listen("127.0.0.1", server.port).close()
+    finally:
+        server.close()
+
+
+def test_an_answer_that_can_not_be_sent_is_an_error_of_its_own(mini):
+    pipeline = mini["spanwise-mini"].pipelines["question-answering"]
+
+    class Odd:
+        def __call__(self, item):
+            return (word for word in item)
+
+    with Nursery([pipeline, odd := Odd()]) as nursery:
+        (answerer,) = nursery.answerers(1, 1)
+        (found,) = answerer(odd, ["Ada"], {})
+        assert isinstance(found, Exception) and "pickle" in str(found)
+        (answer,) = answerer(pipeline, [ITEM], {})
+        assert answer["answer"] == "Ada Smith"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 0)])

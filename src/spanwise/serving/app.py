@@ -22,7 +22,7 @@ from spanwise.serving.guard import Guard, Refused, busy, error_body, stopping
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 from spanwise.serving.models import ServedModel
-from spanwise.serving.workers import Answerer, in_threads
+from spanwise.serving.workers import Answerer, WorkerLostError, in_threads
 
 PAGE = {
     "": ("index.html", "text/html"),
@@ -188,6 +188,12 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(SpanwiseError)
     async def refused_by_model(request: Request, error: SpanwiseError) -> Response:
         return _json(error_body(type(error).__name__, str(error)), 422)
+
+    @app.exception_handler(WorkerLostError)
+    async def lost(request: Request, error: WorkerLostError) -> Response:
+        return _json(
+            error_body("WorkerLostError", f"{error}; ask again, or with less text."), 503, {"retry-after": "1"}
+        )
 
     @app.exception_handler(Refused)
     async def refused(request: Request, error: Refused) -> Response:

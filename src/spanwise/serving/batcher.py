@@ -13,6 +13,7 @@ import asyncio
 import collections
 import functools
 import itertools
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
 from spanwise.serving.workers import Answerer, answers_to
 
+logger = logging.getLogger(__name__)
 LOOKED_AT = 64  # inputs behind the oldest that may join it
 SAMPLE = 1000  # characters of a text whose tokens are counted; the rest is taken to be alike
 SPECIALS = 4  # tokens around a text
@@ -184,7 +186,11 @@ class Batcher:
 
     def _answer(self, jobs: list[Job], answerer: Answerer) -> None:
         began = time.monotonic()
-        answers = answerer(jobs[0].pipeline, [job.item for job in jobs], jobs[0].options)
+        try:
+            answers = answerer(jobs[0].pipeline, [job.item for job in jobs], jobs[0].options)
+        except Exception as error:  # whatever it is, the thread has to live
+            logger.exception("a pack could not be answered")
+            answers = [error] * len(jobs)
         with self._changed:
             pace = self._paces[id(jobs[0].pipeline)]
             pace.seen(time.monotonic() - began, sum(job.size for job in jobs))

@@ -110,7 +110,7 @@ def serve_models(
             threading.Thread(target=_open_page, args=(address,), daemon=True).start()
 
     of_all = [pipeline for model in opened.values() for pipeline in model.all_pipelines()]
-    with answerers_for(choose_device(device).type, of_all) as answerers:
+    with answerers_for(choose_device(device).type, of_all, at) as answerers:
         app = make_app(
             opened,
             limits=limits,
