@@ -143,10 +143,9 @@ def overload(seconds: float) -> dict[str, object]:
 
 
 def memory_mb(pid: int) -> float:
-    """Return what a process and all that it forked have of their own."""
-    own = sum(
-        int(line.split()[1]) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "RssAnon" in line
-    )
+    """Return the memory of a process and all that it forked; a page that several share counts once."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    own = next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     forked = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return own / 1024 + sum(memory_mb(int(child)) for child in forked)
 

@@ -8,7 +8,7 @@ import json
 import select
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 HOST = "127.0.0.1"
@@ -32,9 +32,8 @@ class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._held = b""
-        self._told: Told | None = None
+        self._answer: asyncio.Future[tuple[int, bytes, float]] | None = None
         self.transport: asyncio.Transport | None = None
-        self.sent = 0.0  # when the last request was
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -52,46 +51,26 @@ class Connection(asyncio.Protocol):
         content, self._held = self._held[end + 4 : end + 4 + size], b""
         if b"connection: close" in top:
             self.close()
-        self._tell(int(top[9:12]), content)
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result((int(top[9:12]), content, self._loop.time()))
 
     def connection_lost(self, error: Exception | None) -> None:
         self.transport = None
-        self._tell(0, b"")
-
-    def _tell(self, status: int, content: bytes) -> None:
-        told, self._told = self._told, None
-        if told is not None:
-            told(self, status, content)
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionResetError("the server closed the connection"))
 
     def close(self) -> None:
         if self.transport is not None:
             self.transport.close()
             self.transport = None
 
-    def send(self, data: bytes, told: "Told") -> None:
-        """Send a request; `told` is called with its answer, with the status 0 where the connection closed instead."""
-        self._told, self.sent = told, self._loop.time()
-        if self.transport is None:
-            self._tell(0, b"")
-        else:
-            self.transport.write(data)
-
     async def ask(self, data: bytes) -> tuple[int, bytes, float]:
-        """Return status, body and the seconds that they took. Raises: OSError."""
-        answer: asyncio.Future[tuple[int, bytes, float]] = self._loop.create_future()
-
-        def told(connection: Connection, status: int, content: bytes) -> None:
-            if not answer.done():
-                answer.set_result((status, content, self._loop.time() - self.sent))
-
-        self.send(data, told)
-        status, content, took = await answer
-        if not status:
-            raise ConnectionResetError("the server closed the connection")
-        return status, content, took
-
-
-Told = Callable[[Connection, int, bytes], None]
+        """Return status and body, and when they had come. Raises: OSError."""
+        if self.transport is None:
+            raise ConnectionResetError("the connection is closed")
+        self._answer = self._loop.create_future()
+        self.transport.write(data)
+        return await self._answer
 
 
 class Connections:
@@ -101,35 +80,25 @@ class Connections:
         self._port = port
         self._idle: list[Connection] = []
 
-    def free(self) -> Connection | None:
-        """Return a connection that is open and does nothing, None where there is none."""
-        while self._idle:
-            if (one := self._idle.pop()).transport is not None:
-                return one
-        return None
-
-    async def made(self) -> Connection:
-        """Return a new connection. Raises: OSError."""
-        return (await asyncio.get_running_loop().create_connection(Connection, HOST, self._port))[1]
-
-    def give_back(self, one: Connection) -> None:
-        """Take a connection whose request is answered."""
-        if one.transport is not None:
-            self._idle.append(one)
-
     async def ask(self, data: bytes) -> tuple[int, bytes, float]:
         """Ask once; returns status, body and seconds from sending to answer. Raises: OSError."""
+        loop = asyncio.get_running_loop()
         while True:
-            kept = self.free()
-            one = kept or await self.made()
+            is_kept = bool(self._idle)
+            if is_kept:
+                one = self._idle.pop()
+            else:
+                _, one = await loop.create_connection(Connection, HOST, self._port)
+            began = loop.time()
             try:
-                found = await one.ask(data)
+                status, content, ended = await one.ask(data)
             except ConnectionResetError:
-                if kept is not None:
+                if is_kept:
                     continue  # it was closed while it was idle
                 raise
-            self.give_back(one)
-            return found
+            if one.transport is not None:
+                self._idle.append(one)
+            return status, content, ended - began
 
     def close(self) -> None:
         for one in self._idle:

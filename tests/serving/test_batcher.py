@@ -49,19 +49,6 @@ def test_a_full_queue_refuses_and_says_when_to_come_again(mini):
     assert run(work) == (1, 2)
 
 
-def test_an_input_that_is_under_way_has_its_place(mini):
-    async def work():
-        batcher = Batcher(Limits(waiting=2), Metrics())
-        batcher.put([job(mini, "Ada.")])
-        batcher.expected = 1
-        with pytest.raises(QueueFullError):
-            batcher.check_room()
-        batcher.expected = 0
-        batcher.put([job(mini, "Bob.")])
-
-    run(work)
-
-
 def test_who_would_wait_longer_than_the_deadline_is_refused_at_once(mini):
     async def work():
         batcher = Batcher(Limits(deadline=5.0), Metrics())

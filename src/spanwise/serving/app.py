@@ -191,9 +191,8 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(WorkerLostError)
     async def lost(request: Request, error: WorkerLostError) -> Response:
-        return _json(
-            error_body("WorkerLostError", f"{error}; ask again, or with less text."), 503, {"retry-after": "1"}
-        )
+        body = error_body("WorkerLostError", f"{error}; ask again, or with less text.")
+        return _json(body, 503, {"retry-after": "1"})
 
     @app.exception_handler(Refused)
     async def refused(request: Request, error: Refused) -> Response:

@@ -105,7 +105,6 @@ class Batcher:
         self._size = 0  # characters that wait
         self._seconds = 0.0  # of a worker, that what waits may take
         self._paces: collections.defaultdict[int, Pace] = collections.defaultdict(Pace)  # by pipeline
-        self.expected = 0  # inputs that come within a moment, of requests that were not refused
         self.is_stopping = False
         self._threads = [
             threading.Thread(target=self._run, args=(answerer,), name=f"spanwise-batcher-{number}", daemon=True)
@@ -122,7 +121,7 @@ class Batcher:
         """Raises: QueueFullError where so many inputs don't fit now; StoppingError once the server stops."""
         if self.is_stopping:
             raise StoppingError
-        waiting = len(self._jobs) + self.expected
+        waiting = len(self._jobs)
         wait = self._seconds / len(self._threads)
         is_full = waiting + count > self._limits.waiting or self._size + size > self._limits.waiting_text
         if (is_full or wait > PATIENCE * self._limits.deadline) and (waiting or count > self._limits.waiting):

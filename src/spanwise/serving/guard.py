@@ -23,7 +23,6 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Receive, Send], Awaitable[None]]
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 CLOSE = {"connection": "close"}
-ADMITTED, EXPECTED = "spanwise.admitted", "spanwise.expected"  # in the scope of a request: its header was looked at
 
 
 class Refused(Exception):
@@ -85,7 +84,7 @@ class Guard:
 
         held = 0
         try:
-            refused = None if scope.get(ADMITTED) else self.refusal(scope["method"], path, scope["headers"])
+            refused = self.refusal(scope["method"], path, scope["headers"])
             if refused is not None:
                 raise refused
             if scope["method"] == "POST":
@@ -93,27 +92,12 @@ class Guard:
                 self._buffered += held
                 body = await self._body(receive)
                 receive = _replayed(body, receive)
-            self._release(scope)  # from here to its place in the queue nothing is waited for
             await self._app(scope, receive, counted)
         except Refused as refused:
             await _send_error(counted, refused)
         finally:
-            self._release(scope)
             self._buffered -= held
             self.count(path, status)
-
-    def expect(self, scope: Any) -> None:
-        """Keep a place in the queue for a request whose body is there, until it is put into it.
-
-        Requests that come together are so refused by the protocol, and not one by one by the application.
-        """
-        if scope.get(ADMITTED):
-            scope[EXPECTED] = True
-            self._batcher.expected += 1
-
-    def _release(self, scope: Any) -> None:
-        if scope.pop(EXPECTED, False):
-            self._batcher.expected -= 1
 
     known: frozenset[str] = frozenset()  # tasks with a path of their own, as the metrics name them
 

@@ -9,12 +9,12 @@ import asyncio
 import logging
 import re
 import time
-from typing import Any, cast
+from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from spanwise.serving.guard import ADMITTED, Guard, Refused, ready_bytes
+from spanwise.serving.guard import Guard, Refused, ready_bytes
 
 logger = logging.getLogger(__name__)
 MOST_HEADER_BYTES = 65_536
@@ -92,7 +92,6 @@ def protocol_of(guard: Guard, seconds: float) -> type[asyncio.Protocol]:
         def on_message_complete(self) -> None:
             self._place, self._due = BETWEEN, None
             if not self._is_refused:
-                guard.expect(self.scope)
                 super().on_message_complete()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -110,7 +109,6 @@ def protocol_of(guard: Guard, seconds: float) -> type[asyncio.Protocol]:
             path = self.url.partition(b"?")[0].decode("latin-1")
             refused = guard.refusal("POST", path, self.headers)
             if refused is None:
-                cast(Any, self.scope)[ADMITTED] = True  # a key of our own
                 return False
             # Who waits to be told to send the body may never send it, so what follows could not be told from it.
             is_last = self.expect_100_continue or self.parser.get_http_version() == "1.0"

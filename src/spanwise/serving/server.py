@@ -1,8 +1,8 @@
 """Run the application: listen, answer until asked to stop, then finish what was taken.
 
-uvicorn does the work, with the protocol of protocol.py. The event loop shares one interpreter with the threads that
-compute, and every time it reads or writes it has to get the interpreter back from them. Python takes it from a thread
-after 5 ms by default, which is more than a request may cost under load; here it does after 0.2 ms.
+uvicorn does the work, with the protocol of protocol.py. Where threads compute (workers.py) the event loop shares one
+interpreter with them, and every time it reads or writes it has to get it back. Python takes it from a thread after 5 ms
+by default, which is more than a request may cost under load; here it does after 0.2 ms.
 """
 
 import asyncio

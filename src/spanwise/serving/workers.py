@@ -113,9 +113,7 @@ class Nursery:
         sys.stdout.flush()
         sys.stderr.flush()
         gc.freeze()  # a collection would write into every object, and so copy its page
-        blocked = signal.pthread_sigmask(
-            signal.SIG_BLOCK, STOPPING
-        )  # or one could meet the child as a copy of the server
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # a signal must not meet a second server
         self._pid = os.fork()
         if not self._pid:
             self._control.close()
@@ -247,7 +245,7 @@ def sendable(answer: object) -> object:
     if not isinstance(answer, Exception):
         return answer
     try:
-        pickle.loads(pickle.dumps(answer))
+        pickle.loads(pickle.dumps(answer))  # bytes that were made in this line, never ones that came from outside
     except Exception:
         return RuntimeError(f"{type(answer).__name__}: {answer}")
     return answer
