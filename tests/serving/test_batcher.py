@@ -100,6 +100,28 @@ def test_nobody_computes_for_a_client_that_left(mini):
     assert count == 1 and "spanwise_expired_total 1" in text
 
 
+def test_an_answerer_that_fails_costs_its_pack_alone(mini):
+    packs = []
+
+    def answer(pipeline, items, options):
+        packs.append(items)
+        if len(packs) == 1:
+            raise MemoryError
+        return items
+
+    async def work():
+        batcher = Batcher(Limits(), Metrics(), [answer])
+        first, second = job(mini, "Ada."), job(mini, "Bob.", kind="other")
+        batcher.put([first, second])
+        batcher.start()
+        await asyncio.to_thread(batcher.close)
+        await asyncio.sleep(0)
+        return first.future.exception(), second.future.result()
+
+    lost, found = run(work)
+    assert isinstance(lost, MemoryError) and found == "Bob."
+
+
 def test_packs_are_computed_side_by_side_and_each_input_once(mini):
     """Two threads are inside a model at the same time, and take nothing twice."""
     both, seen = threading.Barrier(2, timeout=30), []

@@ -1,6 +1,7 @@
 """Listening and stopping."""
 
 import json
+import socket
 import threading
 import time
 import urllib.request
@@ -17,6 +18,12 @@ from .conftest import serving
 def test_a_port_that_is_taken_is_named():
     with listen("127.0.0.1", 0) as at, pytest.raises(ConfigError, match="can't listen at 127"):
         listen("127.0.0.1", at.getsockname()[1])
+
+
+def test_small_answers_are_sent_at_once():
+    """asyncio turns Nagle's algorithm off where a socket names TCP; with it answers wait for acknowledgements."""
+    with listen("127.0.0.1", 0) as at:
+        assert at.proto == socket.IPPROTO_TCP
 
 
 def test_a_server_that_stops_answers_what_it_has_taken(mini):

@@ -209,6 +209,23 @@ def test_an_answer_that_can_not_be_sent_is_an_error_of_its_own(mini):
         assert answer["answer"] == "Ada Smith"
 
 
+def test_ctrl_c_reaches_all_processes_and_what_was_taken_is_answered(tmp_path):
+    server = Serving(tmp_path / "log")
+    try:
+        assert server.ask(ITEM)[0] == 200
+        long, found = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 4, []
+        asking = threading.Thread(target=lambda: found.append(server.ask(long, "coreference")))
+        asking.start()
+        time.sleep(0.5)
+        assert asking.is_alive()
+        os.killpg(server.process.pid, signal.SIGINT)
+        asking.join()
+        assert found[0][0] == 200 and len(found[0][1]["answers"]) == 4
+        assert server.process.wait(60) == 0 and "has ended" not in (tmp_path / "log").read_text()
+    finally:
+        server.close()
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 0)])
 def test_nothing_outlives_the_server(tmp_path, number, status):
     """Ctrl-C reaches the server and all that it forked at once; after SIGKILL they see that nobody asks any more."""
