@@ -1,5 +1,8 @@
 """One update weighs every target alike, is reproducible by pack, and never applies a bad number."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from toy import VOCAB, ToyModel, ToySource, ToyTargets, make_batch
@@ -144,6 +147,20 @@ def test_dropout_differs_between_packs_and_steps_and_not_between_runs():
     assert loss_of(1, 1) == loss_of(1, 1)
     assert loss_of(1, 1) != loss_of(2, 1)
     assert loss_of(1, 2) != 2 * loss_of(1, 1)
+
+
+def test_the_keys_of_dropout_depend_on_seed_step_and_sequence_alone():
+    pack = replace(ToySource().pack(0, 0), ids=np.array([7, 3]), sequences=Sequences.from_lengths([5, 5]))
+
+    def keys_of(pack: Batch, step: int = 1, seed: int = 0) -> list[list[int]]:
+        one = updater(ToyModel())
+        one.seed = seed
+        return one.keyed(step, pack).sequences.keys.reshape(2, 5).tolist()
+
+    seven, three = keys_of(pack)
+    assert keys_of(replace(pack, ids=np.array([3, 7]))) == [three, seven]
+    drawn = [seven, three, *keys_of(pack, step=2), *keys_of(pack, seed=1)]
+    assert len({key for keys in drawn for key in keys}) == 30
 
 
 def test_no_target_is_legal_and_gives_zero_and_no_nan():
