@@ -121,6 +121,7 @@ class Ours:
         group=None,
         device_name="cpu",
         shape: int | None = None,  # tokens of every pack, where all have one shape
+        exact_sums: bool = False,
     ) -> None:
         import torch
 
@@ -184,6 +185,7 @@ class Ours:
             max_grad_norm=1.0,
             timer=SectionTimer(device),
             reducer=SingleProcess() if group is None else SeveralProcesses(group),
+            exact_sums=exact_sums,
         )
         packed = lengths + 2.0
         shares = SHARE_HIDDEN * lengths.sum() / packed.sum()

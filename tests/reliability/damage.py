@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from tests.reliability.figure import Figure
 from tests.reliability.order import small_store
-from tests.reliability.toy_run import result_of, train_toy
+from tests.reliability.toy_run import saved_by, train_toy
 from tests.tasks.tuned import tuned_folder
 
 from spanwise.data.token_store import TokenStore
@@ -169,9 +169,7 @@ def read_store(folder: Path) -> tuple[object, list[str]]:
 def read_run(folder: Path) -> tuple[object, list[str]]:
     """Go on with a run to its end. Its log is a log: weights and moments are the result, and a hurt line is said."""
     said = train_toy(folder, resume=True)
-    return result_of(folder)[:2], [
-        line for line in said if "not used" in line or "damaged" in line or "missing" in line
-    ]
+    return saved_by(folder), [line for line in said if "not used" in line or "damaged" in line or "missing" in line]
 
 
 def read_tuned(folder: Path) -> tuple[object, list[str]]:
