@@ -21,7 +21,11 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
   two more runs, for what it changes;
 - packs: the packs that a trial finds for this card and for 24 GB, their speed, and what recomputation costs;
 - exact-cost: a step of BERT-base as in base-512, deterministic, against one without;
-- pretrain: `spanwise pretrain` on the bundled corpus with a budget of 90 s: data share, speed, and a falling loss.
+- pretrain: `spanwise pretrain spanbert-small` on the bundled corpus with a budget of 45 s: data share, speed, share of
+  the peak, and a falling loss; pretrain-8x384: the same at 8 x 384 with 32,768 tokens a step.
+
+Each size of a step has a profile beside its rates: the 15 kernels that take most time, how many are launched, and how
+much of the time the card computes.
 """
 
 from __future__ import annotations
@@ -54,7 +58,8 @@ PARTS = {
     "base-512-compiled": 120,
     "small-compiled": 110,
     "base-half-compiled": 120,
-    "pretrain": 130,
+    "pretrain": 90,
+    "pretrain-8x384": 90,
     "peer": 110,
     "small": 40,
     "large": 60,
@@ -122,7 +127,8 @@ class Bench:
         side = Ours(size, paragraphs, rows, device_name=self.device, shape=shape)
         with self.compiled(side) if compiled else contextlib.nullcontext({}) as facts_of_compiling:
             rates = step_rates(side, self.rounds, self.synchronize)
-        facts = side.facts() | facts_of_compiling
+            profile = self.profile(side)
+        facts = side.facts() | facts_of_compiling | profile
         told = {"rates": rates, **facts, "share": float(np.median(rates)) * facts["flops_per_token"] / facts["peak"]}
         if self.on_gpu:
             told["memory"] = self.torch.cuda.max_memory_allocated() / 2**20
@@ -142,6 +148,29 @@ class Bench:
             graphs = counters["stats"]["unique_graphs"]
             yield facts
             facts |= {"graphs": graphs, "recompiled": counters["stats"]["unique_graphs"] - graphs}
+
+    def profile(self, side: Ours) -> dict[str, Any]:
+        """The kernels of three steps by their time, and the share of the time in which the card computes."""
+        if not self.on_gpu:
+            return {}
+        from torch.profiler import ProfilerActivity
+
+        packs = [side.prepare(index) for index in range(3)]
+        self.synchronize()
+        with self.torch.profiler.profile(activities=[ProfilerActivity.CUDA]) as seen:
+            began = time.perf_counter()
+            for index, pack in enumerate(packs):
+                side.step(100 + index, pack)
+            self.synchronize()
+            seconds = time.perf_counter() - began
+        kernels = sorted(seen.key_averages(), key=lambda one: -one.self_device_time_total)
+        total = sum(one.self_device_time_total for one in kernels) / 1e6
+        top = [
+            {"kernel": one.key[:120], "share": one.self_device_time_total / 1e6 / total, "calls": one.count / 3}
+            for one in kernels[:15]
+        ]
+        launched = sum(one.count for one in kernels) / 3
+        return {"profile": {"busy": total / seconds, "launched_per_step": launched, "kernels": top}}
 
     def facts(self) -> dict[str, Any]:
         from spanwise.training.timing import matmul_peak
@@ -287,30 +316,42 @@ class Bench:
         return folder / "store"
 
     def pretrain(self) -> dict[str, Any]:
+        """A run of `spanbert-small` as it comes."""
+        return self.trained("run", [])
+
+    def pretrain_8x384(self) -> dict[str, Any]:
+        """A run at 8 x 384, in steps of 32,768 tokens."""
+        shape = {"num_layers": 8, "hidden_size": 384, "num_heads": 6, "intermediate_size": 1_536}
+        tokens = 2_048 if self.tiny else 32_768
+        changes = [] if self.tiny else [f"encoder.{name}={size}" for name, size in shape.items()]
+        return self.trained("run-8x384", [*changes, f"batch.tokens_per_step={tokens}", f"batch.max_tokens={tokens}"])
+
+    def trained(self, name: str, changes: list[str]) -> dict[str, Any]:
         from spanwise.cli.main import main
         from spanwise.runtime.progress import read_metrics
 
-        folder = self.store().parent
-        recipe, budget = ("spanbert-tiny", "20s") if self.tiny else ("spanbert-small", "90s")
-        changes = ["training.max_tokens=null", "training.log_every=5"]
-        changes += ["batch.max_tokens=1024", "batch.tokens_per_step=1024"] if self.tiny else []
-        command = ["pretrain", recipe, "--data", str(folder / "store"), "--out", str(folder / "run")]
-        command += ["--budget", budget]
+        store = self.store()
+        out = store.parent / name
+        recipe, budget = ("spanbert-tiny", "20s") if self.tiny else ("spanbert-small", "45s")
+        tiny = ["batch.max_tokens=1024", "batch.tokens_per_step=1024"] if self.tiny and not changes else []
+        changes = ["training.max_tokens=null", f"training.log_every={5 if self.tiny else 50}", *tiny, *changes]
+        command = ["pretrain", recipe, "--data", str(store), "--out", str(out), "--budget", budget]
         command += [word for change in changes for word in ("--set", change)]
-        command += ["--device", self.device, *(["--resume"] if (folder / "run").exists() else [])]
+        command += ["--device", self.device, *(["--resume"] if out.exists() else [])]
         if main(command):
             raise SystemExit("pretrain has failed; what it said stands above.")
-        lines = [line for line in read_metrics(folder / "run" / "metrics.jsonl") if "time" in line]
+        lines = [line for line in read_metrics(out / "metrics.jsonl") if "time" in line]
         times: dict[str, float] = {}
         for line in lines[1:] or lines:
-            for name, seconds in line["time"].items():
-                times[name] = times.get(name, 0.0) + seconds
+            for part, seconds in line["time"].items():
+                times[part] = times.get(part, 0.0) + seconds
         return {
             "first_losses": lines[0]["losses"],
             "last_losses": lines[-1]["losses"],
             "tokens_per_second": float(np.median([line["tokens_per_second"] for line in lines])),
             "flop_utilisation": float(np.median([line["flop_utilisation"] for line in lines])),
             "data_share": times["data"] / (times["total"] - times["evaluation"] - times["checkpoint"]),
+            "times": times,
             "seconds": lines[-1]["seconds"],
             "steps": lines[-1]["step"],
         }
@@ -370,8 +411,10 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     if {"base-half", "base-512"} <= set(parts):
         ours, peer = medians["base-half"], medians["base-512"]
         add("half the mean length against the full one", "real tokens/s", ours, peer, 0.95, part="base-half")
-    if "pretrain" in parts:
-        add("pre-training, share of time that waits for data", "", parts["pretrain"]["data_share"], None, 0.02, True)
+    for part, goal in (("pretrain", 0.15), ("pretrain-8x384", 0.25)):
+        if part in parts:
+            add(f"{part}, share of the bf16 matrix product", "", parts[part]["flop_utilisation"], None, goal)
+            add(f"{part}, share of time that waits for data", "", parts[part]["data_share"], None, 0.02, True)
     if "waits" in parts:
         waited = sum(bool(error) for error in parts["waits"]["waited"].values())
         add("optimizers of three whose steps wait for the device", "", waited, None, 0.0, True)
@@ -413,6 +456,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), help="these parts, in their order")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -424,7 +468,8 @@ def main() -> None:
         return
     until = time.monotonic() + 60 * options.minutes
     missing = []
-    for part, seconds in PARTS.items():
+    for part in options.parts:
+        seconds = PARTS[part]
         if (options.out / f"{part}.json").exists():
             continue
         left = until - time.monotonic()

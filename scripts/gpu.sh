@@ -18,8 +18,8 @@ wheels)
     rm -f "$wheels"/*.whl  # two releases of one package can't be installed together
     "${2:-python3}" -m pip download --quiet --dest "$wheels" --no-deps --only-binary=:all: --python-version 3.12 \
         --platform manylinux_2_17_x86_64 --platform manylinux_2_28_x86_64 --platform manylinux_2_34_x86_64 --platform any \
-        pydantic pydantic-core annotated-types typing-inspection cyclopts docstring-parser rich-rst sentencex zstandard \
-        sentencepiece typing-extensions
+        pydantic pydantic-core annotated-types typing-inspection cyclopts docstring-parser rich rich-rst docutils sentencex \
+        zstandard sentencepiece typing-extensions bm25s PyStemmer
     ls -l "$wheels"
     ;;
 run)
