@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The English weights on one GPU: gpu.sh DATA OUT [SECONDS]. Called again it goes on where it stopped.
-# SECONDS of pre-training for each depth (240); both depths, and then all their tasks, run beside each other on the card.
+# SECONDS of pre-training (240); then all tasks are taught beside each other on the card.
 set -euo pipefail
 data=$1 out=$2 seconds=${3:-240} here=$(dirname "$0")
 steps=${STEPS:-} # of teaching a task, to try the command itself
@@ -21,30 +21,20 @@ go() { # NAME, command: into a log of its own, resumed where the run is there, l
   [ -d "$out/$name/final" ] || spanwise "$@" --out "$out/$name" $([ ! -d "$out/$name" ] || echo --resume) \
     >> "$out/$(echo "$name" | tr / -).log" 2>&1 || echo "$name failed: $(tail -3 "$out/$(echo "$name" | tr / -).log")"
 }
-teach() { # DEPTH NAME TASK, options
-  local depth=$1 name=$2 task=$3; shift 3
-  go "$depth/$name" finetune "$task" --model "$out/$depth/base/final" --set frozen_layers=0 "$@" \
+teach() { # NAME TASK, options
+  local name=$1 task=$2; shift 2
+  go "$name" finetune "$task" --model "$out/base/final" --set frozen_layers=0 "$@" \
     ${steps:+--set "training.max_steps=$steps"}
 }
-for depth in 4 6; do
-  mkdir -p "$out/$depth"
-  go $depth/base pretrain "$here/recipe.py:english_$depth" --data "$out/store" --valid "$out/valid" \
-    --budget "${seconds}s" &
+go base pretrain "$here/recipe.py:english" --data "$out/store" --valid "$out/valid" --budget "${seconds}s"
+for seed in 2 3; do
+  teach qa-$seed qa --train "$out/mixed.json" --dev "$out/dev.json" --set batch_size=32 --set task.max_length=384 \
+    --set task.doc_stride=128 --set training.learning_rate=5e-4 --set training.max_steps=3300 \
+    --set training.eval_every=1650 --set training.seed=$seed --set hidden_dropout=0.1 --set task.max_answer_tokens=16 \
+    --set task.length_penalty=0.1 --set task.by_overlap=true &
 done
+teach tagging tagging --train "$out/names-train.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3 &
+teach coref coref --train "$out/coref-train.conll" --dev "$data/coref/ontogum/dev.conll.xz" --recipe small \
+  --set hidden_dropout=0 --set training.num_epochs=6 --set training.learning_rate=8e-4 --set training.eval_every=350 &
 wait
-for depth in 4 6; do
-  for seed in 2 3; do
-    teach $depth qa-$seed qa --train "$out/mixed.json" --dev "$out/dev.json" --set batch_size=32 \
-      --set task.max_length=384 --set task.doc_stride=128 --set training.learning_rate=5e-4 --set training.max_steps=3300 \
-      --set training.eval_every=1650 --set training.seed=$seed --set hidden_dropout=0.1 --set task.max_answer_tokens=16 \
-      --set task.length_penalty=0.1 --set task.by_overlap=true &
-  done
-  teach $depth tagging tagging --train "$out/names-train.conll" --dev "$out/names-dev.conll" \
-    --set training.num_epochs=3 &
-  teach $depth coref coref --train "$out/coref-train.conll" --dev "$data/coref/ontogum/dev.conll.xz" --recipe small \
-    --set hidden_dropout=0 --set training.num_epochs=6 --set training.learning_rate=8e-4 --set training.eval_every=350 &
-done
-wait
-for depth in 4 6; do
-  [ -d "$out/$depth/qa/final" ] || python3 "$here/average.py" "$out/$depth/qa" "$out/dev.json" "$out/$depth"/qa-{2,3}
-done
+[ -d "$out/qa/final" ] || python3 "$here/average.py" "$out/qa" "$out/dev.json" "$out"/qa-{2,3}

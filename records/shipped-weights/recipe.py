@@ -12,15 +12,7 @@ from spanwise.recipes.one_machine import on_modern_encoder
 from spanwise.recipes.splinter import spanbert_selection_mini
 
 
-def english_4() -> PretrainingRecipe:
-    return _english(4)
-
-
-def english_6() -> PretrainingRecipe:
-    return _english(6)
-
-
-def _english(num_layers: int) -> PretrainingRecipe:
+def english() -> PretrainingRecipe:
     """Three objectives in every sequence, from random weights, on ModernBERT's encoder 256 wide.
 
     Spans that recur become questions (Ram et al. 2021); of what stays, spans or single pieces are hidden as in
@@ -28,7 +20,7 @@ def _english(num_layers: int) -> PretrainingRecipe:
     are as long as the windows of questions, and rotary positions have a base of 10,000, as they are short.
     """
     nano = spanbert_nano()
-    recipe = on_modern_encoder(nano, "english-mini", replace(nano.encoder, num_layers=num_layers, intermediate_size=672))
+    recipe = on_modern_encoder(nano, "english-mini", replace(nano.encoder, num_layers=6, intermediate_size=672))
     return replace(
         recipe,
         encoder=replace(recipe.encoder, rotary_base=10_000.0, local_window=None, local_rotary_base=None),
