@@ -24,7 +24,7 @@ go() { # NAME, command: into a log of its own, resumed where the run is there, l
 teach() { # NAME TASK, options
   local name=$1 task=$2; shift 2
   go "$name" finetune "$task" --model "$out/base/final" --set frozen_layers=0 "$@" \
-    ${steps:+--set "training.max_steps=$steps"}
+    ${steps:+--set training.num_epochs=null --set "training.max_steps=$steps"}
 }
 go base pretrain "$here/recipe.py:english" --data "$out/store" --valid "$out/valid" --budget "${seconds}s"
 for seed in 2 3; do
