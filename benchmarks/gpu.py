@@ -22,7 +22,8 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - packs: the packs that a trial finds for this card and for 24 GB, their speed, and what recomputation costs;
 - exact-cost: a step of BERT-base as in base-512, deterministic, against one without;
 - pretrain: `spanwise pretrain spanbert-small` on the bundled corpus with a budget of 45 s: data share, speed, share of
-  the peak, and a falling loss; pretrain-8x384: the same at 8 x 384 with 32,768 tokens a step.
+  the peak, and a falling loss; pretrain-8x384: the same at 8 x 384 with 32,768 tokens a step; pretrain-selection: the
+  same with spans that recur as questions, which share a sequence with masked words.
 
 Each size of a step has a profile beside its rates: the 15 kernels that take most time, how many are launched, and how
 much of the time the card computes.
@@ -60,6 +61,7 @@ PARTS = {
     "base-half-compiled": 120,
     "pretrain": 90,
     "pretrain-8x384": 90,
+    "pretrain-selection": 90,
     "peer": 110,
     "small": 40,
     "large": 60,
@@ -311,7 +313,9 @@ class Bench:
         folder = self.out / "pretrain"
         with open_bundle() as bundle:
             if not (folder / "store").exists():
-                tokenizer = learn_tokenizer(bundle.train_text, vocab_size=8_000, out=folder / "tokenizer")
+                tokenizer = learn_tokenizer(
+                    bundle.train_text, vocab_size=8_000, out=folder / "tokenizer", roles=("question",)
+                )
                 prepare(bundle.train_text, tokenizer, folder / "store")
         return folder / "store"
 
@@ -319,20 +323,27 @@ class Bench:
         """A run of `spanbert-small` as it comes."""
         return self.trained("run", [])
 
-    def pretrain_8x384(self) -> dict[str, Any]:
+    def pretrain_8x384(self, recipe: str = "spanbert-small") -> dict[str, Any]:
         """A run at 8 x 384, in steps of 32,768 tokens."""
         shape = {"num_layers": 8, "hidden_size": 384, "num_heads": 6, "intermediate_size": 1_536}
         tokens = 2_048 if self.tiny else 32_768
         changes = [] if self.tiny else [f"encoder.{name}={size}" for name, size in shape.items()]
-        return self.trained("run-8x384", [*changes, f"batch.tokens_per_step={tokens}", f"batch.max_tokens={tokens}"])
+        changes += [f"batch.tokens_per_step={tokens}", f"batch.max_tokens={tokens}"]
+        return self.trained(f"{recipe}-8x384", changes, recipe)
 
-    def trained(self, name: str, changes: list[str]) -> dict[str, Any]:
+    def pretrain_selection(self) -> dict[str, Any]:
+        """The same run with questions beside masked words."""
+        return self.pretrain_8x384("spanbert-selection-mini")
+
+    def trained(self, name: str, changes: list[str], recipe: str = "spanbert-small") -> dict[str, Any]:
         from spanwise.cli.main import main
         from spanwise.runtime.progress import read_metrics
 
         store = self.store()
         out = store.parent / name
-        recipe, budget = ("spanbert-tiny", "20s") if self.tiny else ("spanbert-small", "45s")
+        budget = "20s" if self.tiny else "45s"
+        if self.tiny and recipe == "spanbert-small":
+            recipe = "spanbert-tiny"
         tiny = ["batch.max_tokens=1024", "batch.tokens_per_step=1024"] if self.tiny and not changes else []
         changes = ["training.max_tokens=null", f"training.log_every={5 if self.tiny else 50}", *tiny, *changes]
         command = ["pretrain", recipe, "--data", str(store), "--out", str(out), "--budget", budget]
@@ -411,7 +422,7 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     if {"base-half", "base-512"} <= set(parts):
         ours, peer = medians["base-half"], medians["base-512"]
         add("half the mean length against the full one", "real tokens/s", ours, peer, 0.95, part="base-half")
-    for part, goal in (("pretrain", 0.15), ("pretrain-8x384", 0.25)):
+    for part, goal in (("pretrain", 0.15), ("pretrain-8x384", 0.25), ("pretrain-selection", 0.25)):
         if part in parts:
             add(f"{part}, share of the bf16 matrix product", "", parts[part]["flop_utilisation"], None, goal)
             add(f"{part}, share of time that waits for data", "", parts[part]["data_share"], None, 0.02, True)

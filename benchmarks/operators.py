@@ -29,7 +29,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 RECIPES = ("spanbert-nano", "spanbert-mini", "spanbert-small", "spanbert-modern-small", "electra-mini", "albert-mini")
-RECIPES += ("gpt1-mini", "spanbert-base")
+RECIPES += ("gpt1-mini", "spanbert-base", "spanbert-selection-mini")
 READS = {"_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "_unique2", "unique_consecutive"}
 NO_WORK = {"detach", "alias", "lift_fresh", "empty", "empty_like", "new_empty", "empty_strided"}
 META = torch.device("meta")
@@ -151,7 +151,7 @@ def make_store(folder: Path) -> None:
     from spanwise.text.learn import learn_tokenizer
 
     with open_bundle() as bundle:
-        tokenizer = learn_tokenizer(bundle.train_text, vocab_size=8_000, out=folder / "tokenizer")
+        tokenizer = learn_tokenizer(bundle.train_text, vocab_size=8_000, out=folder / "tokenizer", roles=("question",))
         prepare(bundle.train_text, tokenizer, folder / "store")
 
 

@@ -117,6 +117,14 @@ def tiny_tagged_store(tiny_text, tiny_store) -> TokenStore:
 
 
 @pytest.fixture(scope="session")
+def question_store(tiny_text) -> TokenStore:
+    """`tiny_text` as a store whose vocabulary has [QUESTION]."""
+    folder = tiny_text.parent / "question-store"
+    prepare(tiny_text, learn_tokenizer(tiny_text, vocab_size=300, roles=("question",)), folder)
+    return TokenStore.open(folder)
+
+
+@pytest.fixture(scope="session")
 def tiny_store(tiny_text) -> TokenStore:
     """`tiny_text` as a store with a learned vocabulary of some 200 pieces."""
     folder = tiny_text.parent

@@ -26,8 +26,8 @@ from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import write_folder
 from spanwise.pretraining.initial.from_text import begin_from_text
 from spanwise.pretraining.mixtures.mixture import mixture_of
+from spanwise.pretraining.ready import VECTORS_NAME
 from spanwise.pretraining.recipe import PretrainingRecipe
-from spanwise.pretraining.run import VECTORS_NAME
 from spanwise.pretraining.system import build_model
 from spanwise.recipes import find
 from spanwise.runtime.files import write_text_atomic

@@ -34,8 +34,8 @@ from spanwise.pretraining.measure import facts_of, score_hidden
 from spanwise.pretraining.minimal_pairs import judge_minimal_pairs, read_minimal_pairs
 from spanwise.pretraining.system import build_model, continue_model, validation_source
 from spanwise.runtime.files import write_text_atomic
-from spanwise.tasks.base import task_recipe
 from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.registry import task_recipe
 
 SEEDS, ARMS = (0, 1, 2), ("mlm_sbo", "mlm", "none")
 PACKS = 40  # of held-out text: some 160,000 tokens, 24,000 of them hidden

@@ -17,12 +17,10 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.formats import SentencePair, SingleSegment
-from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement
+from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement, TwoMaskings
 from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary, SpanSelection
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.text.tokenizers import Tokenizer
-
-QUESTIONS = {"span_selection": SpanSelection()}
 
 
 def batches_of(source, epoch=0):
@@ -294,6 +292,20 @@ def test_fixed_packs_of_real_text_are_at_least_99_percent_full(tmp_path):
     assert sum(pack.num_padding for pack in packs) < 0.01 * sum(len(pack.input_ids) for pack in packs)
 
 
-def test_a_replacement_that_shortens_packs_has_none_of_one_shape(store):
-    with pytest.raises(ConfigError, match=r"set batch\.fixed=false"):
-        source_of(store, fixed=True, replacement=QuestionTokens(), masking=RecurringGroups(), objectives=QUESTIONS)
+def test_packs_that_a_replacement_shortens_are_filled_to_one_shape_and_keep_what_is_asked(question_store):
+    options = dict(
+        masking=TwoMaskings(first=RecurringGroups(frequent_share=1.0), then=GeometricSpans()),
+        replacement=QuestionTokens(others=Replacement()),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary(), "span_selection": SpanSelection()},
+    )
+    fixed, plain = (source_of(question_store, fixed=one, **options) for one in (True, False))
+    limits = fixed.collator.parts.capacities
+
+    packs = batches_of(fixed)
+    assert {len(pack.input_ids) for pack in packs} == {limits.tokens}
+    assert {len(pack.sequences.cu_seqlens) for pack in packs} == {limits.sequences + 1}
+    assert {len(pack.targets[name].ids) for pack in packs for name in ("mlm", "sbo")} == {limits.targets}
+    assert sum(pack.counts["span_selection"] for pack in packs) > 0
+    for name in ("mlm", "sbo", "span_selection"):
+        assert sum(pack.counts[name] for pack in packs) == sum(pack.counts[name] for pack in batches_of(plain))
+    assert {block: places for block, places in _spans(fixed)} == {block: places for block, places in _spans(plain)}

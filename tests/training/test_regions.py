@@ -71,6 +71,27 @@ def test_no_graph_breaks_nothing_is_compiled_twice_and_losses_stay(name, tiny_st
     assert "forward" not in vars(model.encoder.layers[0])  # the model is left as it came
 
 
+def test_layers_are_compiled_where_spans_become_questions(question_store):
+    """Packs are filled up after they were shortened; the head that points has as many targets as there are questions,
+    and computes as it stands."""
+    recipe = small("spanbert-selection-mini")
+    every_word = replace(recipe.masking.first, frequent_share=1.0)  # of a text so small, each makes up a good share
+    recipe = replace(recipe, masking=replace(recipe.masking, first=every_word))
+    model = build_model(recipe, question_store.vocabulary.size).train()
+    packs = [pack for index in range(3) for pack in training_source(recipe, question_store).step(index)]
+    assert len({pack.counts["span_selection"] for pack in packs}) > 1
+    plain = [measured(model, pack) for pack in packs]
+
+    with compiled_regions(model, packs[0], lambda: measured(model, packs[0]), lambda said: None) as works:
+        graphs = counters["stats"]["unique_graphs"]
+        compiled = [measured(model, pack) for pack in packs]
+
+    assert works and counters["stats"]["unique_graphs"] == graphs and not counters["graph_break"]
+    assert {"encoder.layers.1", "heads.mlm"} <= set(model.regions(packs[0]))
+    for (losses, _), (wanted, _) in zip(compiled, plain, strict=True):
+        assert losses == pytest.approx(wanted, rel=1e-5)
+
+
 def test_packs_without_a_common_shape_are_not_compiled_and_told(tiny_store):
     recipe = replace(small("spanbert-tiny"), batch=recipes.find("spanbert-tiny").batch)
     model = build_model(recipe, tiny_store.vocabulary.size).train()

@@ -43,11 +43,11 @@ class PackParts:
 
     A pack closes at the first of its capacities: `max_tokens` (specials included, before a replacement shortens
     anything), `max_sequences`, `max_targets` (hidden tokens). With `fixed` every pack then gets the shape of a full
-    one. `num_maskings` = k repeats the sequences and masks of the first k epochs (static masking; 1 for validation),
+    one; what a replacement shortens is filled up too. `num_maskings` = k repeats the sequences and masks of the first k epochs (static masking; 1 for validation),
     None draws new ones at every epoch. `word_unit` says what counts as a word.
 
-    Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, for
-    capacities that no sequence fits, and for `fixed` where a replacement shortens packs as it likes.
+    Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, and for
+    capacities that no sequence fits.
     """
 
     format: InputFormat
@@ -73,11 +73,6 @@ class PackParts:
                 f"max_tokens={self.max_tokens} holds no sequence of format.max_length={self.format.max_length}; "
                 "raise max_tokens or lower max_length."
             )
-        if self.fixed and isinstance(self.replacement, ShorteningReplacement):
-            raise ConfigError(
-                f"batch.fixed gives all packs one shape, but replacement {type(self.replacement).__name__} shortens "
-                "each by what it hides; set batch.fixed=false."
-            )
 
     @property
     def tokens_of_pack(self) -> int:
@@ -89,6 +84,8 @@ class PackParts:
         """Return the parts with capacities for sequences and targets where packs are to have one shape.
 
         Both follow from the mean length of the blocks and are ample: packs close at the tokens, and no mask is cut.
+        Where a replacement shortens, most of what is hidden is no target: the masking has no capacity then, and
+        `capacities` leaves room for the rest.
         """
         if not self.fixed:
             return self
@@ -98,7 +95,7 @@ class PackParts:
         if self.max_sequences is not None:
             num_sequences = min(num_sequences, self.max_sequences)
         num_targets = self.max_targets
-        if num_targets is None and self.masking.ratio > 0:
+        if num_targets is None and self.masking.ratio > 0 and not isinstance(self.replacement, ShorteningReplacement):
             asked = self.masking.ratio * self.tokens_of_pack + usual + multiple  # a budget is rounded up
             num_targets = ROW_MULTIPLE * math.ceil(asked / ROW_MULTIPLE)
         return replace(self, max_sequences=num_sequences, max_targets=num_targets)
@@ -111,6 +108,9 @@ class PackParts:
         tokens = self.tokens_of_pack
         most_filler = -(-tokens // self.format.max_length)  # sequences of filler, where a pack holds nothing else
         targets = tokens if self.max_targets is None else self.max_targets
+        if self.max_targets is None and isinstance(self.replacement, ShorteningReplacement):
+            ample = self.masking.ratio * tokens + 2 * self.max_sequences + ROW_MULTIPLE  # ends of words beyond a budget
+            targets = min(tokens, ROW_MULTIPLE * math.ceil(ample / ROW_MULTIPLE))
         return Capacities(tokens=tokens, sequences=self.max_sequences + most_filler, targets=targets)
 
     @property

@@ -21,7 +21,6 @@ from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.describe import check_room, flops_on_text
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
-from spanwise.pretraining.masking.base import ShorteningReplacement
 from spanwise.pretraining.needs import hides_tokens
 from spanwise.pretraining.packing.fitting import fitted, recorded_packs
 from spanwise.pretraining.ready import Inputs, Ready, check_given, make_ready
@@ -174,8 +173,7 @@ def with_shape(recipe: PretrainingRecipe, out: Path, device: str | None, *, resu
         with contextlib.suppress(CheckpointError):  # damaged: another shape is refused as another recipe
             fixed = bool(read_json_object(recorded).get("batch", {}).get("fixed"))
     else:
-        shortens = isinstance(recipe.replacement, ShorteningReplacement)
-        fixed = is_wanted(recipe.training.compile, choose_device(device)) and not shortens
+        fixed = is_wanted(recipe.training.compile, choose_device(device))
     return replace(recipe, batch=replace(recipe.batch, fixed=fixed))
 
 

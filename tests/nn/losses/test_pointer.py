@@ -99,6 +99,21 @@ def test_many_pointers_score_the_tokens_of_their_own_sequence_by_two_bilinear_fo
     same_with_gradients(loss, expected, tokens, *forms)
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 6)), min_size=1, max_size=6), st.integers(0, 10_000))
+def test_one_product_of_all_sequences_scores_as_one_per_sequence_does(shape, seed):
+    """What a GPU computes, computed here."""
+    generator = torch.Generator().manual_seed(seed)
+    lengths, counts = [n for n, _ in shape], [k for _, k in shape]
+    many = ManyPointers.of(counts, Sequences.from_lengths([*lengths, 8]))
+    tokens = torch.randn(sum(lengths) + 8, 6, generator=generator, requires_grad=True)
+    queries = torch.randn(sum(counts), 6, generator=generator, requires_grad=True)
+    weights = torch.randn(int(many.borders[-1]), generator=generator)
+    one_by_one, at_once = many.scores(queries, tokens), many.scores_at_once(queries, tokens)
+    torch.testing.assert_close(at_once, one_by_one, atol=1e-5, rtol=1e-5)
+    same_with_gradients(at_once @ weights, one_by_one @ weights, tokens, queries)
+
+
 def test_a_place_where_no_pointer_may_point_gets_no_chance_and_no_gradient():
     scores = torch.tensor([1.0, float("-inf"), 0.0], requires_grad=True)
     found = point(scores, torch.tensor([0, 3]), torch.tensor([0]))

@@ -67,21 +67,24 @@ def loss_of_any(found: Pointed, gold_borders: Tensor) -> LossSum:
     return LossSum(sum=loss, num_correct=right_P.sum().long(), is_log_likelihood=True)
 
 
-def spread(rows: Tensor, borders: Tensor) -> Tensor:
-    """Repeat the row of each pointer for every one of its entries: [P, ...] to [N, ...]."""
-    return rows.repeat_interleave(borders.diff(), dim=0)
+def spread(rows: Tensor, borders: Tensor, num_entries: int) -> Tensor:
+    """Repeat the row of each pointer for every one of its entries: [P, ...] to [N, ...].
+
+    `num_entries` is N, the last of `borders`: a GPU would have to be waited for to read it there.
+    """
+    return rows.repeat_interleave(borders.diff(), dim=0, output_size=num_entries)
 
 
 def log_sum_exp(values: Tensor, borders: Tensor) -> Tensor:
     """Return the log of the sum of exponentials over the entries of each pointer: [N] to [P]."""
     highest_P = torch.segment_reduce(values.detach(), "max", offsets=borders, unsafe=True)
-    shares_N = (values - spread(highest_P, borders)).exp()
+    shares_N = (values - spread(highest_P, borders, len(values))).exp()
     return torch.segment_reduce(shares_N, "sum", offsets=borders, unsafe=True).log() + highest_P
 
 
 def log_softmax(scores: Tensor, borders: Tensor) -> Tensor:
     """Return the log-probabilities of all candidates: [N] to [N]."""
-    return scores - spread(log_sum_exp(scores, borders), borders)
+    return scores - spread(log_sum_exp(scores, borders), borders, len(scores))
 
 
 @dataclass(frozen=True)
@@ -89,13 +92,16 @@ class ManyPointers:
     """Any number of pointers per sequence, each over all tokens of its sequence, in the order of the sequences.
 
     `counts` says how many pointers each sequence has, `lengths` its tokens; `borders` [P+1] cuts the candidates, and
-    `shift` [P] added to a row of the pack gives its place among them.
+    `shift` [P] added to a row of the pack gives its place among them. `slots` [P] and `token_slots` [T] are the
+    places of pointers and tokens where every sequence has room for as many as the one that has most.
     """
 
     counts: tuple[int, ...]
     lengths: tuple[int, ...]
     borders: Tensor
     shift: Tensor
+    slots: Tensor
+    token_slots: Tensor
 
     @classmethod
     def of(cls, counts: Sequence[int], sequences: Sequences) -> ManyPointers:
@@ -104,25 +110,54 @@ class ManyPointers:
         lengths_P = np.repeat(lengths_S, counts)
         borders = np.concatenate([[0], np.cumsum(lengths_P)])
         starts_P = np.repeat(np.cumsum(lengths_S) - lengths_S, counts)
+        slots_P, slots_T = _slots(np.array(counts, dtype=np.int64)), _slots(lengths_S)
         device = sequences.cu_seqlens.device
         return cls(
             counts=tuple(int(count) for count in counts),
             lengths=tuple(lengths_S.tolist()),
             borders=torch.from_numpy(borders).to(device),
             shift=torch.from_numpy(borders[:-1] - starts_P).to(device),
+            slots=torch.from_numpy(slots_P).to(device),
+            token_slots=torch.from_numpy(slots_T).to(device),
         )
 
     def scores(self, queries: Tensor, tokens: Tensor) -> Tensor:
         """Return the product of each pointer's query [P, D] with the tokens [T, D] of its sequence: [N] float32.
 
-        A bilinear form is a linear map of the queries before.
+        A bilinear form is a linear map of the queries before. A CPU takes one product per sequence, whose bits depend
+        on that sequence alone; for anything else, where starting many small products costs more than they do, all
+        sequences are one batched product.
         """
+        if tokens.device.type != "cpu":
+            return self.scores_at_once(queries, tokens)
         parts = zip(queries.split(self.counts), tokens[: sum(self.lengths)].split(self.lengths), strict=True)
         return torch.cat([torch.mm(queries_KD, tokens_LD.t()).float().flatten() for queries_KD, tokens_LD in parts])
+
+    def scores_at_once(self, queries: Tensor, tokens: Tensor) -> Tensor:
+        """Return what `scores` returns, within rounding, from one product of all sequences, each as long as the
+        longest and asked as often as the one that is asked most."""
+        num_sequences, longest, most = len(self.lengths), max(self.lengths, default=0), max(self.counts, default=0)
+        device, width = tokens.device, tokens.shape[1]
+        own_TD = tokens[: sum(self.lengths)]
+        tokens_SLD = tokens.new_zeros(num_sequences * longest, width).index_copy(0, self.token_slots, own_TD)
+        queries_SKD = queries.new_zeros(num_sequences * most, width).index_copy(0, self.slots, queries)
+        scores_SKL = torch.bmm(
+            queries_SKD.view(num_sequences, most, width), tokens_SLD.view(num_sequences, longest, width).mT
+        )
+        num_candidates = int(np.dot(self.counts, self.lengths))
+        gaps_P = self.slots * longest - self.borders[:-1]
+        place_N = torch.arange(num_candidates, device=device) + spread(gaps_P, self.borders, num_candidates)
+        return scores_SKL.float().flatten().index_select(0, place_N)
 
     def point(self, scores: Tensor, gold_rows: Tensor) -> Pointed:
         """Return how each pointer, by its scores [N], stands to its one gold row of the pack, [P] int64."""
         return point(scores, self.borders, gold_rows + self.shift)
+
+
+def _slots(counts_S: np.ndarray) -> np.ndarray:
+    """Return the places of all entries, sequence after sequence, where each sequence has room for the largest count."""
+    gaps_S = np.arange(len(counts_S)) * counts_S.max(initial=0) - (np.cumsum(counts_S) - counts_S)
+    return np.arange(counts_S.sum()) + np.repeat(gaps_S, counts_S)
 
 
 class _Point(torch.autograd.Function):
@@ -133,7 +168,7 @@ class _Point(torch.autograd.Function):
             best_P, total_P = point_rows(scores, borders)
         else:
             best_P = torch.segment_reduce(scores, "max", offsets=borders, unsafe=True)
-            below_N = (scores - spread(best_P, borders)).exp()
+            below_N = (scores - spread(best_P, borders, len(scores))).exp()
             total_P = torch.segment_reduce(below_N, "sum", offsets=borders, unsafe=True)
         below_G = scores[gold] - best_P[owners]
         on_top_G = below_G >= 0
@@ -149,5 +184,5 @@ class _Point(torch.autograd.Function):
         if serves(scores):
             grad_N = scaled_chances(scores, borders, best_P, factor_P)
         else:
-            grad_N = (scores - spread(best_P, borders)).exp() * spread(factor_P, borders)
+            grad_N = (scores - spread(best_P, borders, len(scores))).exp() * spread(factor_P, borders, len(scores))
         return grad_N.index_put((gold,), grad_G, accumulate=True), None, None, None

@@ -63,7 +63,8 @@ def span_loss(logits: Tensor, targets: SpanTargets, sequences: Sequences) -> Los
     logits_T2 = logits.float()
     borders = sequences.cu_seqlens.long()
     gold_borders = targets.gold_borders(len(borders) - 1)
-    window_G = spread(torch.arange(len(gold_borders) - 1, device=borders.device), gold_borders)
+    numbers_S = torch.arange(len(gold_borders) - 1, device=borders.device)
+    window_G = spread(numbers_S, gold_borders, len(targets.first_G))
     start = point(logits_T2[:, 0], borders, targets.first_G, window_G)
     end = point(logits_T2[:, 1], borders, targets.last_G, window_G)
     return _loss_of_spans(start, end, gold_borders)
@@ -130,9 +131,10 @@ class ShownRows:
         first_S = sequences.cu_seqlens[:-1].long()[: len(targets.passage_S2)]
         lengths_S = targets.passage_S2[:, 1] - targets.passage_S2[:, 0] + 1
         borders_S = torch.cat([lengths_S.new_zeros(1), lengths_S.cumsum(0)])
-        number_M = torch.arange(int(borders_S[-1]), device=hidden_TD.device) - spread(borders_S[:-1], borders_S)
-        rows_M = spread(targets.passage_S2[:, 0], borders_S) + number_M - 1
-        rows_M = torch.where(number_M == 0, spread(first_S, borders_S), rows_M)
+        num_shown = int(borders_S[-1])
+        number_M = torch.arange(num_shown, device=hidden_TD.device) - spread(borders_S[:-1], borders_S, num_shown)
+        rows_M = spread(targets.passage_S2[:, 0], borders_S, num_shown) + number_M - 1
+        rows_M = torch.where(number_M == 0, spread(first_S, borders_S, num_shown), rows_M)
         place_T = torch.zeros(len(hidden_TD), dtype=torch.long, device=hidden_TD.device)
         place_T[rows_M] = torch.arange(len(rows_M), device=hidden_TD.device)
         return cls(hidden_MD=hidden_TD.index_select(0, rows_M), borders_S=borders_S, place_T=place_T)
@@ -154,10 +156,10 @@ def _joint_loss(head: QuestionAnsweringHead, shown: ShownRows, targets: SpanTarg
     num_windows = len(shown.borders_S) - 1
     gold_borders = targets.gold_borders(num_windows)
     # Every gold start has ends of its own: the rows of its window, once for each of the window's answers.
-    window_G = spread(torch.arange(num_windows, device=device), gold_borders)
+    window_G = spread(torch.arange(num_windows, device=device), gold_borders, len(first_G))
     lengths_G = shown.borders_S.diff()[window_G]
     borders_G = torch.cat([lengths_G.new_zeros(1), lengths_G.cumsum(0)])
-    gold_E = spread(torch.arange(len(first_G), device=device), borders_G)
+    gold_E = spread(torch.arange(len(first_G), device=device), borders_G, int(borders_G[-1]))
     row_E = torch.arange(len(gold_E), device=device) - borders_G[gold_E] + shown.borders_S[window_G[gold_E]]
     ends_E = head.end_scores(shown.hidden_MD[first_G], shown.hidden_MD[row_E], gold_E)
     start = point(starts_M, shown.borders_S, first_G, window_G)
