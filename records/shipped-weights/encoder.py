@@ -1,7 +1,7 @@
 """What the English encoder that ships is worth before any task is taught: encoder.py DATA OUT; call it again to go on.
 
-Accuracy of pairs of BLiMP, F1 of chunks taught from 100 sentences (five draws), and of pairs of spans, by the probes that
-measured nano. DATA holds text/en/wiki-valid, tagging/conll2000, coref/ontogum and probes/blimp.
+Accuracy of pairs of BLiMP, of pairs of spans, and F1 of chunks taught from 100 sentences (five draws), by the probes
+that measured nano. DATA holds text/en/wiki-valid, tagging/conll2000, coref/ontogum and probes/blimp.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ class PackParts:
 
     A pack closes at the first of its capacities: `max_tokens` (specials included, before a replacement shortens
     anything), `max_sequences`, `max_targets` (hidden tokens). With `fixed` every pack then gets the shape of a full
-    one; what a replacement shortens is filled up too. `num_maskings` = k repeats the sequences and masks of the first k epochs (static masking; 1 for validation),
-    None draws new ones at every epoch. `word_unit` says what counts as a word.
+    one; what a replacement shortens is filled up too. `num_maskings` = k repeats the sequences and masks of the first
+    k epochs (static masking; 1 for validation), None draws new ones at every epoch. `word_unit` says what counts as a
+    word.
 
     Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, and for
     capacities that no sequence fits.
