@@ -6,7 +6,7 @@ import pytest
 import torch
 from tests.nn.coreference.small import LargestTensor, small_head
 
-from spanwise.nn.coreference.antecedents import Antecedents, Spans, distance_bucket
+from spanwise.nn.coreference.antecedents import FEW_ROWS, Antecedents, Spans, _chunks, distance_bucket
 
 
 def test_distances_fall_into_the_papers_buckets():
@@ -119,9 +119,7 @@ def pairs_of(k, c):
 
 @pytest.mark.parametrize(("k", "c", "rows"), [(1, 1, 100), (40, 40, 25), (300, 50, 20), (60, 50, 1), (33, 33, 500)])
 def test_pairs_that_are_scored_are_every_earlier_span_and_hardly_more(k, c, rows):
-    scorer = small_head().antecedents
-    scorer.chunk_pairs = rows * c
-    chunks = scorer._chunks(k, c)
+    chunks = _chunks(k, c, rows, FEW_ROWS)
     assert [i for part, _ in chunks for i in range(part.start, part.stop)] == list(range(k))
     assert all(min(i, c) <= columns for part, columns in chunks for i in range(part.start, part.stop))
     scored = sum((part.stop - part.start) * columns for part, columns in chunks)

@@ -6,6 +6,7 @@ import torch
 from tests.nn.coreference.small import small_document, small_head
 from tests.nn.toy import toy_config
 
+from spanwise.nn.coreference.antecedents import Spans
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
 
@@ -42,8 +43,6 @@ def test_gradients_are_those_of_finite_differences():
     def loss(states):
         scores = head.spans.vectors(states, *borders)
         mention = head.spans.mention_scores(scores, *borders)
-        from spanwise.nn.coreference.antecedents import Spans
-
         spans = Spans(scores, mention, document.speaker_T[borders[0]], document.segment_T[borders[0]], 0)
         found = head.antecedents(spans, num_antecedents=10, depth=2)
         same = (clusters[:, None] == clusters[found.index_kc]) & found.valid_kc
@@ -53,6 +52,20 @@ def test_gradients_are_those_of_finite_differences():
     head.double()
     borders, clusters = (linked.start_k, linked.end_k), torch.arange(len(linked.start_k)) % 2
     assert torch.autograd.gradcheck(loss, hidden.double().requires_grad_(), eps=1e-6, atol=1e-5)
+
+
+def test_a_gpu_is_waited_for_no_number_once_spans_are_chosen():
+    """On `meta` tensors have no values, so whoever reads one fails; chunks are as large there as on a GPU."""
+    head, k = small_head(gated=True).to("meta").train(), 900
+    hidden, start = torch.zeros(4_000, head.spans.hidden_size, device="meta"), torch.arange(k, device="meta")
+    vectors = head.spans.vectors(hidden, start, start + 2)
+    mention = head.spans.mention_scores(vectors, start, start + 2)
+    spans = Spans(vectors, mention, torch.zeros_like(start), torch.zeros_like(start), 0)
+    with torch.profiler.profile() as profile:
+        found = head.antecedents(spans, num_antecedents=50, depth=2)
+
+    assert found.scores_kc.shape == (k, 50) and found.scores_kc.requires_grad
+    assert sum(event.name == "aten::mm" for event in profile.events()) < 60
 
 
 def test_spans_that_are_always_kept_are_kept_first():

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
 from spanwise.nn.coreference.products import factor, product, rounded
-from spanwise.nn.coreference.rows import Rows, rows_at
+from spanwise.nn.coreference.rows import Rows, at_once, rows_at
 from spanwise.nn.coreference.spans import TwoLayers
 from spanwise.nn.dropout import dropout
 
@@ -122,8 +122,9 @@ class AntecedentScorer(nn.Module):
         by_distance_k = self.coarse_distance_out(buckets).squeeze(-1)[distance_bucket(place_k)]
         source = factor(self.source.weight, dtype)
         all_rows = Rows(k), Rows(k), Rows(k)
-        for begin in range(0, k, self.chunk_rows):
-            end = min(begin + self.chunk_rows, k)
+        num_rows = at_once(self.chunk_rows, device)
+        for begin in range(0, k, num_rows):
+            end = min(begin + num_rows, k)
             num_columns = max(end, c)  # later spans are no antecedents
             apart = place_k[begin:end, None] - place_k[None, :num_columns]
             source_rG = product(spans.vectors_kG[begin:end], source, dtype, self.source.bias)
@@ -160,13 +161,14 @@ class AntecedentScorer(nn.Module):
             factor(part, dtype) for part in weight.split([G, G, G, weight.shape[1] - 3 * G], dim=1)
         )
         # Many spans: the few that a chunk goes back to are projected there, so that no second table of all is held.
-        all_at_once = torch.is_grad_enabled() or k <= self.chunk_pairs
+        chunk_pairs = at_once(self.chunk_pairs, index_kc.device)
+        all_at_once = torch.is_grad_enabled() or k <= chunk_pairs
         antecedent_kF = product(vectors_kG, of_antecedent, dtype) if all_at_once else None
         in_one_pass = one_pass(index_kc.device) and not self.training
         feature_mF = F.linear(self._all_features(spans.genre), weight[:, 3 * G :]) if in_one_pass else None
         place_k = torch.arange(k, device=index_kc.device)
         scores, moved = Rows(k, backwards=True), Rows(k, backwards=True)
-        for rows, num_columns in reversed(self._chunks(k, c)):
+        for rows, num_columns in reversed(_chunks(k, c, max(1, chunk_pairs // c), at_once(FEW_ROWS, index_kc.device))):
             index_rc = index_kc[rows, :num_columns]
             own_rG, other_rcG = vectors_kG[rows], rows_at(vectors_kG, index_rc)
             is_free = not (refine or torch.is_grad_enabled())  # to be overwritten
@@ -200,15 +202,6 @@ class AntecedentScorer(nn.Module):
             elif refine:
                 moved.add(self._moved(own_rG, other_rcG, scores_rc))
         return scores.joined(), moved.joined() if refine and not in_place else vectors_kG
-
-    def _chunks(self, k: int, c: int) -> list[tuple[slice, int]]:
-        """Rows that are worked on together, and how many columns hold all their antecedents: row i has i at most."""
-        num_rows, chunks, begin = max(1, self.chunk_pairs // c), [], 0
-        while begin < k:
-            end = min(k, begin + (min(FEW_ROWS, num_rows) if begin < c else num_rows))
-            chunks.append((slice(begin, end), min(c, max(1, end - 1))))
-            begin = end
-        return chunks
 
     def _feature_numbers(self, spans: Spans, place_r: Tensor, index_rc: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Same speaker (0 or 1), distance bucket and distance in segments of pairs, each int64 [r, c]."""
@@ -247,3 +240,16 @@ class AntecedentScorer(nn.Module):
         mean_rG = chance_ra[:, :1] * own_rG + (chance_ra[:, None, 1:] @ other_rcG).squeeze(1)
         gate_rG = torch.sigmoid(self.gate(torch.cat([own_rG, mean_rG], dim=1)))
         return gate_rG * mean_rG + (1.0 - gate_rG) * own_rG
+
+
+def _chunks(k: int, c: int, num_rows: int, few_rows: int) -> list[tuple[slice, int]]:
+    """Rows that are worked on together, and how many columns hold all their antecedents: row i has i at most.
+
+    Rows that have fewer than c antecedents come `few_rows` at a time, so that few columns are empty.
+    """
+    chunks, begin = [], 0
+    while begin < k:
+        end = min(k, begin + (min(few_rows, num_rows) if begin < c else num_rows))
+        chunks.append((slice(begin, end), min(c, max(1, end - 1))))
+        begin = end
+    return chunks

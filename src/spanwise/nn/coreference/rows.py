@@ -3,6 +3,13 @@
 import torch
 from torch import Tensor
 
+CHUNKS_OF_A_GPU = 32
+
+
+def at_once(size: int, device: torch.device) -> int:
+    """Return how many rows a chunk has: `size`, for the caches of a processor; more where starting work costs more."""
+    return size if device.type == "cpu" else CHUNKS_OF_A_GPU * size
+
 
 class Rows:
     """Takes chunks of rows in order (`backwards`: the last first); `joined` gives them all from first to last.

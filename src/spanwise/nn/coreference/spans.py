@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
 from spanwise.nn.coreference.products import product, rounded
-from spanwise.nn.coreference.rows import Rows, rows_at
+from spanwise.nn.coreference.rows import Rows, at_once, rows_at
 from spanwise.nn.dropout import dropout
 
 
@@ -104,8 +104,9 @@ class SpanScorer(nn.Module):
         width_WF = F.linear(self.width.weight, by_width, self.mention.hidden.bias)
         prior_W = self.prior(self.prior_width.weight)
         logit_T = self.attention(pieces).squeeze(-1)
-        for place in range(0, len(start_N), self.chunk_spans):
-            chunk = slice(place, place + self.chunk_spans)
+        num_spans = at_once(self.chunk_spans, pieces.device)
+        for place in range(0, len(start_N), num_spans):
+            chunk = slice(place, place + num_spans)
             start_n, end_n = (torch.from_numpy(border[chunk] - base).to(pieces.device) for border in (start_N, end_N))
             here, beyond = int(start_N[chunk][0]) - base, int(end_N[chunk].max()) - base
             weights_nt = attention_weights(logit_T[here:beyond], start_n - here, end_n - here)
@@ -132,8 +133,11 @@ class SpanScorer(nn.Module):
         """Vectors of spans in order of position, [N, G], with gradient and dropout."""
         logit_T = self.attention(hidden_TD).squeeze(-1)
         rows = Rows(len(start_N))
-        for start_n, end_n in zip(start_N.split(self.chunk_spans), end_N.split(self.chunk_spans), strict=True):
-            here, beyond = (int(start_n.min()), int(end_n.max())) if len(start_n) else (0, 0)
+        num_spans, on_host = at_once(self.chunk_spans, hidden_TD.device), hidden_TD.device.type == "cpu"
+        for start_n, end_n in zip(start_N.split(num_spans), end_N.split(num_spans), strict=True):
+            here, beyond = 0, len(hidden_TD)  # a GPU would have to be waited for to read fewer
+            if on_host:
+                here, beyond = (int(start_n.min()), int(end_n.max())) if len(start_n) else (0, 0)
             mean_nD = attention_weights(logit_T[here:beyond], start_n - here, end_n - here) @ hidden_TD[here:beyond]
             width_nP = dropout(self.width(end_n - start_n - 1), self.dropout, self.training)
             rows.add(torch.cat([rows_at(hidden_TD, start_n), rows_at(hidden_TD, end_n - 1), width_nP, mean_nD], dim=1))
@@ -144,7 +148,7 @@ class SpanScorer(nn.Module):
     ) -> Tensor:
         """Mention scores [N] of spans that have a vector, with gradient and dropout."""
         scores = Rows(len(start_N))
-        for vectors_nG in vectors_NG.split(self.chunk_spans):  # of none: one empty chunk
+        for vectors_nG in vectors_NG.split(at_once(self.chunk_spans, vectors_NG.device)):  # of none: one empty chunk
             scores.add(self.mention(vectors_nG, dtype))
         return scores.joined() + self.prior(self.prior_width.weight)[end_N - start_N - 1]
 
