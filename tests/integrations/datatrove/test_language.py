@@ -41,7 +41,7 @@ def test_a_restart_with_another_model_is_refused(tmp_path):
     from spanwise.integrations.datatrove import KeepLanguage, prepare_stages
 
     (tmp_path / "a.txt").write_text(ENGLISH * 3, encoding="utf-8")
-    learn_tokenizer(tmp_path / "a.txt", vocab_size=60).save(tmp_path / "tokenizer")
+    learn_tokenizer(tmp_path / "a.txt", vocab_size=80).save(tmp_path / "tokenizer")
 
     def claim(model):
         where = (tmp_path / "tokenizer", tmp_path / "store", tmp_path / "work")
