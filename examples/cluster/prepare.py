@@ -15,12 +15,12 @@ from pathlib import Path
 
 os.environ.setdefault("RAYON_NUM_THREADS", "1")  # a worker is one process of many; read when the library starts
 
-from datatrove.executor import LocalPipelineExecutor, RayPipelineExecutor, SlurmPipelineExecutor
+from datatrove.executor import RayPipelineExecutor, SlurmPipelineExecutor
 from datatrove.executor.base import PipelineExecutor
 from datatrove.pipeline.filters import GopherQualityFilter, GopherRepetitionFilter
 
 from spanwise.errors import SpanwiseError
-from spanwise.integrations.datatrove import KeepLanguage, Stage, prepare_stages
+from spanwise.integrations.datatrove import KeepLanguage, Stage, WatchedLocalExecutor, prepare_stages
 from spanwise.integrations.datatrove.stages import usual_minhash
 from spanwise.integrations.languages import installed_model
 from spanwise.text.corpus import CorpusOptions
@@ -75,13 +75,14 @@ def executor_of(stage: Stage, given: argparse.Namespace, before: PipelineExecuto
     shared = {"tasks": stage.tasks, "workers": min(given.workers, stage.tasks), "logging_dir": stage.logs}
     match given.executor:
         case "local":
-            return LocalPipelineExecutor(stage.steps, depends=before, **shared)
-        case "slurm":
-            slurm = {"job_name": f"spanwise-{stage.name}", "partition": given.partition, "time": given.time}
-            return SlurmPipelineExecutor(stage.steps, depends=before, **shared, **slurm)
-    # Without `depends`: datatrove would wait for ever for a stage of which a task has failed.
-    variables = {"RAYON_NUM_THREADS": os.environ["RAYON_NUM_THREADS"]}
-    return RayPipelineExecutor(stage.steps, **shared, ray_remote_kwargs={"runtime_env": {"env_vars": variables}})
+            return WatchedLocalExecutor(stage.steps, **shared)
+        case "ray":
+            variables = {"RAYON_NUM_THREADS": os.environ["RAYON_NUM_THREADS"]}
+            return RayPipelineExecutor(
+                stage.steps, **shared, ray_remote_kwargs={"runtime_env": {"env_vars": variables}}
+            )
+    slurm = {"job_name": f"spanwise-{stage.name}", "partition": given.partition, "time": given.time}
+    return SlurmPipelineExecutor(stage.steps, depends=before, **shared, **slurm)
 
 
 def main() -> None:
@@ -89,14 +90,15 @@ def main() -> None:
     last = None
     for stage in stages_of(given):
         last = executor_of(stage, given, last)
-        if given.executor == "ray":
-            last.run()
-            if failed := len(last.get_incomplete_ranks(skip_completed=True)):
-                sys.exit(
-                    f"{failed} of {stage.tasks} tasks of the stage {stage.name!r} failed; {stage.logs}/logs says why. "
-                    "The same command again does them alone."
-                )
-    if given.executor != "ray":
+        if given.executor == "slurm":
+            continue  # the last one submits those before it, each of which waits for the one before
+        last.run()  # one by one: with `depends`, datatrove waits for ever for a stage of which a task has failed
+        if failed := len(last.get_incomplete_ranks(skip_completed=True)):
+            sys.exit(
+                f"{failed} of {stage.tasks} tasks of the stage {stage.name!r} failed; {stage.logs}/logs says why. "
+                "The same command again does them alone."
+            )
+    if given.executor == "slurm":
         last.run()
 
 
