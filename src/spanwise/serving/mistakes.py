@@ -44,8 +44,9 @@ STATUSES = {
     503: "The server is stopping, or the process that computed has ended.",
     504: "There was no answer within the deadline.",
 }
-RESPONSES: dict[int | str, dict[str, Any]] = {200: {"model": Answers, "description": "The answers."}} | {
-    status: {"model": ErrorAnswer, "description": words} for status, words in STATUSES.items()
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"model": Answers, "description": "The answers."},
+    **{status: {"model": ErrorAnswer, "description": words} for status, words in STATUSES.items()},
 }
 
 
