@@ -1,6 +1,8 @@
 """The old pipeline's call and answers: compared with a plain writing of its documented rules over transformers."""
 
 import itertools
+import json
+import lzma
 import random
 import warnings
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ import spanwise
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.pipelines.given import InputError
 from spanwise.pipelines.question_answering import given_inputs, numbered_documents, pair_of
+from spanwise.quickstart.bundle import open_bundle
 
 
 def pairs(given):
@@ -321,3 +324,15 @@ def test_objects_of_transformers_are_taken_as_the_old_pipeline_took_them(oracle,
     assert mine(QUESTIONS[1], text) == qa(QUESTIONS[1], text)
     with pytest.raises(ConfigError, match="model is a dict; give the folder"):
         spanwise.pipeline("question-answering", model={})
+
+
+def test_the_shipped_reader_finds_the_right_one_of_several_documents():
+    with open_bundle("en") as bundle, lzma.open(bundle.qa_dev, "rt") as file:
+        paragraphs = [p for article in json.load(file)["data"] for p in article["paragraphs"] if p["qas"]]
+    asked = paragraphs[:: len(paragraphs) // 10][:10]
+    documents = [paragraph["context"] for paragraph in asked]
+    assert len(set(documents)) == 10
+    qa = spanwise.pipeline("question-answering")
+    questions = [paragraph["qas"][0]["question"] for paragraph in asked]
+    found = qa(question=questions, documents=documents, handle_impossible_answer=False)
+    assert sum(one["document"] == number for number, one in enumerate(found)) >= 8  # by chance: 1

@@ -89,23 +89,28 @@ def test_context_and_borders_guess_apart(running):
 @pytest.mark.parametrize(
     "task, body, status, words",
     [
-        ("question-answering", {"inputs": {"question": "Why?"}}, 422, "Field required"),
+        ("question-answering", {"inputs": {"question": "Why?"}}, 422, "inputs.context is missing"),
         ("question-answering", {"inputs": {"question": "Why?", "context": ""}}, 422, "'context' is empty"),
         ("question-answering", {"inputs": [{"question": "a", "context": "b"}], "options": {"top_k": 0}}, 422, "top_k"),
-        ("question-answering", {"inputs": [], "options": {"tok_k": 1}}, 422, "tok_k"),
+        ("question-answering", {"inputs": [], "options": {"tok_k": 1}}, 422, "options.tok_k is unknown.*top_k"),
         ("coreference", {"inputs": "A b.", "model": "other"}, 404, "no model 'other' knows coreference"),
         ("coreference", {"inputs": "x" * 20_001}, 422, "20,001 characters; at most 20,000"),
         ("coreference", {"inputs": ["Ada."] * 9}, 422, "at most 8 go into one request"),
         ("token-classification", {"inputs": ["Ada met Bob.", " "]}, 422, "input 1: .*empty"),
         ("fill-mask", {"inputs": "No blank."}, 422, r"no \[MASK\]"),
         ("span-embedding", {"inputs": {"text": "Ada", "spans": [[0, 9]]}}, 422, "outside"),
-        ("relation-extraction", {"inputs": {}}, 404, "Not Found"),
+        ("relation-extraction", {"inputs": {}}, 404, "Not Found; .*/v1/TASK for .*coreference"),
     ],
 )
 def test_a_bad_request_is_told_what_is_wrong(running, task, body, status, words):
     with pytest.raises(ServerError, match=words) as caught:
         Client(running.address)._asked("POST", f"/v1/{task}", body)
     assert caught.value.status == status and "Traceback" not in str(caught.value)
+
+
+def test_a_path_that_takes_another_method_names_it(running):
+    status, *_, body = running.raw(b"GET /v1/coreference HTTP/1.0\r\nhost: localhost\r\n\r\n").split(b"\r\n")
+    assert b" 405 " in status and b"/v1/coreference takes POST; GET came." in body
 
 
 def test_texts_are_never_read_as_names_of_files_or_addresses(running):
@@ -120,6 +125,10 @@ def test_health_metrics_models_and_description(running):
     assert model["heads"] == ["mlm", "sbo"] and model["mask"] == "[MASK]"
     paths = json.loads(get(running, "/openapi.json")[1])["paths"]
     assert {f"/v1/{task}" for task in model["tasks"]} < set(paths)
+    told = paths["/v1/coreference"]["post"]["responses"]
+    forms = {status: response["content"]["application/json"]["schema"]["$ref"] for status, response in told.items()}
+    assert forms.pop("200").endswith("/Answers")
+    assert {form.rpartition("/")[2] for form in forms.values()} == {"ErrorAnswer"}
     assert b"spanwise_inputs_total" in get(running, "/metrics")[1]
 
 

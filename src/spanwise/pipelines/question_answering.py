@@ -219,7 +219,9 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
             owners = [owner for owner in range(len(questions)) for _ in batch]
             pairs = [(question, text) for question in questions for _, text in batch]
             numbers = [number for _ in questions for number, _ in batch]
-            cut = self._rank(rankings, owners, pairs, numbers, options, 0)
+            cut = self._rank(
+                rankings, owners, pairs, numbers, options, 0, against_null=self.task.null_threshold is not None
+            )
             dropped = cut[:: len(batch)]
         if questions and not rankings[0].num_windows:
             raise InputError("documents is empty; give one or more texts.")
@@ -233,6 +235,8 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
         documents: list[int],
         options: AnswerOptions,
         number: int,
+        *,
+        against_null: bool = False,
     ) -> list[int]:
         """Add the candidates of every pair to the ranking of its owner; return how many tokens of each question were
         not read."""
@@ -248,6 +252,7 @@ class QuestionAnsweringPipeline(TaskPipeline[Pair, Answers, AnswerOptions]):
                 pairs[place][1],
                 document=documents[place],
                 align_to_words=bool(options.align_to_words),
+                against_null=against_null,
             )
         return windows.num_dropped_Q.tolist()
 

@@ -21,6 +21,7 @@ from spanwise.serving.bodies import ITEMS, Body, body_of, check_size, texts_of
 from spanwise.serving.guard import Guard, Refused, busy, error_body, stopping
 from spanwise.serving.limits import Limits
 from spanwise.serving.metrics import Metrics
+from spanwise.serving.mistakes import RESPONSES, sentence
 from spanwise.serving.models import ServedModel
 from spanwise.serving.workers import Answerer, WorkerLostError, in_threads
 
@@ -71,12 +72,12 @@ def make_app(
         docs_url=None,  # both load scripts from elsewhere; /openapi.json is what programs read
         redoc_url=None,
     )
-    _add_errors(app)
-    _add_facts(app, models, batcher, metrics, limits, start_text)
     tasks = [task for task in ITEMS if any(task in model.pipelines for model in models.values())]
+    _add_errors(app, tasks)
+    _add_facts(app, models, batcher, metrics, limits, start_text)
     for task in tasks:
         asker = Asker(task, models, batcher, limits, metrics)
-        app.post(f"/v1/{task}", summary=task, response_class=Response)(asker.route())
+        app.post(f"/v1/{task}", summary=task, response_class=Response, responses=RESPONSES)(asker.route())
     guard = Guard(app, batcher=batcher, limits=limits, metrics=metrics, api_key=api_key, hosts=hosts)
     guard.known = frozenset({*tasks, "models"})
     return guard
@@ -178,12 +179,11 @@ def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = 
     return Response(text.encode(errors="replace"), status, headers, "application/json")
 
 
-def _add_errors(app: FastAPI) -> None:
+def _add_errors(app: FastAPI, tasks: Sequence[str]) -> None:
     @app.exception_handler(RequestValidationError)
     async def not_understood(request: Request, error: RequestValidationError) -> Response:
-        first = error.errors()[0]
-        place = ".".join(str(part)[:40] for part in first["loc"])
-        return _json(error_body("InputError", f"{place}: {first['msg']}"[:400]), 422)
+        words = sentence(error.errors(), error.body, request.url.path.rpartition("/")[2])
+        return _json(error_body("InputError", words[:600]), 422)
 
     @app.exception_handler(SpanwiseError)
     async def refused_by_model(request: Request, error: SpanwiseError) -> Response:
@@ -200,7 +200,11 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def no_path(request: Request, error: HTTPException) -> Response:
-        return _json(error_body("PathError", f"{request.url.path[:80]}: {error.detail}"), error.status_code)
+        path, wanted = request.url.path[:80], (error.headers or {}).get("Allow")
+        words = f"{path}: {error.detail}; there is /v1/models, and /v1/TASK for {', '.join(tasks)}."
+        if wanted is not None:
+            words = f"{path} takes {wanted}; {request.method[:20]} came."
+        return _json(error_body("PathError", words), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
     async def failed(request: Request, error: Exception) -> Response:

@@ -53,6 +53,20 @@ def test_what_is_kept_does_not_depend_on_the_order_of_documents_nor_grow_with_th
     assert found[0][1] == 0.0 - found[0][0][0].score  # the least null score of all passages
 
 
+def test_passages_compete_by_what_each_has_above_its_own_no_answer():
+    """The first passage's numbers are higher, but its reader holds with "no answer"."""
+    ranking = Ranking()
+    ranking.add(spans((0, 0, 9.0), null=15.0), passage("rain"), "rain", document=0, against_null=True)
+    ranking.add(spans((0, 0, 4.0), null=1.0), passage("Han"), "Han", document=1, against_null=True)
+    assert [(a.text, a.document, a.score) for a in ranking.answers()] == [("Han", 1, 3.0), ("rain", 0, -6.0)]
+    assert ranking.null_odds == -3.0
+    alone, plain = Ranking(), Ranking()
+    alone.add(spans((0, 0, 4.0), (1, 1, 2.0), null=1.0), passage("Han", "is"), "Han is", against_null=True)
+    plain.add(spans((0, 0, 4.0), (1, 1, 2.0), null=1.0), passage("Han", "is"), "Han is")
+    assert alone.null_odds == plain.null_odds
+    assert [a.probability for a in alone.answers()] == [a.probability for a in plain.answers()]
+
+
 def test_a_classifier_decides_the_odds_where_there_is_one():
     ranking = Ranking()
     ranking.add(spans((0, 0, 5.0), impossible=2.0), passage("Han"), "Han")

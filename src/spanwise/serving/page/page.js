@@ -81,9 +81,15 @@ function reset() {
 }
 
 async function read(files) {
-  const found = [];
-  for (const file of files) if (file.size < 4e6) found.push({ name: file.name, text: await file.text() });
-  if (found.length) setDocuments(found.slice(0, state.limits.documents ?? 256));
+  const found = [], left = [];
+  for (const file of files) {
+    const content = file.size < 4e6 ? await file.text() : "\0";
+    if (/[\0\ufffd]/.test(content)) left.push(file.name); // too large, no text at all, or not in UTF-8
+    else found.push({ name: file.name, text: content });
+  }
+  left.push(...found.splice(state.limits.documents ?? 256).map(document => document.name));
+  if (found.length) setDocuments(found);
+  if (left.length) tell(say().leftOut(left), true);
 }
 
 // ---- what can be done
@@ -144,8 +150,9 @@ async function question() {
     const isSearch = texts.filter(one => one.trim()).length > 1;
     const numbers = texts.map((one, number) => number).filter(number => texts[number].trim());
     const input = isSearch ? { question: asked, documents: numbers.map(number => texts[number]) } : { question: asked, context: text() };
-    const options = { top_k: 5, ...(current().korean ? { align_to_words: false } : {}) };
-    const found = [await ask("question-answering", input, options)].flat();
+    const options = { top_k: 20, ...(current().korean ? { align_to_words: false } : {}) };
+    const all = [await ask("question-answering", input, options)].flat();
+    const found = all.filter((one, place) => place < 5 || (!one.answer && all.findIndex(other => !other.answer) === place));
     return () => showAnswers(found.map(one => ({ ...one, document: isSearch ? numbers[one.document] : state.shown })), isSearch);
   });
 }
@@ -300,6 +307,15 @@ async function write() {
 
 // ---- language, theme, keys
 
+function showExample() {
+  const fitting = state.models.find(model => model.korean === (state.language === "ko"));
+  if (fitting) at("model").value = fitting.name;
+  showTabs();
+  const example = EXAMPLES[current().korean ? "ko" : "en"];
+  at("question").value = example.question;
+  setDocuments([{ name: say().newText, text: example.text }]);
+}
+
 function speak(language) {
   state.language = language;
   localStorage.setItem("language", language);
@@ -324,7 +340,12 @@ function listen() {
   at("clear").addEventListener("click", () => { setDocuments([]); at("text").focus(); });
   at("files").addEventListener("change", event => read(event.target.files));
   at("model").addEventListener("change", showTabs);
-  at("language").addEventListener("click", () => { const kept = state.documents; speak(state.language === "en" ? "ko" : "en"); showTabs(); state.documents = kept; });
+  at("language").addEventListener("click", () => {
+    const isExample = Object.values(EXAMPLES).some(example => example.text === text());
+    speak(state.language === "en" ? "ko" : "en");
+    if (isExample) showExample();
+    else showTabs();
+  });
   at("theme").addEventListener("click", () => { const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark"; localStorage.setItem("theme", next); paint(next); });
   at("text").addEventListener("input", () => {
     if (state.documents.length) state.documents[state.shown].text = at("text").value;
@@ -360,10 +381,11 @@ async function start() {
     if (!answer.ok) throw new Error(found.error.message);
     Object.assign(state, { models: found.models, limits: found.limits });
     at("model").replaceChildren(...found.models.map(model => make("option", { value: model.name }, model.name)));
-    showTabs();
-    const example = EXAMPLES[current().korean ? "ko" : "en"];
-    at("question").value = found.start ? "" : example.question;
-    setDocuments([{ name: say().newText, text: found.start ?? example.text }]);
+    showExample();
+    if (found.start) {
+      at("question").value = "";
+      setDocuments([{ name: say().newText, text: found.start }]);
+    }
   } catch (error) {
     tell(error.message, true);
   }

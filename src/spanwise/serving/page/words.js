@@ -20,6 +20,7 @@ const WORDS = {
     nothing: "Nothing was found.", context: "From the context", borders: "From the borders", hidden: "was hidden",
     relations: "Relations", chains: n => `${n} ${n === 1 ? "chain" : "chains"}`, names: n => `${n} ${n === 1 ? "name" : "names"}`,
     busy: "The server is busy; trying again.", lost: "The server does not answer.", key: "This server wants its key:",
+    leftOut: names => `Left out, for the page reads UTF-8 text below 4 MB: ${names.join(", ")}.`,
     tooLong: (n, most) => `The text has ${n.toLocaleString("en")} characters; at most ${most.toLocaleString("en")} are taken.`,
   },
   ko: {
@@ -39,16 +40,17 @@ const WORDS = {
     thinking: "읽는 중…", empty: "먼저 글을 넣어 주세요.", noQuestion: "먼저 질문을 적어 주세요.", noneHidden: "먼저 글에서 낱말을 하나 이상 누르세요.",
     nothing: "찾은 것이 없습니다.", context: "문맥으로", borders: "경계만으로", hidden: "가린 말",
     relations: "관계", chains: n => `묶음 ${n}개`, names: n => `이름 ${n}개`,
-    busy: "서버가 바쁩니다. 다시 시도합니다.", lost: "서버가 대답하지 않습니다.", key: "이 서버의 열쇠를 적어 주세요:",
+    busy: "서버가 바쁩니다. 다시 시도합니다.", lost: "서버가 대답하지 않습니다.", key: "이 서버의 API 키를 입력해 주세요:",
+    leftOut: names => `4 MB보다 작은 UTF-8 텍스트만 읽으므로 제외했습니다: ${names.join(", ")}`,
     tooLong: (n, most) => `글이 ${n.toLocaleString("ko")}자입니다. 최대 ${most.toLocaleString("ko")}자까지 받습니다.`,
   },
 };
 
 const EXAMPLES = {
   en: {
-    text: "Marie Jones was born in Boston in 1861. Her father, Thomas Jones, was an engineer who built bridges, and she learned from him. " +
-      "In 1884 Marie moved to Paris, where she met the painter Paul Martin. He painted her portrait, and they married a year later.\n\n" +
-      "After the war the couple returned to London, where she opened a school for girls. The University of London gave her a medal in 1910.",
+    text: "Marie Jones was born in Boston in 1861, where she learned to draw bridges. In 1884 Marie moved to Paris, where she opened a school " +
+      "for girls. The school was small, but Paul Martin, a painter, praised the school.\n\n" +
+      "After the war she returned to London. The University of London gave her a medal in 1910.",
     question: "When did Marie move to Paris?",
   },
   ko: {

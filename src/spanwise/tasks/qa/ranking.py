@@ -1,7 +1,9 @@
 """The best answers to one question, over the windows of one passage or over any number of passages.
 
 Passages compete by the scores of their spans, as windows of one passage do, and equal texts are one answer: the one of
-the highest score. What is kept does not grow with the number of passages.
+the highest score. Where a reader was taught to find no answer, scores of several passages are counted from what it says
+of "no answer" in each, because they have no common zero: it reads every passage by itself. What is kept does not grow
+with the number of passages.
 
 `scored_answers` gives the probabilities of the question-answering pipeline of transformers until version 5.2: a span's
 score is the product of its start and end probability, each a softmax over the passage and [CLS] of one window. Spans
@@ -65,16 +67,26 @@ class Ranking:
     _impossible: float = np.inf
 
     def add(
-        self, spans: QuestionSpans, passage: Encoding, context: str, *, document: int = 0, align_to_words: bool = False
+        self,
+        spans: QuestionSpans,
+        passage: Encoding,
+        context: str,
+        *,
+        document: int = 0,
+        align_to_words: bool = False,
+        against_null: bool = False,
     ) -> None:
-        """The candidates of one passage, whose text is `context`; with `align_to_words` they grow to whole words."""
+        """The candidates of one passage, whose text is `context`; with `align_to_words` they grow to whole words, with
+        `against_null` their scores are counted from that of "no answer" in this passage."""
         self.num_windows += spans.num_windows
-        self._null_score = min(self._null_score, spans.null_score)
+        zero = spans.null_score if against_null and np.isfinite(spans.null_score) else 0.0
+        self._null_score = min(self._null_score, spans.null_score - zero)
         self._impossible = min(self._impossible, np.inf if spans.impossible is None else spans.impossible)
         found: dict[str, _Kept] = {}
         for first, last, score, worth in spans.spans_K4:
             start, end = characters_of(passage, int(first), int(last), align_to_words)
-            found.setdefault(context[start:end], _Kept(float(worth), float(score), start, end, document))
+            entry = _Kept(float(worth) - zero, float(score) - zero, start, end, document)
+            found.setdefault(context[start:end], entry)
             if len(found) == self.num_best:
                 break
         for text, entry in found.items():
