@@ -2,7 +2,8 @@
 
 wikiann-train, wikiann-dev: the first domain of the names, Wikipedia (2,000 sentences each); uner-train, uner-dev: web
 text, the halves of UNER EWT dev; wnut-train, wnut-dev: comments, with products and works beside PER, LOC and ORG.
-ontogum, litbank: training documents of the coreference (LitBank: the first 40); ontogum-dev, litbank-dev: theirs.
+ontogum, ontogum-dev: the first domain of the coreference; winobias-train, winobias-dev: sentences about two people and
+a pronoun, the first 198 of each of the four development files of WinoBias and the rest.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ def main() -> None:
     for name, file in (("train", "wnut17train.conll.xz"), ("dev", "emerging.dev.conll")):
         found = sentences(data / "tagging/wnut17" / file, 0, 1)
         write(out / f"wnut-{name}.conll", [[(word, renamed(tag)) for word, tag in s] for s in found])
-    write_documents(data / "coref/ontogum/train.conll.xz", out / "ontogum.conll", 1000)
-    write_documents(data / "coref/litbank/train.conll.xz", out / "litbank.conll", 40)
-    for name in ("ontogum", "litbank"):
-        write_documents(data / f"coref/{name}/dev.conll.xz", out / f"{name}-dev.conll", 1000)
+    write_documents([data / "coref/ontogum/train.conll.xz"], out / "ontogum.conll", range(1000))
+    write_documents([data / "coref/ontogum/dev.conll.xz"], out / "ontogum-dev.conll", range(1000))
+    files = sorted((data / "coref/winobias").glob("dev_type*.v4_auto_conll.xz"))
+    write_documents(files, out / "winobias-train.conll", range(198))
+    write_documents(files, out / "winobias-dev.conll", range(198, 1000))
 
 
 def lines_of(path: Path) -> list[str]:
@@ -54,16 +56,17 @@ def write(path: Path, found: list[list[tuple[str, str]]]) -> None:
     path.write_text("".join("".join(f"{w}\t{t}\n" for w, t in s) + "\n" for s in found), encoding="utf-8")
 
 
-def write_documents(source: Path, target: Path, most: int) -> None:
-    """Write the first documents of a file of coreference; textbooks, of which some are non-commercial, go."""
+def write_documents(sources: list[Path], target: Path, wanted: range) -> None:
+    """Write some documents of each file of coreference; textbooks, of which some are non-commercial, do not count."""
     kept: list[str] = []
-    number, keep = 0, False
-    for line in lines_of(source):
-        if line.startswith("#begin"):
-            keep = "_textbook_" not in line and number < most
-            number += keep
-        if keep:
-            kept.append(line)
+    for source in sources:
+        number, keep = -1, False
+        for line in lines_of(source):
+            if line.startswith("#begin"):
+                number += "_textbook_" not in line
+                keep = "_textbook_" not in line and number in wanted
+            if keep:
+                kept.append(line)
     target.write_text("\n".join(kept) + "\n", encoding="utf-8")
 
 

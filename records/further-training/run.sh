@@ -31,17 +31,14 @@ names() {
   done
 }
 clusters() {
+  score coref coref-start spanwise-mini ontogum-dev winobias-dev
   for seed in 0 1 2; do
-    teach coref coref-first $seed --model spanwise-mini --from-base --train "$out/ontogum.conll" \
-      --dev "$data/coref/ontogum/dev.conll.xz" --recipe small --set hidden_dropout=0 --set training.num_epochs=4 \
-      --set training.learning_rate=8e-4
-    score coref coref-first-$seed "$out/coref-first-$seed" ontogum-dev litbank-dev
-    teach coref coref-plain $seed --model "$out/coref-first-$seed" --train "$out/litbank.conll" --recipe small \
-      --set hidden_dropout=0 --set training.num_epochs=1 --set training.learning_rate=4e-4
-    teach coref coref-replay $seed --model "$out/coref-first-$seed" --train "$out/litbank.conll" --recipe small \
-      --replay "$out/ontogum.conll" --set replay_share=0.5 --set hidden_dropout=0 --set training.num_epochs=1 \
-      --set training.learning_rate=4e-4
-    for way in plain replay; do score coref coref-$way-$seed "$out/coref-$way-$seed" ontogum-dev litbank-dev; done
+    for way in plain replay; do
+      teach coref winobias-$way $seed --model spanwise-mini --train "$out/winobias-train.conll" --recipe small \
+        --set hidden_dropout=0 --set training.num_epochs=2 --set training.learning_rate=4e-4 \
+        $([ $way = plain ] || echo --replay "$out/ontogum.conll" --set replay_share=0.2)
+      score coref winobias-$way-$seed "$out/winobias-$way-$seed" ontogum-dev winobias-dev
+    done
   done
 }
 ${3:-names}
