@@ -175,7 +175,7 @@ def losses_of_power(scratch: Path, seed: int, *, per_operation: int, resumed: in
                 wrong = f"can't go on after {state.after}: {error}"
         figure.check(not wrong, wrong)
         files.DISK.remove_tree(found)
-    figure.facts = {"different_states": len(disk.seen), "operations": disk.memory.num_done, "trained_to_the_end": len(again)}
+    figure.facts = {"operations": disk.memory.num_done, "trained_to_the_end": len(again)}
     return figure
 
 

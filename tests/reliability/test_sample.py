@@ -28,7 +28,7 @@ def kept(figure: Figure, at_least: int) -> Figure:
 
 
 def test_no_power_cut_in_a_real_run_loses_a_save_or_passes_a_wrong_one(tmp_path):
-    kept(losses_of_power(tmp_path / "power", SEED, per_operation=2, resumed=10), 150)
+    kept(losses_of_power(tmp_path / "power", SEED, per_operation=6, resumed=10), 250)
 
 
 def test_a_weaker_protocol_is_caught(tmp_path):
