@@ -309,7 +309,7 @@ def _effort(record: JsonObject) -> list[str]:
 
 
 def read_metrics(path: str | Path) -> list[JsonObject]:
-    """The records of a `metrics.jsonl` in order. Damaged lines are left out with a warning, one cut by a crash without."""
+    """The records of a `metrics.jsonl` in order. Damaged lines are left out with a warning, a cut last one without."""
     records, damaged = _records(Path(path))
     if damaged:
         logger.warning("%s", _left_out(Path(path), damaged))
