@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,19 @@ def test_skypilot_starts_its_share_of_the_group_on_each_node(cluster):
     whole = ["spanwise", "pretrain", "spanbert-mini", "--data", "my store", "--out", "run", "--resume"]
     assert [options.training_script, *options.training_script_args] == whole
     assert set(re.findall(r"\$(?!SKYPILOT)([A-Z]+)", task["run"])) == set(task["envs"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0 or not shutil.which("ip"), reason="namespaces need root")
+def test_of_two_hosts_one_is_killed_and_comes_back_and_the_bits_are_those_of_one_process(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    command = ["bash", str(CLUSTER / "two_hosts.sh"), str(tmp_path / "out")]
+    done = subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=1800)
+
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "host two is killed" in done.stdout and "host two comes back" in done.stdout and "same bits" in done.stdout
+    starts = (tmp_path / "out" / "one.log").read_text().count("Going on from step")
+    assert starts >= 2  # once without the host that was killed, and once with it again
