@@ -45,6 +45,7 @@ class RememberedDisk(WatchedDisk):
     keeps: Callable[[str, Path], bool] = lambda operation, path: True  # a fsync that it says no to never happens
     memory: CrashDisk = field(default_factory=CrashDisk)
     states: list[State] = field(default_factory=list)
+    seen: set[tuple[int, str]] = field(default_factory=set)
     acknowledged: int = 0
     whole: dict[str, dict[str, bytes]] = field(default_factory=dict)  # every checkpoint as it was written
 
@@ -73,9 +74,13 @@ class RememberedDisk(WatchedDisk):
         self.look(f"{operation} {path.name}")
 
     def look(self, after: str) -> None:
-        """Keep some of the disks that a power cut in this moment could leave."""
-        for disk in self.memory.sampled_states(self.chance, self.per_operation):
-            self.states.append(State(after, self.acknowledged, disk))
+        """Keep some of the disks that a power cut in this moment could leave. None is kept twice."""
+        wanted = len(self.states) + self.per_operation
+        for disk in self.memory.sampled_states(self.chance, 2 * self.per_operation):
+            known = (self.acknowledged, disk.fingerprint())
+            if known not in self.seen and len(self.states) < wanted:
+                self.seen.add(known)
+                self.states.append(State(after, self.acknowledged, disk))
 
 
 def lay_out(node: Folder, folder: Path) -> None:

@@ -28,7 +28,7 @@ def kept(figure: Figure, at_least: int) -> Figure:
 
 
 def test_no_power_cut_in_a_real_run_loses_a_save_or_passes_a_wrong_one(tmp_path):
-    kept(losses_of_power(tmp_path / "power", SEED, per_operation=2, resumed=10), 150)
+    kept(losses_of_power(tmp_path / "power", SEED, per_operation=6, resumed=10), 250)
 
 
 def test_a_weaker_protocol_is_caught(tmp_path):
@@ -73,12 +73,22 @@ def test_every_seeded_bug_still_finds_its_line(bug):
 def test_a_broken_promise_ends_with_status_1_and_says_what_broke_it(monkeypatch, capsys):
     broken = Figure("kept", tried=2, failures=["it was not"])
     monkeypatch.setattr(tier, "PROMISES", {"one": lambda *_: broken, "two": lambda *_: Figure("fine", tried=1)})
+    monkeypatch.setattr(tier, "GOALS", {"one": (1, 9), "two": (1, 9)})
     monkeypatch.setattr("sys.argv", ["reliability", "--seed", "5"])
 
     assert tier.main() == 1
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["failures"] == ["it was not"] and first["failed"] == 1 and first["seed"] == 5
     assert second["failed"] == 0
+
+
+def test_a_promise_that_was_tried_less_often_than_its_goal_is_broken(monkeypatch, capsys):
+    monkeypatch.setattr(tier, "PROMISES", {"one": lambda *_: Figure("kept", tried=9, facts={"kills": 2})})
+    monkeypatch.setattr(tier, "GOALS", {"one": (3, 300)})
+    monkeypatch.setattr("sys.argv", ["reliability"])
+
+    assert tier.main() == 1
+    assert json.loads(capsys.readouterr().out)["failures"] == ["tried less often than 3 times"]
 
 
 @pytest.mark.slow
@@ -95,7 +105,8 @@ def test_groups_of_processes_killed_and_restarted_agree(tmp_path):
 @pytest.mark.parametrize("name", list(tier.PROMISES))
 def test_soak(name, tmp_path):
     """The numbers of the slow tier."""
-    kept(tier.PROMISES[name](tmp_path, SEED, True), 1)
+    figure = kept(tier.PROMISES[name](tmp_path, SEED, True), 1)
+    assert not tier.falls_short(name, figure, True)
 
 
 def test_a_run_that_ended_between_its_last_evaluation_and_its_model_logs_it_once(tmp_path):

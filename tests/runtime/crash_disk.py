@@ -11,11 +11,12 @@ import copy
 import hashlib
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 KINDS = ("whole", "half", "zeros", "empty")  # what is left of content that no fsync has made certain
+SECTOR = 64  # bytes that reach the platter together; small, as the files of the toy run are
 
 
 class PowerCut(Exception):
@@ -26,6 +27,9 @@ class PowerCut(Exception):
 class File:
     content: bytes = b""
     safe: bytes | None = None  # what an fsync has made certain
+
+
+Fate = Callable[[File], bytes]  # what a file holds after the power cut
 
 
 @dataclass
@@ -153,7 +157,7 @@ class CrashDisk:
         kept = [_subsets(len(folder.unsafe)) for folder in folders]
         for subsets in itertools.product(*kept):
             for kind in contents:
-                yield self._survivor(folders, subsets, doubtful, [kind] * len(doubtful))
+                yield self._survivor(folders, subsets, doubtful, [fate_of_kind(kind)] * len(doubtful))
 
     def sampled_states(self, chance: random.Random, number: int) -> Iterator[CrashDisk]:
         """So many of the disks that the next start may find, every doubtful file with a fate of its own."""
@@ -163,9 +167,9 @@ class CrashDisk:
             subsets = tuple(
                 tuple(index for index in range(len(folder.unsafe)) if chance.random() < 0.5) for folder in folders
             )
-            yield self._survivor(folders, subsets, doubtful, [chance.choice(KINDS) for _ in doubtful])
+            yield self._survivor(folders, subsets, doubtful, [drawn_fate(chance) for _ in doubtful])
 
-    def _survivor(self, folders: list[Folder], subsets: tuple, doubtful: list[File], kinds: list[str]) -> CrashDisk:
+    def _survivor(self, folders: list[Folder], subsets: tuple, doubtful: list[File], fates: list[Fate]) -> CrashDisk:
         disk = CrashDisk()
         holder = copy.deepcopy({"root": self.root, "folders": folders, "doubtful": doubtful})
         for folder, subset in zip(holder["folders"], subsets, strict=True):
@@ -173,13 +177,62 @@ class CrashDisk:
             for index in subset:
                 apply(names, folder.unsafe[index])
             folder.names = names
-        for file, kind in zip(holder["doubtful"], kinds, strict=True):
-            kept = file.safe if file.safe is not None and file.content.startswith(file.safe) else b""
-            rest = file.content[len(kept) :]  # what was added to a file since its last fsync, or all of it
-            half = rest[: len(rest) // 2]
-            file.content = kept + {"whole": rest, "half": half, "zeros": bytes(len(rest)), "empty": b""}[kind]
+        for file, fate in zip(holder["doubtful"], fates, strict=True):
+            file.content = fate(file)
         disk.root = holder["root"]
         return disk
+
+    def fingerprint(self) -> str:
+        """A hash of every name and content: two disks that a machine can't tell apart have one."""
+        digest, todo = hashlib.sha256(), [("", self.root)]
+        while todo:
+            path, folder = todo.pop()
+            for name in sorted(folder.names):
+                node = folder.names[name]
+                digest.update(f"{path}/{name} {len(node.content) if isinstance(node, File) else 'folder'}\n".encode())
+                if isinstance(node, File):
+                    digest.update(node.content)
+                else:
+                    todo.append((f"{path}/{name}", node))
+        return digest.hexdigest()
+
+
+def _added(file: File) -> tuple[bytes, bytes]:
+    """What is certain at the begin of a file, and what was added since its last fsync (all of it, if rewritten)."""
+    kept = file.safe if file.safe is not None and file.content.startswith(file.safe) else b""
+    return kept, file.content[len(kept) :]
+
+
+def fate_of_kind(kind: str) -> Fate:
+    """One of the four plain fates."""
+
+    def fate(file: File) -> bytes:
+        kept, rest = _added(file)
+        return kept + {"whole": rest, "half": rest[: len(rest) // 2], "zeros": bytes(len(rest)), "empty": b""}[kind]
+
+    return fate
+
+
+def drawn_fate(chance: random.Random) -> Fate:
+    """A fate by chance: a plain one, the content before, cut anywhere, zeros from anywhere, or some of the sectors."""
+    kind = chance.choice((*KINDS, "before", "cut", "zeros from", "sectors"))
+    place, seed = chance.random(), chance.random()
+
+    def fate(file: File) -> bytes:
+        kept, rest = _added(file)
+        end = int(place * len(rest))
+        if kind == "before":
+            return file.safe or b""
+        if kind == "cut":
+            return kept + rest[:end]
+        if kind == "zeros from":
+            return kept + rest[:end] + bytes(len(rest) - end)
+        if kind == "sectors":
+            parts, keeps = (rest[begin : begin + SECTOR] for begin in range(0, len(rest), SECTOR)), random.Random(seed)
+            return kept + b"".join(part if keeps.random() < 0.5 else bytes(len(part)) for part in parts)
+        return fate_of_kind(kind)(file)
+
+    return fate
 
 
 def _subsets(n: int) -> list[tuple[int, ...]]:

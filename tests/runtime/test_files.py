@@ -340,7 +340,7 @@ def test_a_folder_to_start_from_is_refused_where_a_file_differs_or_is_missing(tm
         return
     else:
         (folder / change).write_text("[")
-    with pytest.raises(CheckpointError, match=rf"{change} differ from what manifest.json says.*--allow-edited"):
+    with pytest.raises(CheckpointError, match=rf"{change} differs from what manifest.json says.*--allow-edited"):
         refuse_edited(folder, say=said.append)
     refuse_edited(folder, is_allowed=True, say=said.append)
     assert len(said) == 1 and str(folder / change) in said[0]

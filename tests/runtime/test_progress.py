@@ -61,9 +61,10 @@ def test_lines_after_the_resumed_step_and_a_line_cut_by_a_crash_are_forgotten(tm
         *('{"epochs": {"a": "b"}}', '{"epoch": "x"}', '{"time": {"data": [1]}}', '{"loss": "x"}'),
     ],
 )
-def test_a_line_that_is_no_record_is_left_out_and_told(tmp_path, line):
+def test_a_line_that_is_no_record_is_left_out_and_told(tmp_path, line, caplog):
     (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n' + line + '\n{"step": 2}\n')
     assert read_metrics(tmp_path / "metrics.jsonl") == [{"step": 1}, {"step": 2}]
+    assert "metrics.jsonl: damaged lines are left out (2)" in caplog.text
 
     stream = io.StringIO()
     assert RunLog(tmp_path, stream=stream).cut_after(5) == 2

@@ -179,7 +179,7 @@ def test_a_folder_whose_files_were_changed_is_refused_unless_that_is_asked_for(p
     said = io.StringIO()
     log = RunLog(tmp_path / "s", stream=said)
     finetune("classification", model=model, out=tmp_path / "s", log=log, allow_edited=True, **options)
-    assert "config.json differ from what manifest.json says; going on all the same" in said.getvalue()
+    assert "config.json differs from what manifest.json says; going on all the same" in said.getvalue()
 
 
 def test_what_needs_dev_data_or_evaluations_says_so():

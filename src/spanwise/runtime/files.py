@@ -183,7 +183,8 @@ def refuse_edited(folder: str | Path, *, is_allowed: bool = False, say: Callable
             wrong = [MANIFEST_NAME]
     if not wrong:
         return
-    found = f"{', '.join(str(folder / name) for name in sorted(wrong))} differ from what {MANIFEST_NAME} says"
+    verb = "differs" if len(wrong) == 1 else "differ"
+    found = f"{', '.join(str(folder / name) for name in sorted(wrong))} {verb} from what {MANIFEST_NAME} says"
     if not is_allowed:
         raise CheckpointError(
             f"{found}: damaged, or changed after the folder was written. Copy the folder again; if the change is "

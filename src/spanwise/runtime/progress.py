@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import math
 import os
 import sys
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
 
 METRICS_NAME = "metrics.jsonl"
 SECONDS_BETWEEN_UPDATES = 0.1
@@ -85,8 +88,7 @@ class RunLog:
             return 0
         records, damaged = _records(self.path)
         if damaged:
-            shown = ", ".join(map(str, damaged[:8])) + (", ..." if len(damaged) > 8 else "")
-            self.say(f"{self.path}: damaged lines are left out ({shown}).")
+            self.say(_left_out(self.path, damaged))
         kept = [line for line, record in records if record.get("step", 0) <= step][:most]
         write_text_atomic(self.path, "".join(kept))
         return len(kept)
@@ -307,8 +309,16 @@ def _effort(record: JsonObject) -> list[str]:
 
 
 def read_metrics(path: str | Path) -> list[JsonObject]:
-    """The records of a `metrics.jsonl` in order, without damaged lines and a last line cut by a crash."""
-    return [record for _, record in _records(Path(path))[0]]
+    """The records of a `metrics.jsonl` in order. Damaged lines are left out with a warning, a cut last one without."""
+    records, damaged = _records(Path(path))
+    if damaged:
+        logger.warning("%s", _left_out(Path(path), damaged))
+    return [record for _, record in records]
+
+
+def _left_out(path: Path, damaged: list[int]) -> str:
+    shown = ", ".join(map(str, damaged[:8])) + (", ..." if len(damaged) > 8 else "")
+    return f"{path}: damaged lines are left out ({shown})."
 
 
 def finite(value: Any) -> Any:

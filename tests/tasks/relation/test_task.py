@@ -175,6 +175,23 @@ def test_keys_and_answers_of_the_official_scorers_are_scored_as_they_are(tmp_pat
     assert found.scores["f1"] == found.scores["precision"] == found.scores["recall"] == 50.0
 
 
+def test_a_test_set_with_a_bad_row_is_scored_with_all_its_relations(tmp_path):
+    """As the official scorer does, which is given ids and relations alone."""
+    data, told = tmp_path / "test.txt", tmp_path / "told.txt"
+    data.write_text(
+        '1\t"<e1>Ada</e1> in <e2>Han</e2>"\nX(e1,e2)\n\n2\t"<e1>Han</e1> is <e2>  </e2>"\nX(e1,e2)\n'
+        '\n3\t"<e1>Ada</e1> left <e2>Han</e2>"\nno_relation\n'
+    )
+    told.write_text("1\tX(e1,e2)\n3\tno_relation\n")
+    found = RelationExtraction().score_files(data, told, {})
+    assert found.scores["macro_recall"] == 50.0 and "1 of 3" in found.notes[0]
+    told.write_text("1\tX(e1,e2)\n2\tX(e1,e2)\n3\tno_relation\n")
+    assert RelationExtraction().score_files(data, told, {}).scores["macro_f1"] == 100.0
+    data.write_text(data.read_text().replace("3\t", "1\t"))
+    with pytest.raises(DataError, match="holds blanks alone"):
+        RelationExtraction().score_files(data, told, {})
+
+
 @pytest.mark.parametrize("negative", ["Other", "no_relation"])
 def test_the_score_of_semeval_leaves_the_negative_label_of_the_file_out(tmp_path, negative):
     key, told = tmp_path / "key.txt", tmp_path / "told.txt"

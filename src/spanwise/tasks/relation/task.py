@@ -39,7 +39,7 @@ from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.free_pieces import free_pieces
 from spanwise.tasks.relation.features import Markers, encode_pairs, marker_names
 from spanwise.tasks.relation.pairs import RelationData
-from spanwise.tasks.relation.reader import read_key, read_relations
+from spanwise.tasks.relation.reader import read_key, read_relations, read_sentences_key
 from spanwise.tasks.relation.score import NEGATIVE, OTHER, micro_scores, semeval_scores
 from spanwise.text.tokenizers import Tokenizer
 
@@ -223,7 +223,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to relation, or lines of id and relation, or of one relation each; `data` may be
         the key of an official scorer, which has relations and no texts. Content decides, not how names end."""
-        gold = read_key(data) or self.read(data, purpose="score")
+        gold = read_key(data) or read_sentences_key(data) or self.read(data, purpose="score")
         told = _read_told(predictions)
         check_known(told, [pair.id for pair in gold.pairs], predictions, data)
         missing = len(gold) - len(told)
