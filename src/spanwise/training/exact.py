@@ -19,10 +19,10 @@ from torch import Tensor
 from spanwise.training.optim import gradient_norm
 from spanwise.training.pieces import Piece
 from spanwise.training.reduce import Reducer
+from spanwise.training.whole_numbers import SQUARED, add_units, as_floats, squares
 
 UNITS = 40  # bits: the largest gradient of the first pack is some 2 ** 40 units
 ROOM = 12  # bits: by how much a later pack's gradient may exceed it; 2 ** 10 packs of that size still fit into int64
-SQUARED = 30  # bits of a number whose square goes into the norm: fine enough for float32, and squares fit into int64
 FLOOR = 8  # bits: a tensor's unit is at most this much below that of the tensor with the largest gradient
 
 
@@ -91,14 +91,17 @@ class ExactGradients:
             gradient, gradients[place] = gradients[place], None  # freed here, one after the other
             if gradient is None and place not in elsewhere:
                 continue
+            mine = self._sums[place]
             if gradient is None:
                 whole = torch.zeros(piece.shape, dtype=torch.int64, device=piece.tensor.device)
             else:
-                units = torch.ldexp(gradient.double(), UNITS - exponents[place])
-                too_large += ~(units.abs().amax() <= 2.0 ** (UNITS + ROOM))  # also where one is not a number
-                whole = units.round_().to(torch.int64)
-            whole, mine = piece.added(whole), self._sums[place]
-            self._sums[place] = whole if mine is None else mine.add_(whole)
+                onto = None if piece.is_cut else mine
+                whole, is_wrong = add_units(gradient, UNITS - exponents[place], 2.0 ** (UNITS + ROOM), onto)
+                too_large += is_wrong
+            if piece.is_cut:
+                whole = piece.added(whole)
+                whole = whole if mine is None else mine.add_(whole)
+            self._sums[place] = whole
 
     def _reached_elsewhere(self, gradients: Sequence[Tensor | None]) -> set[int]:
         """The places of cut parameters that this round reaches on some process: all processes meet there."""
@@ -120,8 +123,7 @@ class ExactGradients:
         spoiled = torch.where(too_large > 0, torch.nan, 0.0)
         for place, one in zip(reached, sums, strict=True):
             tensor = self._pieces[place].tensor
-            total = torch.ldexp(one.double(), exponents[place] - UNITS) + spoiled
-            tensor.grad = total.to(tensor.dtype)
+            tensor.grad = as_floats(one, UNITS - exponents[place], tensor.dtype).add_(spoiled)
         self._sums = [None] * len(self._sums)
         self._exponents = self._too_large = None
 
@@ -132,18 +134,18 @@ class ExactGradients:
         if not pieces:
             return torch.zeros(())
         gradients = _gradients(pieces)
-        largest = torch.stack([g.abs().amax() if g.numel() else g.new_zeros(()) for g in gradients])
+        largest = torch.stack([_largest(g) for g in gradients])
         exponents = torch.frexp(largest.float()).exponent.to(torch.int64)
         if self._cut:
             self._reducer.largest(exponents)
-        sums = torch.stack([_squares(g, SQUARED - exponents[place]) for place, g in enumerate(gradients)])
+        sums = torch.stack([squares(g, SQUARED - exponents[place]) for place, g in enumerate(gradients)])
         cut = [place for place, piece in enumerate(pieces) if piece.is_cut]
         if cut:
             apart = sums[cut]
             self._reducer.add([apart])
             sums[cut] = apart
-        squares = torch.ldexp(sums[:, 0].double() * 2.0**SQUARED + sums[:, 1].double(), 2 * (exponents - SQUARED))
-        return (squares.sum().sqrt() + (largest * 0.0).sum()).float()  # of one that is not finite: not-a-number
+        squared = torch.ldexp(sums[:, 0].double() * 2.0**SQUARED + sums[:, 1].double(), 2 * (exponents - SQUARED))
+        return (squared.sum().sqrt() + (largest * 0.0).sum()).float()  # of one that is not finite: not-a-number
 
     def _begun(self, gradients: Sequence[Tensor | None]) -> tuple[Tensor, Tensor]:
         """The exponents of this step, told by the first process before a pack is added, and the count of overflows."""
@@ -158,7 +160,7 @@ class ExactGradients:
         """The exponent of each parameter by the gradients of the pack at hand: [pieces], int64."""
         device = self._pieces[0].tensor.device
         none = torch.zeros((), device=device)
-        largest = torch.stack([none if g is None else g.detach().abs().amax().float() for g in gradients])
+        largest = torch.stack([none if g is None else _largest(g).float() for g in gradients])
         exponents = torch.frexp(largest).exponent.to(torch.int64)
         some = torch.where(largest > 0, exponents, -1000)  # frexp calls that of zero 0
         return torch.maximum(some, some.amax() - FLOOR).clamp(-120, 127)
@@ -168,8 +170,8 @@ def _gradients(pieces: Sequence[Piece]) -> list[Tensor]:
     return [piece.tensor.grad for piece in pieces if piece.tensor.grad is not None]
 
 
-def _squares(gradient: Tensor, shift: Tensor) -> Tensor:
-    """The sum of the squares of round(gradient * 2 ** shift) as (multiples of 2 ** SQUARED, what is left): [2]."""
-    whole = torch.ldexp(gradient.double(), shift).round_().to(torch.int64)
-    squared = whole.mul_(whole)
-    return torch.stack([(squared >> SQUARED).sum(), (squared & ((1 << SQUARED) - 1)).sum()])
+def _largest(gradient: Tensor) -> Tensor:
+    """The largest magnitude of an element, not-a-number where one is."""
+    if not gradient.numel():
+        return gradient.new_zeros(())
+    return torch.linalg.vector_norm(gradient.detach(), ord=torch.inf)
