@@ -80,6 +80,7 @@ class ExactGradients:
         self._pieces, self._reducer = pieces, reducer
         self._cut = [place for place, piece in enumerate(pieces) if piece.is_cut]
         self._sums: list[Tensor | None] = [None] * len(pieces)  # int64, in units; of the rows kept here
+        self._room: list[Tensor | None] = [None] * len(pieces)  # on a CPU, the memory of the step before
         self._exponents: Tensor | None = None  # [pieces]: the first pack's largest gradient is below 2 ** exponent
         self._too_large: Tensor | None = None  # how many tensors of packs were
 
@@ -95,8 +96,8 @@ class ExactGradients:
             if gradient is None:
                 whole = torch.zeros(piece.shape, dtype=torch.int64, device=piece.tensor.device)
             else:
-                onto = None if piece.is_cut else mine
-                whole, is_wrong = add_units(gradient, UNITS - exponents[place], 2.0 ** (UNITS + ROOM), onto)
+                onto, room = (None, None) if piece.is_cut else (mine, self._room[place])
+                whole, is_wrong = add_units(gradient, UNITS - exponents[place], 2.0 ** (UNITS + ROOM), onto, room)
                 too_large += is_wrong
             if piece.is_cut:
                 whole = piece.added(whole)
@@ -124,6 +125,9 @@ class ExactGradients:
         for place, one in zip(reached, sums, strict=True):
             tensor = self._pieces[place].tensor
             tensor.grad = as_floats(one, UNITS - exponents[place], tensor.dtype).add_(spoiled)
+        for place, one in zip(reached, sums, strict=True):
+            if one.device.type == "cpu" and not self._pieces[place].is_cut:
+                self._room[place] = one
         self._sums = [None] * len(self._sums)
         self._exponents = self._too_large = None
 
@@ -174,4 +178,4 @@ def _largest(gradient: Tensor) -> Tensor:
     """The largest magnitude of an element, not-a-number where one is."""
     if not gradient.numel():
         return gradient.new_zeros(())
-    return torch.linalg.vector_norm(gradient.detach(), ord=torch.inf)
+    return gradient.detach().abs().amax()

@@ -21,14 +21,18 @@ def serves(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and tensor.dtype == torch.float32
 
 
-def add_units(gradient: Tensor, shift: Tensor, most: float, sums: Tensor | None) -> tuple[Tensor, Tensor | bool]:
-    """Add the gradient, rounded to whole units, to `sums` [n] int64 in place; None: to zeros.
+def add_units(
+    gradient: Tensor, shift: Tensor, most: float, sums: Tensor | None, room: Tensor | None = None
+) -> tuple[Tensor, Tensor | bool]:
+    """Add the gradient, rounded to whole units, to `sums` [n] int64 in place; None: to zeros, in `room` where that is
+    given (new memory costs more than the arithmetic).
 
     Returns the sums, and whether an element was no number or more than `most` units, which spoils them.
     """
     if serves(gradient):
         is_first = sums is None
-        sums = torch.empty(gradient.shape, dtype=torch.int64) if sums is None else sums
+        if sums is None:
+            sums = torch.empty(gradient.shape, dtype=torch.int64) if room is None else room
         arrays = gradient.detach().reshape(-1).numpy(), sums.view(-1).numpy()
         scale = 2.0 ** int(shift)
         wrong = in_parts(lambda _, first, last: _add(*arrays, scale, most, is_first, first, last), len(arrays[0]))
