@@ -118,7 +118,8 @@ class ExactGradients:
         sums = []
         for place in reached:
             mine = self._sums[place]
-            sums.append(torch.zeros_like(self._pieces[place].tensor, dtype=torch.int64) if mine is None else mine)
+            tensor = self._pieces[place].tensor
+            sums.append(torch.zeros(tensor.shape, dtype=torch.int64, device=tensor.device) if mine is None else mine)
         whole = [one for place, one in zip(reached, sums, strict=True) if not self._pieces[place].is_cut]
         self._reducer.add([*whole, too_large])
         spoiled = torch.where(too_large > 0, torch.nan, 0.0)
