@@ -269,6 +269,24 @@ def test_no_mask_is_cut_for_the_shape_of_a_pack(store):
     assert all(masked.spans.num_cut == 0 for masked in fixed.epoch_masked(1))
 
 
+def test_a_pack_with_more_targets_than_foreseen_gets_more_room_and_loses_none(question_store):
+    """Where a replacement shortens, the masking has no capacity, and may hide far more than its ratio says."""
+    options = dict(
+        masking=TwoMaskings(first=GeometricSpans(ratio=0.4), then=RecurringGroups()),
+        replacement=QuestionTokens(others=Replacement()),
+        objectives={"mlm": MaskedLM(), "sbo": SpanBoundary(), "span_selection": SpanSelection()},
+        max_tokens=2048,
+    )
+    fixed, plain = (source_of(question_store, fixed=one, **options) for one in (True, False))
+    foreseen = fixed.collator.parts.capacities.targets
+
+    packs = batches_of(fixed)
+    sizes = {len(pack.targets["mlm"].ids) for pack in packs}
+    assert max(sizes) > foreseen and sizes <= {foreseen, 2 * foreseen, 4 * foreseen, 2048}
+    assert {len(pack.input_ids) for pack in packs} == {2048}
+    assert sum(pack.counts["mlm"] for pack in packs) == sum(pack.counts["mlm"] for pack in batches_of(plain))
+
+
 def _spans(source):
     """What is hidden in each block: (block, places inside it)."""
     for masked in source.epoch_masked(1):

@@ -86,7 +86,7 @@ class PackParts:
 
         Both follow from the mean length of the blocks and are ample: packs close at the tokens, and no mask is cut.
         Where a replacement shortens, most of what is hidden is no target: the masking has no capacity then, and
-        `capacities` leaves room for the rest.
+        `capacities` leaves the room that the rest usually takes.
         """
         if not self.fixed:
             return self
@@ -225,6 +225,7 @@ class Collator:
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         sequences = sequences_of(pack, num_filler, self.format.max_length)
         if capacities is not None:
+            capacities = _roomy(capacities, [targets[name] for name in self.parts.objectives])
             num_filler = capacities.tokens - len(masked.input_ids)
             sequences = sequences_of(pack, num_filler, self.format.max_length, capacities.sequences)
             own = self.parts.objectives  # what a corruption learns is sampled from, so none of it may be dead
@@ -239,6 +240,18 @@ class Collator:
             num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
         )
+
+
+def _roomy(capacities: Capacities, targets: Sequence[Targets]) -> Capacities:
+    """Return the capacities with twice the targets, or four times, where a pack has more than was foreseen.
+
+    That happens only where a replacement shortens: words of many pieces, or a masking whose parts hide more than its
+    ratio says. So a run has a few shapes then, each of them compiled once.
+    """
+    asked = max((one.count for one in targets if getattr(one, "capacity", None) == "targets"), default=0)
+    while capacities.targets < asked <= capacities.tokens:
+        capacities = replace(capacities, targets=min(2 * capacities.targets, capacities.tokens))
+    return capacities
 
 
 def _shortened(masked: Masked, replacement: ShorteningReplacement) -> Masked:

@@ -26,6 +26,7 @@ from spanwise.pretraining.mixtures.mixed_source import MixedSource
 from spanwise.pretraining.mixtures.mixture import Mixture
 from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
+from spanwise.pretraining.objectives.base import Capacities
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
 from spanwise.pretraining.packing.repacked import RepackedSource, repacked_capacities
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
@@ -279,11 +280,15 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
     warmup, batch = recipe.length_warmup, recipe.batch
     usual = usual_source(recipe, data)
     source: Source = usual
+    own = usual.collator.parts.capacities
     if warmup.steps:
-        source = GrowingSource(usual_source(_short(recipe), data), usual, warmup.steps, recipe.training)
+        short = usual_source(_short(recipe), data)
+        source = GrowingSource(short, usual, warmup.steps, recipe.training)
+        begun = short.collator.parts.capacities
+        if own is not None and begun is not None:  # short sequences are more of them in a pack
+            own = Capacities(**{name: max(size, getattr(own, name)) for name, size in vars(begun).items()})
     if batch.packs == "auto" or batch.packs == batch.packs_per_step:
         return source
-    own = usual.collator.parts.capacities
     capacities = own and repacked_capacities(own, recipe.format.max_length, batch.packs_per_step, batch.packs)
     return RepackedSource(
         source, partial(usual.collator.batch, capacities=capacities), batch.packs_per_step, batch.packs

@@ -38,7 +38,7 @@ def add_units(
         wrong = in_parts(lambda _, first, last: _add(*arrays, scale, most, is_first, first, last), len(arrays[0]))
         return sums, any(wrong)
     units = torch.ldexp(gradient.double(), shift)
-    is_wrong = ~(units.abs().amax() <= most)  # also where one is not a number
+    is_wrong = ~(units.abs() <= most).all()  # also where one is not a number
     whole = units.round_().to(torch.int64)
     return whole if sums is None else sums.add_(whole), is_wrong
 
@@ -46,7 +46,7 @@ def add_units(
 def as_floats(sums: Tensor, shift: Tensor, dtype: torch.dtype) -> Tensor:
     """Return int64 sums as floating-point numbers, each rounded twice (to float64, then to `dtype`)."""
     if sums.device.type == "cpu" and dtype == torch.float32:
-        found = torch.empty(sums.shape)
+        found = torch.empty(sums.shape, dtype=torch.float32)
         arrays = sums.view(-1).numpy(), found.view(-1).numpy()
         scale = 2.0 ** -int(shift)
         in_parts(lambda _, first, last: _scaled(*arrays, scale, first, last), len(arrays[0]))

@@ -12,6 +12,7 @@ from spanwise.data.store_writer import TokenStoreWriter
 from spanwise.data.token_store import TokenStore
 from spanwise.pretraining.formats import SentencePair, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement
+from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.mixtures.mixed_source import join_masked
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary, SpanSelection
 from spanwise.pretraining.packing.fitting import recompute
@@ -186,3 +187,16 @@ def test_packs_of_one_shape_keep_one_shape_and_their_losses_in_any_number(num_pa
         assert sum(pack.counts["mlm"] for pack in fixed.step(index)) == sum(
             pack.counts["mlm"] for pack in plain.step(index)
         )
+
+
+@pytest.mark.parametrize("num_packs", [1, 2])
+def test_packs_of_one_shape_hold_the_short_sequences_of_a_warm_up_too(num_packs, tiny_store):
+    recipe = recipes.spanbert_tiny()
+    batch = replace(recipe.batch, tokens_per_step=4_096, max_tokens=1_024, fixed=True, packs=num_packs)
+    warmup = LengthWarmup(steps=2, max_length=16)
+    recipe = replace(recipe, batch=batch, format=replace(recipe.format, max_length=64), length_warmup=warmup)
+
+    source = training_source(recipe, tiny_store)
+    packs = [pack for index in range(4) for pack in source.step(index)]
+    assert len({(len(pack.input_ids), len(pack.sequences.cu_seqlens)) for pack in packs}) == 1
+    assert len(packs) == 4 * num_packs

@@ -26,6 +26,8 @@ from spanwise.nn.fused.pointer import point_rows, scaled_chances, serves
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.sequences import Sequences
 
+MOST_PADDING = 8
+
 
 @dataclass(frozen=True)
 class Pointed:
@@ -126,12 +128,21 @@ class ManyPointers:
 
         A bilinear form is a linear map of the queries before. A CPU takes one product per sequence, whose bits depend
         on that sequence alone; for anything else, where starting many small products costs more than they do, all
-        sequences are one batched product.
+        sequences are one batched product, unless most of it would be padding.
         """
-        if tokens.device.type != "cpu":
+        if tokens.device.type != "cpu" and self.is_even:
             return self.scores_at_once(queries, tokens)
         parts = zip(queries.split(self.counts), tokens[: sum(self.lengths)].split(self.lengths), strict=True)
         return torch.cat([torch.mm(queries_KD, tokens_LD.t()).float().flatten() for queries_KD, tokens_LD in parts])
+
+    @property
+    def is_even(self) -> bool:
+        """Whether padding all sequences to the longest, and to the most pointers, makes at most `MOST_PADDING` times as
+        much of both tokens and candidates."""
+        num_padded = len(self.lengths) * max(self.lengths, default=0)
+        num_scores = num_padded * max(self.counts, default=0)
+        num_candidates = int(np.dot(self.counts, self.lengths))
+        return num_padded <= MOST_PADDING * sum(self.lengths) and num_scores <= MOST_PADDING * num_candidates
 
     def scores_at_once(self, queries: Tensor, tokens: Tensor) -> Tensor:
         """Return what `scores` returns, within rounding, from one product of all sequences, each as long as the
