@@ -30,17 +30,30 @@ def by_torch(monkeypatch):
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-8, max_value=8), max_size=50),
-    st.integers(20, 48),
+    st.integers(-87, 160),  # from the largest float32 to the smallest
+    st.booleans(),
 )
-def test_loops_and_operators_have_the_same_bits(values, bits):
-    gradient, shift = torch.tensor(values, dtype=torch.float32).view(1, -1), torch.tensor(bits)
-    first, was_wrong = add_units(gradient, shift, MOST, None)
+def test_loops_and_operators_have_the_same_bits(values, bits, has_room):
+    shift = torch.tensor(bits)
+    gradient = torch.ldexp(torch.tensor(values, dtype=torch.float64), 40 - shift).float().view(1, -1)
+    room = torch.full(gradient.shape, 7) if has_room else None
+    first, was_wrong = add_units(gradient, shift, MOST, None, room)
+    assert room is None or first is room
     again, is_wrong = add_units(gradient, shift, MOST, first.clone())
     expected = torch.ldexp(gradient.double(), shift).round().to(torch.int64)
 
     assert not was_wrong and not is_wrong
     assert torch.equal(first, expected) and torch.equal(again, 2 * expected)
     assert torch.equal(as_floats(again, shift, torch.float32), torch.ldexp(again.double(), -shift).float())
+
+
+@pytest.mark.parametrize("gradient", [torch.arange(12.0).view(3, 4).t(), torch.arange(9.0)[::2], torch.tensor(2.5)])
+def test_gradients_that_lie_apart_in_memory_or_have_no_axis_are_the_same_numbers(by_torch, gradient):
+    shift = torch.tensor(3)
+    found, expected = add_units(gradient, shift, MOST, None)[0], by_torch(add_units, gradient, shift, MOST, None)[0]
+    assert found.shape == gradient.shape and torch.equal(found, expected)
+    assert torch.equal(as_floats(found, shift, torch.float32), gradient)
+    assert torch.equal(squares(gradient, shift), by_torch(squares, gradient, shift))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

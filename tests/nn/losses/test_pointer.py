@@ -114,6 +114,13 @@ def test_one_product_of_all_sequences_scores_as_one_per_sequence_does(shape, see
     same_with_gradients(at_once @ weights, one_by_one @ weights, tokens, queries)
 
 
+def test_no_sequence_has_no_scores():
+    many = ManyPointers.of([], Sequences.from_lengths([8]))
+    tokens = torch.randn(8, 6)
+    for scores in (many.scores(tokens[:0], tokens), many.scores_at_once(tokens[:0], tokens)):
+        assert scores.shape == (0,) and scores.dtype == torch.float32
+
+
 def test_a_place_where_no_pointer_may_point_gets_no_chance_and_no_gradient():
     scores = torch.tensor([1.0, float("-inf"), 0.0], requires_grad=True)
     found = point(scores, torch.tensor([0, 3]), torch.tensor([0]))

@@ -76,6 +76,12 @@ def test_a_capacity_leaves_the_second_its_share(spare):
     assert (spans.group >= 0).any() and (np.bincount(spans.sequence[spans.group < 0]) > 0).all()
 
 
+def test_too_small_a_capacity_is_told_whole():
+    pack, _ = texts_of(["a b c a b c d e f d e f g h i j"] * 20)
+    with pytest.raises(ConfigError, match=r"max_targets=4; .* Of max_targets=64, 60 are for the second masking\."):
+        TwoMaskings().select(pack, keys_of(pack), capacity=64)
+
+
 def test_a_text_that_repeats_nothing_has_hidden_words_alone():
     pack = with_ids(pack_of([[0, *[1] * 40, 0]]), np.arange(42) + 10)
     spans = TwoMaskings().select(pack, keys_of(pack))

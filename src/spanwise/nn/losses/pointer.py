@@ -133,7 +133,8 @@ class ManyPointers:
         if tokens.device.type != "cpu" and self.is_even:
             return self.scores_at_once(queries, tokens)
         parts = zip(queries.split(self.counts), tokens[: sum(self.lengths)].split(self.lengths), strict=True)
-        return torch.cat([torch.mm(queries_KD, tokens_LD.t()).float().flatten() for queries_KD, tokens_LD in parts])
+        scores = [torch.mm(queries_KD, tokens_LD.t()).float().flatten() for queries_KD, tokens_LD in parts]
+        return torch.cat(scores) if scores else tokens.new_zeros(0, dtype=torch.float32)
 
     @property
     def is_even(self) -> bool:

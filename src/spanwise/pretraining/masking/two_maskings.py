@@ -16,6 +16,7 @@ from pydantic import SkipValidation
 
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
+from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import (
     MaskingScheme,
     bound,
@@ -70,7 +71,10 @@ class TwoMaskings:
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         of_then = 0 if capacity is None else int(budgets(self.then.ratio, num_maskable(pack)).sum())
-        spans = self.first.select(pack, _keys(keys, 0), capacity=None if capacity is None else capacity - of_then)
+        try:
+            spans = self.first.select(pack, _keys(keys, 0), capacity=None if capacity is None else capacity - of_then)
+        except ConfigError as error:
+            raise ConfigError(f"{error} Of max_targets={capacity}, {of_then} are for the second masking.") from error
         rest = replace(pack, maskable=_left(pack.maskable, spans))
         left = None if capacity is None else capacity - int((spans.end - spans.start).sum())
         return join_spans([spans, self.then.select(rest, _keys(keys, 1), capacity=left)])
