@@ -7,7 +7,7 @@ import pytest
 from spanwise.adapt.options import Length
 from spanwise.adapt.recipe import adaptation_recipe, fresh_heads, heads_recipe, learning_rate_for
 from spanwise.interop.huggingface import read_folder
-from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, TwoMaskings
+from spanwise.pretraining.masking import MaskingMixture, QuestionTokens, TwoMaskings
 from spanwise.pretraining.system import check
 
 
@@ -48,7 +48,7 @@ def test_a_pointer_that_the_start_lacks_is_taught_on_the_same_questions(nano, ob
     check(heads)
     assert heads.masking == recipe.masking and isinstance(heads.replacement, QuestionTokens)
     both = isinstance(recipe.masking, TwoMaskings)
-    assert both == (objective == "both") and (not both or isinstance(recipe.masking.then, GeometricSpans))
+    assert both == (objective == "both") and (not both or isinstance(recipe.masking.then, MaskingMixture))
 
 
 def test_fresh_heads_are_taught_alone_with_the_encoder_still(nano):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForMaskedLM
+from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM
 
 import spanwise
 from spanwise.errors import CheckpointError
@@ -96,7 +96,9 @@ def test_a_name_that_is_nearly_one_is_answered_with_it(monkeypatch):
 @pytest.mark.parametrize("name", ["spanwise-mini", "spanwise-nano-ko"])
 def test_automodel_and_spanwise_compute_the_same(name):
     ours = spanwise.load(name)
-    theirs = AutoModel.from_pretrained(shipped_folder(name), dtype=torch.float32, add_pooling_layer=False)
+    folder = shipped_folder(name)
+    options = {"add_pooling_layer": False} if AutoConfig.from_pretrained(folder).model_type == "bert" else {}
+    theirs = AutoModel.from_pretrained(folder, dtype=torch.float32, **options)
     ids = torch.tensor([ours.tokenizer.encode_batch([TEXT])[0].ids.tolist()])
     with torch.no_grad():
         expected = theirs.eval()(ids).last_hidden_state
