@@ -1,6 +1,6 @@
 """How many operators a training step starts, and how often it waits for the host, counted without a GPU.
 
-    python benchmarks/operators.py [--recipes NAME...] [--json]
+    python benchmarks/operators.py [--recipes NAME...] [--compiled] [--json]
 
 A small model on a fast GPU is as slow as its host starts operators, so their number stands in for what a GPU would
 show. Every recipe takes a step with tensors that have shapes and no values (torch's device `meta`), where the code goes
@@ -12,18 +12,25 @@ is that of the training loop, on the bundled text; autocast is off, so what it c
   two log lines;
 - host copies: tensors made on the host within the step, whose copy to the device makes the host wait.
 
+With `--compiled` packs have one shape, and in place of the operators of compiled parts stand the kernels and library
+calls that torch's compiler makes of them for a CPU; some 20 seconds per recipe.
+
 `PYTHONPATH=OTHER_CHECKOUT/src` counts another state of the code, before a change.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import compiled_regions
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -44,8 +51,18 @@ class Counting(TorchDispatchMode):
         self.operators: Counter[str] = Counter()
         self.reads: Counter[str] = Counter()
         self.copies: Counter[str] = Counter()
+        self.is_paused = False
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Count nothing inside the block."""
+        before, self.is_paused = self.is_paused, True
+        yield
+        self.is_paused = before
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        if self.is_paused:
+            return function(*arguments, **(named or {}))
         name = function.overloadpacket.__name__
         if name in READS or (name == "repeat_interleave" and "output_size" not in (named or {})):
             self.reads[name] += 1
@@ -75,8 +92,6 @@ def _tensors(*values: Any) -> list[Tensor]:
 
 def as_on_cuda(counting: Counting) -> None:
     """Make this process treat `meta` as it treats CUDA, where the code or torch asks for the device by name."""
-    import contextlib
-
     from torch.optim import adam
     from torch.utils import _foreach_utils
 
@@ -103,7 +118,7 @@ def as_on_cuda(counting: Counting) -> None:
     Tensor.tolist = tolist
 
 
-def count(name: str, folder: Path) -> dict[str, Any]:
+def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
     """Count one step of a recipe, the second one: the first makes moments."""
     from spanwise.data.token_store import TokenStore
     from spanwise.pretraining.system import outline_model, training_source
@@ -113,6 +128,7 @@ def count(name: str, folder: Path) -> dict[str, Any]:
     from spanwise.training.timing import SectionTimer
 
     recipe, store = find(name), TokenStore.open(folder / "store")
+    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True)) if compiled else recipe
     counting = Counting()
     as_on_cuda(counting)
     source = training_source(recipe, store)
@@ -129,6 +145,8 @@ def count(name: str, folder: Path) -> dict[str, Any]:
     begin = getattr(updater, "begin", updater.update)  # earlier states of the code read every step
     keyed = getattr(updater, "keyed", lambda step, pack: pack)
     packs = [[keyed(index + 1, pack).to(META) for pack in source.step(index)[:MOST_PACKS]] for index in (0, 1)]
+    if compiled:
+        compiled_regions.leave_out(model.regions(packs[0][0]), counting.paused)
     for step in (1, 2):
         for counter in (counting.operators, counting.reads, counting.copies):
             counter.clear()
@@ -142,6 +160,18 @@ def count(name: str, folder: Path) -> dict[str, Any]:
         "copies": counting.copies.total(),
         "most": dict(counting.operators.most_common(12)),
     }
+
+
+def count_kernels(name: str, folder: Path) -> int:
+    """Count what one pack starts in the compiled parts of a recipe's model."""
+    from spanwise.data.token_store import TokenStore
+    from spanwise.pretraining.system import build_model, training_source
+    from spanwise.recipes import find
+
+    store = TokenStore.open(folder / "store")
+    recipe = compiled_regions.narrow(find(name))
+    model = build_model(recipe, store.vocabulary.size).train()
+    return compiled_regions.num_kernels(model, training_source(recipe, store).step(0)[0])
 
 
 def make_store(folder: Path) -> None:
@@ -158,6 +188,7 @@ def make_store(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--recipes", nargs="+", default=RECIPES)
+    parser.add_argument("--compiled", action="store_true", help="count compiled steps too")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     import multiprocessing
@@ -167,11 +198,16 @@ def main() -> None:
         make_store(folder)
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as one:  # what is replaced stays inside
             rows = [one.apply(count, (name, folder)) for name in options.recipes]
+            for row in rows if options.compiled else []:
+                left = one.apply(count, (row["recipe"], folder, True))
+                kernels = row["packs"] * one.apply(count_kernels, (row["recipe"], folder))
+                row |= {"compiled": left["operators"] + kernels, "in_compiled_parts": kernels}
     if options.json:
         print(json.dumps(rows))
         return
     for row in rows:
-        print("{recipe:24} {packs:3} pack(s) {operators:6} operators {reads:3} reads {copies:3} copies".format(**row))
+        line = "{recipe:24} {packs:3} pack(s) {operators:6} operators {reads:3} reads {copies:3} copies".format(**row)
+        print(line + (f" {row['compiled']:6} compiled" if options.compiled else ""))
 
 
 if __name__ == "__main__":
