@@ -9,10 +9,10 @@ from spanwise.weights.learned_from import Learned
 
 @dataclass(frozen=True)
 class Learners:
-    """The text of a language's encoder, the record of its first weights, and the labels of each task."""
+    """The text of a language's encoder, where and by what it was made, and the labels of each task."""
 
     text: tuple[Learned, ...]
-    start: str
+    made: str
     tasks: dict[str, tuple[Learned, ...]]
 
 
@@ -91,7 +91,7 @@ LITBANK = Learned(
 )
 
 
-def made(text: Learned, count: int) -> Learned:
+def made_of(text: Learned, count: int) -> Learned:
     """Return questions that `make-questions` made of a text."""
     source = f"made by rule from the {text.file}"
     return Learned(file="made.json", what="qa", source=source, licence="CC BY-SA 3.0", count=count, unit="questions")
@@ -99,11 +99,15 @@ def made(text: Learned, count: int) -> Learned:
 
 ENGLISH = Learners(
     text=(ENGLISH_TEXT,),
-    start="spanwise-night",
+    made="(the encoder on one GPU, its tasks on CPU cores) by `records/shipped-weights/english.sh`",
     tasks={
         "qa": (NEW_WIKI, QAMR, UNANSWERED),
         "tagging": (WIKIANN, WNUT),
         "coref": (ONTOGUM, LITBANK),
     },
 )
-KOREAN = Learners(text=(KOREAN_TEXT,), start="spanwise-nano", tasks={"qa": (made(KOREAN_TEXT, 80_000),)})
+KOREAN = Learners(
+    text=(KOREAN_TEXT,),
+    made="on two CPU cores by `records/spanwise-nano/run.sh`, then `records/shipped-weights/korean.sh`",
+    tasks={"qa": (made_of(KOREAN_TEXT, 80_000),)},
+)

@@ -47,9 +47,8 @@ SHIPMENTS = {
 WHERE_FROM = """
 ## Where it comes from
 
-`{name}` was made from random weights on two CPU cores by `records/{start}/run.sh`, then
-`records/shipped-weights/run.sh`, of the spanwise repository; the second has every figure. Licence: CC BY-SA 3.0, that
-of the text; sources and authors are named in `LICENSES.md` of the folder above.
+`{name}` was made from random weights {made}, of the spanwise repository; `records/shipped-weights/README.md` there has
+every figure. Licence: CC BY-SA 3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder above.
 """
 
 
@@ -109,7 +108,7 @@ def write_card(card: Path, name: str, language: str, learned: Learners) -> None:
     )
     text = text.replace("---\n", f"---\nlicense: cc-by-sa-3.0\nlanguage: {language}\n", 1)
     worth = (HERE / f"worth-{language}.md").read_text(encoding="utf-8")
-    origin = WHERE_FROM.replace("{name}", name).replace("{start}", learned.start)
+    origin = WHERE_FROM.replace("{name}", name).replace("{made}", learned.made)
     card.write_text(f"{text}\n\n{worth}{origin}", encoding="utf-8")
 
 
