@@ -48,7 +48,8 @@ WHERE_FROM = """
 ## Where it comes from
 
 `{name}` was made from random weights {made}, of the spanwise repository; `records/shipped-weights/README.md` there has
-every figure. Licence: CC BY-SA 3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder above.
+every figure. Licence: CC BY-SA 3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder
+above.
 """
 
 
