@@ -1,4 +1,4 @@
-"""What a compiled step starts, for operators.py: the regions' own operators left out, and inductor's kernels in their place.
+"""What a compiled step starts, for operators.py: in place of a region's operators, the kernels of torch's compiler.
 
 torch refuses to run compiled code under a dispatch mode. So the step is counted with regions that compute without being
 counted, and the kernels of the regions come from a profile of the same model, narrow, compiled for this CPU. A GPU's
@@ -16,7 +16,19 @@ import torch
 from torch import Tensor, nn
 
 NARROW = {"hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "max_positions": 128}  # kernels are as many
-FREE = ("empty", "view", "as_strided", "detach", "alias", "reshape", "transpose", "::t", "permute", "unsqueeze", "slice")
+FREE = (
+    "empty",
+    "view",
+    "as_strided",
+    "detach",
+    "alias",
+    "reshape",
+    "transpose",
+    "::t",
+    "permute",
+    "unsqueeze",
+    "slice",
+)
 
 
 def leave_out(regions: dict[str, nn.Module], uncounted: Callable[[], Any]) -> None:
@@ -52,7 +64,11 @@ def leave_out(regions: dict[str, nn.Module], uncounted: Callable[[], Any]) -> No
 def _tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
-    parts = [getattr(value, field.name) for field in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else value
+    parts = (
+        [getattr(value, field.name) for field in dataclasses.fields(value)]
+        if dataclasses.is_dataclass(value)
+        else value
+    )
     return [tensor for part in parts for tensor in _tensors(part)] if isinstance(parts, (list, tuple)) else []
 
 

@@ -1,5 +1,8 @@
 """Decay reaches matrices only, tied weights count once, and clipping is by the global norm."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -181,3 +184,22 @@ def test_layers_learn_the_slower_the_further_they_stand_from_the_head():
     groups = build_optimizer(model, options).param_groups
     scale = {parameter: group["rate_scale"] for group in groups for parameter in group["params"]}
     assert scale[layers[2].weight] == 0.5 and layers[0].weight not in scale
+
+
+def test_optimizers_start_without_torch_s_compiler():
+    """Its import would make every start two seconds longer."""
+    code = """
+import sys, torch
+from spanwise.training.optim import build_optimizer
+from spanwise.training.plan import TrainingOptions
+model = torch.nn.Linear(3, 2)
+for name in ("adamw", "muon", "lamb"):
+    optimizer = build_optimizer(model, TrainingOptions(optimizer=name, max_steps=1))
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    assert model.weight.grad is None
+print("torch._dynamo" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -22,6 +24,13 @@ def linear_matrices(model: nn.Module) -> set[Tensor]:
     }
 
 
+class AdamW(torch.optim.AdamW):
+    """torch's AdamW, whose step imports torch's compiler in order to be left out of its graphs; here none is made of it
+    (`leave_compiler_out`)."""
+
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))  # type: ignore[assignment]
+
+
 class MuonWithAdamW:
     """Muon for the matrices of linear layers, AdamW for everything else, behind the interface of one optimizer.
 
@@ -32,7 +41,7 @@ class MuonWithAdamW:
     Differs: neither is in the papers this project follows; AdamW stays the default.
     """
 
-    def __init__(self, muon: StackedMuon, adamw: torch.optim.AdamW) -> None:
+    def __init__(self, muon: StackedMuon, adamw: AdamW) -> None:
         self.parts = (muon, adamw)
 
     @property
@@ -181,6 +190,7 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
 
     Raises: ConfigError for a model without trainable parameters or with parameters that are not fp32.
     """
+    leave_compiler_out()
     parameters = dict(model.named_parameters())
     decayed, plain = decay_groups(model)
     if not decayed and not plain:
@@ -203,7 +213,7 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
         return Lamb([group for group in groups if group["params"]], **adam)
     orthogonal = [{**group, "params": [p for p in group["params"] if p in matrices]} for group in groups]
     others = [{**group, "params": [p for p in group["params"] if p not in matrices]} for group in groups]
-    adamw = torch.optim.AdamW(
+    adamw = AdamW(
         [group for group in others if group["params"]],
         **adam,
         fused=True,  # one kernel, which also leaves all as it is where the gradient is bad
@@ -217,6 +227,19 @@ def build_optimizer(model: nn.Module, options: TrainingOptions) -> Optimizer:
         adjust_lr_fn="match_rms_adamw",
     )
     return MuonWithAdamW(muon, adamw)
+
+
+def leave_compiler_out() -> None:
+    """Let torch's optimizers work without torch's compiler, whose import takes as long as torch's own (2 s).
+
+    Some of their methods are closed to the compiler: their first call imports it and keeps what it makes of the method.
+    No optimizer is compiled here, so the method itself is kept. Where torch goes another way, this has no effect.
+    `AdamW` does the same for its step.
+    """
+    for method in vars(torch.optim.Optimizer).values():
+        plain = getattr(method, "__wrapped__", None)
+        if plain is not None and "torch._dynamo" not in sys.modules:
+            vars(plain).setdefault("__dynamo_disable", plain)
 
 
 def _by_rate(names: list[str], options: TrainingOptions) -> list[tuple[float, list[str]]]:
