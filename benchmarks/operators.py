@@ -38,7 +38,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 RECIPES = ("spanbert-nano", "spanbert-mini", "spanbert-small", "spanbert-modern-small", "electra-mini", "albert-mini")
 RECIPES += ("gpt1-mini", "spanbert-base", "spanbert-selection-mini")
 READS = {"_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "equal", "_unique2", "unique_consecutive"}
-NO_WORK = {"detach", "alias", "lift_fresh", "empty", "empty_like", "new_empty", "empty_strided"}
+NO_WORK = {"detach", "alias", "lift_fresh", "empty", "empty_like", "new_empty", "empty_strided", "_unsafe_view"}
 META = torch.device("meta")
 MOST_PACKS = 2  # of a step; all packs of one recipe start the same operators
 
