@@ -30,8 +30,8 @@ go base pretrain "$here/recipe.py:english" --data "$out/store" --valid "$out/val
 for seed in 2 3; do # their mean reads better than either
   teach qa-$seed qa --train "$out/mixed.json" --dev "$out/dev.json" --set batch_size=32 --set task.max_length=384 \
     --set task.doc_stride=128 --set training.learning_rate=5e-4 --set training.max_steps=3300 \
-    --set training.eval_every=1650 --set training.seed=$seed --set hidden_dropout=0.1 --set task.max_answer_tokens=16 \
-    --set task.length_penalty=0.1 --set task.by_overlap=true &
+    --set training.eval_every=1650 --set training.seed=$seed --set hidden_dropout=0.1 --set task.max_answer_tokens=24 \
+    --set task.length_penalty=0.05 --set task.by_overlap=true &
 done
 teach tagging tagging --train "$out/names-train.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3 &
 teach coref coref --train "$out/coref-train.conll" --dev "$data/coref/ontogum/dev.conll.xz" --recipe small \

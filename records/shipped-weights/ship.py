@@ -40,7 +40,7 @@ class Shipment:
 
 SHIPMENTS = {
     "en": Shipment(
-        "mini", "base", "modernbert", "ModernBertForMaskedLM", {"qa": 64, "tagging": 16, "coref": 48}, ENGLISH
+        "mini", "base", "modernbert", "ModernBertForMaskedLM", {"qa": 64, "tagging": 16, "coref": 32}, ENGLISH
     ),
     "ko": Shipment("nano-ko", "longer", "bert", "BertForMaskedLM", {"qa": 64}, KOREAN),
 }
