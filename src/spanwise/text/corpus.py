@@ -66,6 +66,10 @@ class Document:
     sentences: list[str]  # none empty
     ends: bool = True  # False: the next Document goes on with this one
 
+    @property
+    def num_characters(self) -> int:
+        return sum(map(len, self.sentences))
+
 
 Source = Iterable[Document] | Iterable[str | Path] | str | Path
 
