@@ -1,7 +1,5 @@
 import json
-import math
 
-import numpy as np
 import pytest
 import torch
 from test_system import small
@@ -11,7 +9,6 @@ from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_logits
 from spanwise.pretraining.minimal_pairs import (
     MinimalPair,
-    accuracy,
     judge_minimal_pairs,
     pseudo_log_likelihoods,
     read_minimal_pairs,
@@ -45,9 +42,6 @@ def test_equal_sentences_tie_and_errors_are_clustered_by_paradigm(model, tiny_st
     pairs = [MinimalPair(good="The river.", bad="The river.", paradigm=str(i % 3)) for i in range(6)]
     right = judge_minimal_pairs(pairs, model.encoder, model.heads["mlm"], tiny_store.tokenizer())
     assert right.tolist() == [0.5] * 6
-    estimate = accuracy(pairs, np.array([1.0, 0, 1, 1, 0, 1]))
-    assert estimate.value == pytest.approx(4 / 6) and estimate.num_clusters == 3
-    assert not math.isnan(estimate.standard_error)
 
 
 def test_rows_are_read_and_a_bad_one_is_named(tmp_path):

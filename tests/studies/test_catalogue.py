@@ -8,19 +8,21 @@ import pytest
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.studies import shipped
-from spanwise.studies.catalogue import descriptions, find_study, names
+from spanwise.studies.catalogue import descriptions, find_study
 from spanwise.studies.plan import plan_study
 from spanwise.studies.study import changed_study, check_study
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", descriptions())
 def test_every_shipped_study_is_sound_and_describes_itself(name):
     study = find_study(name)
     check_study(study)
     assert study.name == name and study.question.endswith("?") and descriptions()[name].endswith(".")
 
 
-@pytest.mark.parametrize("name", [name for name in names() if "phrases" not in name and name != "few-shot-questions"])
+@pytest.mark.parametrize(
+    "name", [name for name in descriptions() if "phrases" not in name and name != "few-shot-questions"]
+)
 def test_every_shipped_study_fits_a_plain_store(name, tiny_store, tmp_path, monkeypatch):
     monkeypatch.setattr("spanwise.studies.budget.ROUNDS", 1)
     monkeypatch.setattr("spanwise.studies.budget.ROUND_SECONDS", 0.1)

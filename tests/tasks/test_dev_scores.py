@@ -110,7 +110,7 @@ def test_patience_ends_a_run_without_a_better_score(pretrained_folder, texts, tm
     out = tmp_path / "run"
     run = finetune("classification", model=pretrained_folder, train=texts, dev=texts, out=out, overrides=changes)
     assert run.training.steps == 12
-    assert read_plan(out / "plan.jsonl")[-1].reason == "2 evaluations without a better accuracy"
+    assert read_plan(out / "plan.jsonl")[0][-1].reason == "2 evaluations without a better accuracy"
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "model.safetensors"])

@@ -460,7 +460,7 @@ def test_a_budget_ends_on_time_with_the_schedule_finished_and_every_number_from_
     records = [r for r in read_metrics(tmp_path / "run" / "metrics.jsonl") if "losses" in r]
     assert 2.2 < took < 3.6 and result.steps > 20
     assert records[-1]["learning_rate"] == pytest.approx(0.0, abs=1e-12)
-    assert read_plan(tmp_path / "run" / "plan.jsonl")[-1].total_steps == result.steps
+    assert read_plan(tmp_path / "run" / "plan.jsonl")[0][-1].total_steps == result.steps
 
     (tmp_path / "run" / "checkpoints" / f"step-{result.steps:09d}" / "manifest.json").unlink()
     again, second = run(tmp_path / "run", source=Slow(), evaluated=True, resume=True, **options)
@@ -471,7 +471,7 @@ def test_a_budget_holds_what_came_before_the_loop(tmp_path):
     options = {"max_steps": None, "budget": 1_000.0}
     _, result = run(tmp_path / "run", began=time.perf_counter() - 990.0, **options)
     assert result.seconds >= 990
-    plan = read_plan(tmp_path / "run" / "plan.jsonl")
+    plan = read_plan(tmp_path / "run" / "plan.jsonl")[0]
     assert plan[0].total_steps > result.steps == plan[-1].total_steps
 
 
@@ -528,6 +528,6 @@ def test_a_run_that_is_asked_to_stop_early_ends_there_and_its_plan_says_why(tmp_
         )
 
     assert go().steps == 6
-    last = read_plan(tmp_path / "run" / "plan.jsonl")[-1]
+    last = read_plan(tmp_path / "run" / "plan.jsonl")[0][-1]
     assert (last.step, last.total_steps, last.reason) == (6, 6, "no better score")
     assert go(resume=True).steps == 6

@@ -67,7 +67,7 @@ def test_a_plan_is_recorded_and_read_back(tmp_path):
 def test_a_cut_last_line_is_left_out_and_damage_before_it_is_an_error(tmp_path):
     good = json.dumps({"step": 0, "total_steps": 9, "reason": "x"})
     (tmp_path / "plan.jsonl").write_text(good + '\n{"step": 5, "tot')
-    assert len(read_plan(tmp_path / "plan.jsonl")) == 1
+    assert len(read_plan(tmp_path / "plan.jsonl")[0]) == 1
     (tmp_path / "plan.jsonl").write_text("{broken\n" + good + "\n" + good + "\n")
     with pytest.raises(CheckpointError, match="line 1"):
         read_plan(tmp_path / "plan.jsonl")
@@ -164,7 +164,7 @@ def test_after_a_line_that_a_crash_cut_a_plan_can_be_added_to_and_read_again(tmp
 
     assert open_again(path, {"budget": 100}).total_steps == 500
     path.write_text('{"step": 0, "tot')
-    assert open_again(path, {"max_steps": 3}).total_steps == 3 and len(read_plan(path)) == 1
+    assert open_again(path, {"max_steps": 3}).total_steps == 3 and len(read_plan(path)[0]) == 1
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def clusters_of(documents: Sequence[Document]) -> list[int]:
             counts.append(0)
             size = 0
         counts[-1] += 1
-        size += sum(map(len, document.sentences))
+        size += document.num_characters
     if len(counts) > 1 and size < CLUSTER_CHARACTERS:
         counts[-2:] = [counts[-2] + counts[-1]]
     return counts

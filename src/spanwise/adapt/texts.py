@@ -125,6 +125,6 @@ def write_stores(
         by_parts=text.split.by_parts,
         num_tokens=report.num_tokens,
         held_out_documents=len(measured),
-        held_out_characters=sum(len(sentence) for document in measured for sentence in document.sentences),
+        held_out_characters=sum(document.num_characters for document in measured),
         clusters=tuple(clusters_of(measured)),
     )

@@ -71,7 +71,7 @@ class Split:
             if left <= 0:
                 break
             taken.append(found[digest])
-            left -= _size(found[digest])
+            left -= found[digest].num_characters
         return taken
 
 
@@ -86,7 +86,7 @@ def split_of(documents: Iterable[Document], name: str) -> Split:
     num_characters = 0
     for document in documents:
         whole.append(digest_of(document))
-        num_characters += _size(document)
+        num_characters += document.num_characters
         if len(whole) < FEW_DOCUMENTS:
             parts += [digest_of(part) for part in parts_of([document])]
     by_parts = len(whole) < FEW_DOCUMENTS
@@ -117,7 +117,3 @@ def _beginning(document: Document, max_characters: int) -> Document:
         sentences.append(sentence)
         size += len(sentence)
     return replace(document, sentences=sentences)
-
-
-def _size(document: Document) -> int:
-    return sum(map(len, document.sentences))

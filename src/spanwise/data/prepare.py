@@ -72,7 +72,7 @@ def prepare(
         size = 0
         for document in documents:
             held.append(document)
-            size += sum(map(len, document.sentences))
+            size += document.num_characters
             if size >= BATCH_CHARACTERS:
                 _write(held, encode, writer, blanks=tokenizer.needs_blank)
                 num_characters += size

@@ -15,8 +15,9 @@ A label of a whole text has no start, end and text.
 """
 
 import io
+import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -101,19 +102,9 @@ def _write_parquet(path: Path, records: Iterable[Record]) -> int:
     number = 0
     with DISK.open_to_write(path) as file:
         with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-            for group in _groups(records):
+            left = iter(records)
+            while group := list(itertools.islice(left, ROW_GROUP)):
                 writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
                 number += len(group)
         DISK.fsync_open(file)
     return number
-
-
-def _groups(records: Iterable[Record]) -> Iterator[list[Record]]:
-    held: list[Record] = []
-    for record in records:
-        held.append(record)
-        if len(held) == ROW_GROUP:
-            yield held
-            held = []
-    if held:
-        yield held

@@ -89,10 +89,10 @@ def check_framework(framework: str) -> None:
         raise OptionError(f"framework {framework!r} is not here; models run in PyTorch ('pt').")
 
 
-def whole_number(name: str, value: object, least: int = 1) -> None:
-    """Refuse a value that is no whole number, or is below `least`. Raises: OptionError."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OptionError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+def whole_number(name: str, value: object) -> None:
+    """Refuse a value that is no whole number, or is below 1. Raises: OptionError."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise OptionError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
 def option_values(

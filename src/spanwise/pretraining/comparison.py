@@ -6,16 +6,14 @@ Accuracies are per cent, losses nats a token. Letters: N hidden tokens.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from spanwise.pretraining.baselines import DEEPEST, HiddenTokens, NeighbourBaseline
 from spanwise.pretraining.measure import TokenScores
-from spanwise.training.statistics import clustered_mean, paired_difference
+from spanwise.training.statistics import Better, clustered_mean, paired_difference
 
 CONTROL, TRAINED = "control", "trained"
-Better = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True, kw_only=True)

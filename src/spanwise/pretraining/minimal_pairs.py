@@ -26,7 +26,6 @@ from spanwise.pretraining.measure import evaluating
 from spanwise.runtime.json_text import decode_json
 from spanwise.text.readers import read_lines
 from spanwise.text.tokenizers import Tokenizer
-from spanwise.training.statistics import Estimate, clustered_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +87,6 @@ def judge_minimal_pairs(
     good = pseudo_log_likelihoods([pair.good for pair in pairs], encoder, head, tokenizer)
     bad = pseudo_log_likelihoods([pair.bad for pair in pairs], encoder, head, tokenizer)
     return np.where(good == bad, 0.5, (good > bad).astype(np.float64))
-
-
-def accuracy(pairs: Sequence[MinimalPair], right: np.ndarray) -> Estimate:
-    """Return the share of right pairs, 0 to 1, with its standard error clustered by paradigm."""
-    paradigms = np.unique([pair.paradigm for pair in pairs], return_inverse=True)[1]
-    return clustered_mean(right, paradigms)
 
 
 def _packs(

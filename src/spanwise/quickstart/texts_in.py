@@ -69,7 +69,7 @@ class CorpusReader:
                 self.is_cut = True
                 return
             yield document
-            left -= sum(map(len, document.sentences))
+            left -= document.num_characters
 
 
 def is_held_out(document: Document, one_in: int = HELD_OUT_ONE_IN) -> bool:

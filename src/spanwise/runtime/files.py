@@ -193,21 +193,21 @@ def refuse_edited(folder: str | Path, *, is_allowed: bool = False, say: Callable
     say(f"{found}; going on all the same, as asked.")
 
 
-def edited_files(folder: str | Path, names: Iterable[str], fs: DiskFileSystem = DISK) -> list[str]:
+def edited_files(folder: str | Path, names: Iterable[str]) -> list[str]:
     """Those of `names` that are there with other content than the folder's manifest says.
 
     [] where there is no manifest, or a `manifest.json` of somebody else's; the manifest's own name where it is ours
     and does not match its own hash. For folders that people may edit, where `verify_folder` would be too strict.
     """
     folder = Path(folder)
-    if not _is_ours(folder, fs):
+    if not _is_ours(folder):
         return []
     try:
-        files = read_manifest(folder, fs=fs)
+        files = read_manifest(folder)
     except CheckpointError:
         return [MANIFEST_NAME]
-    listed = [name for name in names if name in files and fs.exists(folder / name)]
-    return [name for name in listed if fs.size_and_sha256(folder / name)[1] != files[name]["sha256"]]
+    listed = [name for name in names if name in files and DISK.exists(folder / name)]
+    return [name for name in listed if sha256_of(folder / name) != files[name]["sha256"]]
 
 
 def is_listed(folder: Path, name: str) -> bool:
@@ -220,10 +220,10 @@ def is_listed(folder: Path, name: str) -> bool:
         return True
 
 
-def _is_ours(folder: Path, fs: DiskFileSystem = DISK) -> bool:
+def _is_ours(folder: Path) -> bool:
     """Return whether a folder has a manifest of our shape, be it damaged; other projects use that name, too."""
     try:
-        record = decode_json(fs.read_file(folder / MANIFEST_NAME))
+        record = decode_json(DISK.read_file(folder / MANIFEST_NAME))
     except (OSError, ValueError):
         return False
     return isinstance(record, dict) and record.keys() == {"manifest", "sha256"}
@@ -302,12 +302,12 @@ def refuse_special(path: Path) -> None:
         raise ConfigError(f"{path} is a device or pipe, and this is written as a file; name one, such as out.json.")
 
 
-def write_text_atomic(path: str | Path, text: str, fs: DiskFileSystem = DISK) -> None:
+def write_text_atomic(path: str | Path, text: str) -> None:
     """Write or replace one file: a reader sees the old text or the new, never a part.
 
     Bytes of a file's name that are no UTF-8 are written as \\udcNN, which JSON reads as the same name again.
     """
-    write_atomic(path, lambda place: fs.write_file(place, text.encode(errors="backslashreplace")), fs)
+    write_atomic(path, lambda place: DISK.write_file(place, text.encode(errors="backslashreplace")))
 
 
 def write_atomic(path: str | Path, write: Callable[[Path], None], fs: DiskFileSystem = DISK) -> None:

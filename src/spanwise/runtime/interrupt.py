@@ -19,7 +19,6 @@ class StopRequested:
     def __init__(self) -> None:
         self._asked = threading.Event()
         self._before: dict[int, Any] = {}
-        self.signal_name = ""
 
     def __bool__(self) -> bool:
         return self._asked.is_set()
@@ -41,5 +40,4 @@ class StopRequested:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._asked.is_set():
             raise KeyboardInterrupt
-        self.signal_name = signal.Signals(number).name
         self._asked.set()

@@ -13,11 +13,6 @@ from spanwise.studies.study import Study
 _NO_STUDIES = "base"  # the recipe that the shipped studies vary
 
 
-def names() -> list[str]:
-    """Return the names of the shipped studies."""
-    return list(_functions())
-
-
 def descriptions() -> dict[str, str]:
     """Return a line about each shipped study, by name."""
     return {name: (function.__doc__ or "").partition("\n")[0].strip() for name, function in _functions().items()}

@@ -13,9 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from spanwise.training.statistics import paired_difference
+from spanwise.training.statistics import Better, paired_difference
 
-Better = Literal["higher", "lower"]
 Verdict = Literal["better", "worse", "holds zero"]
 ONE_SEED = "one seed has no interval"
 NO_SPREAD = "equal in all seeds, which says nothing of their spread"

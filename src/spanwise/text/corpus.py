@@ -19,9 +19,9 @@ from spanwise.text.sentences import check_language, cut_long, split_sentences
 
 MAX_DOCUMENT_CHARACTERS = 1 << 20  # a longer document is handed on in parts
 
-_TEXT_ENDINGS = (".txt", ".text")
+TEXT_ENDINGS = (".txt", ".text")
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
-FOLDER_ENDINGS = (*_TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet")
+FOLDER_ENDINGS = (*TEXT_ENDINGS, ".jsonl", ".ndjson", ".parquet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,10 @@ class Document:
     line: int  # where it begins: line of a text file, row of a table
     sentences: list[str]  # none empty
     ends: bool = True  # False: the next Document goes on with this one
+
+    @property
+    def num_characters(self) -> int:
+        return sum(map(len, self.sentences))
 
 
 Source = Iterable[Document] | Iterable[str | Path] | str | Path

@@ -136,7 +136,7 @@ def unknown_share(
         ids, _ = tokenizer.encode_flat(document.sentences)
         num_tokens += len(ids)
         num_unknown += int((ids == tokenizer.unk_id).sum())
-        left -= sum(map(len, document.sentences))
+        left -= document.num_characters
         if left <= 0:
             break
     return num_unknown / max(1, num_tokens)

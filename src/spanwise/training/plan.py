@@ -204,7 +204,7 @@ class Plan:
 
         Raises: ConfigError; CheckpointError where lines were changed, or contradict the checkpoint or the options.
         """
-        lines, is_protected = _read(path)
+        lines, is_protected = read_plan(path)
         plan = cls(path, lines, options)
         begins = first_line(options, source)
         written = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
@@ -333,16 +333,12 @@ class BudgetClock:
         return max(0, math.floor((budget - self.used - at_end) / self.step_seconds()) - self.num_untimed)
 
 
-def read_plan(path: Path) -> list[PlanLine]:
-    """The lines of a `plan.jsonl`; none where there is no file; a last line cut by a crash is left out.
+def read_plan(path: Path) -> tuple[list[PlanLine], bool]:
+    """The lines of a `plan.jsonl`, and whether they have checksums; none where there is no file; a last line cut by a
+    crash is left out.
 
     Raises: CheckpointError for a damaged line before the last, or one that its checksum does not agree with.
     """
-    return _read(path)[0]
-
-
-def _read(path: Path) -> tuple[list[PlanLine], bool]:
-    """The lines of a plan, and whether they have checksums."""
     lines: list[PlanLine] = []
     if not path.exists():
         return lines, True

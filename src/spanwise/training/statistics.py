@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
+Better = Literal["higher", "lower"]
 LEVEL = 0.95  # of every interval
 
 
@@ -68,7 +69,7 @@ def standard_error(residuals_G: np.ndarray) -> float:
 
 
 def paired_difference(
-    ours: np.ndarray, control: np.ndarray, clusters: np.ndarray, *, better: Literal["higher", "lower"] = "higher"
+    ours: np.ndarray, control: np.ndarray, clusters: np.ndarray, *, better: Better = "higher"
 ) -> Difference:
     """Compare the same N items under two models; the interval is Student's t with G - 1 degrees of freedom.
 

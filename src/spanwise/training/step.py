@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from spanwise.data.batch import Batch
 from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import HostCopy, autocast
 from spanwise.runtime.seed import keys_for, seed_device
-from spanwise.training.evaluate import Loss, loss_sum, num_correct
+from spanwise.training.evaluate import loss_sum, num_correct
 from spanwise.training.exact import AddedGradients, ExactGradients, Gradients
 from spanwise.training.optim import Optimizer, clip_gradients, guard
 from spanwise.training.pieces import KeptModel
@@ -33,15 +33,6 @@ from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
 
 Number = TypeVar("Number", int, float)
-
-
-class Model(Protocol):
-    """An `nn.Module` that the loop can train: it gives one loss sum per name (an fp32 scalar, or an object with `sum`
-    and perhaps `num_correct`), and says how much each weighs."""
-
-    loss_weights: Mapping[str, float]
-
-    def __call__(self, batch: Batch) -> dict[str, Loss]: ...
 
 
 @dataclass

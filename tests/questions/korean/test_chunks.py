@@ -10,7 +10,6 @@ def parts(said, text):
     clause = parts_of(text, statement.morphemes, 0, borders_of(text, statement.morphemes)[-1])
     if clause is None:
         return None
-    assert text[clause.verb :].startswith(text[clause.tail :].split()[-1])
     return [(text[chunk.start : chunk.end], chunk.role, text[chunk.stem : chunk.end]) for chunk in clause.chunks]
 
 

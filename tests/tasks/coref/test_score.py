@@ -153,13 +153,6 @@ def test_documents_are_added_up_before_dividing():
     assert found["muc"]["recall"] == pytest.approx(100 * (1 + 2) / (1 + 3))
 
 
-def test_repeated_mentions_are_counted():
-    scorer = CoreferenceScorer()
-    scorer.add(clusters("ab"), clusters("ab ac"))
-
-    assert scorer.num_repeated == 1
-
-
 LETTERS = "abcdefg"
 PARTITIONS = st.lists(st.integers(0, 3), min_size=len(LETTERS), max_size=len(LETTERS))
 

@@ -16,10 +16,10 @@ def blocks(text, tabs=True):
 
 def test_comments_and_empty_lines_part_sentences_and_a_hash_may_be_a_word():
     found, width = blocks("# id = 1\na\tO\n#tag\tB-X\n\t\n\n# id = 2\nb\tO\n")
-    assert [[line.cells[0] for line in block.lines] for block in found] == [["a", "#tag"], ["b"]] and width == 2
-    assert found[1].comments == ["# id = 2"] and found[1].lines[0].number == 7
+    assert [[line.cells[0] for line in block] for block in found] == [["a", "#tag"], ["b"]] and width == 2
+    assert found[1][0].number == 7
     spaced, _ = blocks("-DOCSTART- -X- O\n\n# NN O\na DT O", tabs=False)
-    assert [[line.cells[0] for line in block.lines] for block in spaced] == [["#", "a"]]
+    assert [[line.cells[0] for line in block] for block in spaced] == [["#", "a"]]
 
 
 def test_the_tag_column_is_the_last_one_of_entity_tags():

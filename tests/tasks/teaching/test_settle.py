@@ -84,7 +84,7 @@ def test_finetune_takes_tells_and_records_them_and_a_resume_computes_nothing_ane
     record = json.loads((out / "recipe.json").read_text())["recipe"]
     training = record["training"]
     assert (training["learning_rate"], training["num_epochs"], record["hidden_dropout"]) == (1e-3, 5, 0)
-    assert read_plan(out / "plan.jsonl")[-1].total_steps == 5
+    assert read_plan(out / "plan.jsonl")[0][-1].total_steps == 5
 
     monkeypatch.setattr(rule, "LEAST_STEPS", 9)
     monkeypatch.setattr(rule, "HIGHEST_RATE", 1e-4)

@@ -1,7 +1,6 @@
 """`--processes N`: the same command once more, as several processes of this machine."""
 
 import sys
-from collections.abc import Sequence
 
 from spanwise.errors import ConfigError
 
@@ -24,7 +23,7 @@ def is_leader() -> bool:
     return world_of_environment().is_leader
 
 
-def launch_again(num_processes: int, arguments: Sequence[str] | None = None) -> int:
+def launch_again(num_processes: int) -> int:
     """Run this command as `num_processes` processes, the machine's cores shared among them; return the exit status.
 
     Raises: ConfigError.
@@ -34,6 +33,5 @@ def launch_again(num_processes: int, arguments: Sequence[str] | None = None) -> 
 
     if not 1 <= num_processes <= MOST_PROCESSES:
         raise ConfigError(f"--processes {num_processes} can't be; give 1 to {MOST_PROCESSES}, a core or a GPU each.")
-    given = list(sys.argv[1:] if arguments is None else arguments)
     num_threads = max(1, num_usable_cores() // num_processes)
-    return launch([sys.executable, "-m", "spanwise", *given], num_processes, num_threads)
+    return launch([sys.executable, "-m", "spanwise", *sys.argv[1:]], num_processes, num_threads)

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from spanwise.runtime.progress import Gauge
     from spanwise.text.corpus import CorpusOptions, Document
 
-PLAIN = (".txt", ".text")  # whose text is as long as the file
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +43,10 @@ class TextOptions(LineOptions):
 def watched(documents: "Iterator[Document]", paths: Sequence[str | Path], gauge: "Gauge") -> "Iterator[Document]":
     """Give on the documents of files, and tell the gauge (in MB) of each; of the end too, where the files say how much
     text they hold."""
-    from spanwise.text.corpus import corpus_files
+    from spanwise.text.corpus import TEXT_ENDINGS, corpus_files
 
     files = corpus_files(paths)
-    if all(file.suffix in PLAIN for file in files):
+    if all(file.suffix in TEXT_ENDINGS for file in files):  # whose text is as long as the file
         gauge.expect(sum(file.stat().st_size for file in files) / 1e6)
     return gauge.over(documents, lambda document: sum(len(line.encode()) + 1 for line in document.sentences) / 1e6)
 

@@ -38,7 +38,7 @@ class Difference:
     scale: float
 
 
-def require_onnx(precision: OnnxType = "fp32") -> None:
+def require_onnx() -> None:
     """Raises: ConfigError where the packages are missing."""
     try:
         import onnx  # noqa: F401

@@ -32,7 +32,7 @@ def ask(text: str, span: Span, ordinary: frozenset[str], *, cloze: bool) -> str 
     clause = clause_of(tokens_of(text), span.start, span.end)
     if clause is None or _points_elsewhere(clause):
         return None
-    question = _cloze(clause, text) if cloze else _wh(clause, span, text, ordinary)
+    question = _cloze(clause) if cloze else _wh(clause, span, ordinary)
     if question is None or holds(question, span.text):
         return None
     return question
@@ -53,36 +53,36 @@ def _points_elsewhere(clause: Clause) -> bool:
     return any(token.lower in words.PRONOUNS - _HARMLESS for token in tokens)
 
 
-def _cloze(clause: Clause, text: str) -> str:
+def _cloze(clause: Clause) -> str:
     parts = clause.front or clause.tokens
-    before, after = written(parts[: clause.first], text), written(parts[clause.end :], text)
+    before, after = written(parts[: clause.first]), written(parts[clause.end :])
     glued = clause.end < len(parts) and parts[clause.end].start == parts[clause.end - 1].end
     shown = f"{before} {BLANK}{'' if glued else ' '}{after}".strip()
     if clause.front:
-        shown = f"{shown}, {written(clause.tokens, text)}"
+        shown = f"{shown}, {written(clause.tokens)}"
     return shown[0].upper() + shown[1:] + "."
 
 
-def _wh(clause: Clause, span: Span, text: str, ordinary: frozenset[str]) -> str | None:
+def _wh(clause: Clause, span: Span, ordinary: frozenset[str]) -> str | None:
     if clause.front:
         found = wanted_of(clause.front[: clause.first], span, clause.front[clause.end :])
         if found is None or len(found.before) != 1 or found.after or span.kind == "person":
             return None
         if found.before[0].lower not in _FRONTED:
             return None
-        return _turned(clause.tokens, (found.before[0],), (), found, span, text, ordinary)
+        return _turned(clause.tokens, (found.before[0],), (), found, span, ordinary)
     found = wanted_of(clause.tokens[: clause.first], span, clause.tokens[clause.end :])
     if found is None:
         return None
     if not found.before:
-        return _subject(found, span, text)
+        return _subject(found, span)
     verb = _main_verb(found.before)
     if verb is None:
         return None
-    return _turned(found.before[: verb + 1], found.before[verb + 1 :], found.after, found, span, text, ordinary)
+    return _turned(found.before[: verb + 1], found.before[verb + 1 :], found.after, found, span, ordinary)
 
 
-def _subject(found: Wanted, span: Span, text: str) -> str | None:
+def _subject(found: Wanted, span: Span) -> str | None:
     """Return the question for the subject: the sentence, with a question word for its beginning."""
     verb = next((k for k, token in enumerate(found.after) if token.lower not in words.ADVERBS), None)
     if verb is None or verb > 2 or not found.after[verb].is_finite or span.kind == "date":
@@ -93,7 +93,7 @@ def _subject(found: Wanted, span: Span, text: str) -> str | None:
             return None
         if after[verb + 1].text in ("by", "as"):
             return None  # a participle: the castle built by ...
-    return _finished(found.phrase, [written(after, text)], words_left=len(after))
+    return _finished(found.phrase, [written(after)], words_left=len(after))
 
 
 def _main_verb(before: Sequence[Token]) -> int | None:
@@ -116,7 +116,6 @@ def _turned(
     after: Sequence[Token],
     found: Wanted,
     span: Span,
-    text: str,
     ordinary: frozenset[str],
 ) -> str | None:
     """Return the question for anything but the subject. `head`: subject and verb, or, where a preposition alone is
@@ -148,10 +147,10 @@ def _turned(
         return None
     phrase, dropped = asked
     kept = rest if is_front else rest[: len(rest) - dropped]
-    shown = written(subject, text)
+    shown = written(subject)
     if subject[0].lower in ordinary or subject[0].lower in words.DETERMINERS | words.QUANTIFIERS:
         shown = shown[0].lower() + shown[1:]
-    parts = [auxiliary, shown, base, written(kept, text), written(after, text)]
+    parts = [auxiliary, shown, base, written(kept), written(after)]
     return _finished(phrase, parts, words_left=len(subject) + len(kept) + len(after))
 
 

@@ -28,7 +28,7 @@ class Clause:
 def clause_of(tokens: Sequence[Token], start: int, end: int) -> Clause | None:
     """Return the clause around the characters `start` to `end`; None where no plain one is found."""
     kept = _without_brackets(tokens, start, end)
-    kept = _between_breaks(kept, start, end) if kept else []
+    kept = _between_breaks(kept, start) if kept else []
     while kept and (kept[-1].text in '.!?,…"”' or (kept[-1].text in _QUOTES)):
         kept = kept[:-1]
     if any(token.text in _QUOTES for token in kept) or any(t.text in "?!…_[]()" for t in kept):
@@ -77,7 +77,7 @@ def _without_brackets(tokens: Sequence[Token], start: int, end: int) -> list[Tok
     return kept
 
 
-def _between_breaks(tokens: list[Token], start: int, end: int) -> list[Token]:
+def _between_breaks(tokens: list[Token], start: int) -> list[Token]:
     first, last = 0, len(tokens)
     for place, token in enumerate(tokens):
         if token.text in _BREAKS:

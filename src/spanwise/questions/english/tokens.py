@@ -41,10 +41,6 @@ class Token:
         return self.text.lower()
 
     @property
-    def is_word(self) -> bool:
-        return self.text[0].isalpha()
-
-    @property
     def is_open(self) -> bool:
         """A lower-case word of an open class: noun, verb or adjective."""
         return self.text[0].islower() and self.text not in _CLOSED
@@ -73,7 +69,7 @@ def is_closed(word: str) -> bool:
     return word in _CLOSED
 
 
-def written(tokens: Sequence[Token], text: str) -> str:
+def written(tokens: Sequence[Token]) -> str:
     """Return tokens of a sentence as text: blanks stand where the sentence has them, one where tokens were left out."""
     parts: list[str] = []
     for place, token in enumerate(tokens):

@@ -37,11 +37,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """The parts of a clause; its predicate begins at `verb`, and words without a particle stand from `tail` on."""
+    """The parts of a clause; words without a particle stand from `tail` on."""
 
     chunks: tuple[Chunk, ...]
     tail: int
-    verb: int
 
 
 def parts_of(text: str, morphemes: Sequence[Morpheme], begin: int, last: int) -> Clause | None:
@@ -77,8 +76,7 @@ def parts_of(text: str, morphemes: Sequence[Morpheme], begin: int, last: int) ->
         if role is not None:
             chunks.append(Chunk(open_at, end, role, stem))
             open_at = None
-    verb = words[first][0]
-    return Clause(tuple(chunks), verb if open_at is None else open_at, verb)
+    return Clause(tuple(chunks), words[first][0] if open_at is None else open_at)
 
 
 def borders_of(text: str, morphemes: Sequence[Morpheme]) -> list[int]:

@@ -47,7 +47,7 @@ def bundled_text(bundle: BundledCorpus) -> AdaptedText:
         source="bundled",
         bundle=bundle.language,
         num_documents=len(learned),
-        num_characters=sum(map(size_of, learned)),
+        num_characters=sum(document.num_characters for document in learned),
         num_valid_documents=sum(1 for _ in read_documents(bundle.own_valid, options)),
         num_valid_tokens=0,
         is_cut=False,
@@ -98,7 +98,7 @@ def write_text(path: Path, documents: Iterable[Document], sentences: int = 1) ->
                 file.write(" ".join(document.sentences[first : first + sentences]) + "\n")
             file.write("\n")
             number += 1
-            characters += size_of(document)
+            characters += document.num_characters
     return number, characters
 
 
@@ -116,11 +116,7 @@ def up_to(documents: Iterable[Document], characters: int) -> Iterator[Document]:
         if characters <= 0:
             return
         yield document
-        characters -= size_of(document)
-
-
-def size_of(document: Document) -> int:
-    return sum(map(len, document.sentences))
+        characters -= document.num_characters
 
 
 def what_to_expect(

@@ -20,15 +20,15 @@ CACHE = "SPANWISE_CACHE"  # the folder that copies are kept in; by default spanw
 _BLOCK_BYTES = 1 << 22
 
 
-def local_copy(remote: RemotePath, error: type[SpanwiseError] = DataError) -> Path:
+def local_copy(remote: RemotePath) -> Path:
     """Return a folder of this machine with what a committed folder elsewhere holds.
 
     Copies are named by their manifest's hash: one that stands is used again, one that was cut goes on with the file
     that is missing, and a folder that changed there is copied anew. Processes that ask at once wait for one of them.
-    Raises: `error` where there is no manifest, or a file isn't what it says; ConfigError as `RemotePath.at`.
+    Raises: DataError where there is no manifest, or a file isn't what it says; ConfigError as `RemotePath.at`.
     """
-    manifest = read_file(remote / MANIFEST_NAME, error)
-    files = parse_manifest(manifest, remote / MANIFEST_NAME, error)
+    manifest = read_file(remote / MANIFEST_NAME, DataError)
+    files = parse_manifest(manifest, remote / MANIFEST_NAME, DataError)
     target = cache_folder() / f"{remote.name}-{hashlib.sha256(manifest).hexdigest()[:16]}"
     DISK.make_folders(target)
     while (held := try_lock(target)) is None:
@@ -36,7 +36,7 @@ def local_copy(remote: RemotePath, error: type[SpanwiseError] = DataError) -> Pa
     try:
         if not DISK.exists(target / MANIFEST_NAME):
             for name, expected in files.items():
-                fetch_file(remote / name, target / name, expected, error)
+                fetch_file(remote / name, target / name, expected, DataError)
             write_atomic(target / MANIFEST_NAME, partial(DISK.write_file, content=manifest))
     finally:
         os.close(held)

@@ -19,13 +19,12 @@ from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.nn.sequences import Sequences
+from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.frames import Frame
 from spanwise.tasks.input_layout import Layout, layout_frame
 from spanwise.tasks.sequence_rows import ExampleBorders, RowWriter, SequenceRows, longest_first
 from spanwise.tasks.windows import passage_windows
 from spanwise.text.tokenizers import Tokenizer
-
-Kind = Literal["single_label", "multi_label", "regression"]
 
 TARGET = "label"  # the name of the one target of this task
 Overflow = Literal["truncate", "windows", "error"]

@@ -30,14 +30,12 @@ class CoreferenceScorer:
     `precision` and `f1` from 0 to 100, `mentions` (how many were found), and `conll_f1`, the mean F1 of MUC, B-cubed
     and entity CEAF."""
 
-    num_repeated: int = 0  # mentions that responses named more than once
     _sums: dict[str, np.ndarray] = field(default_factory=lambda: {name: np.zeros(4) for name in _METRICS})
     _links: Counter[str] = field(default_factory=Counter)
 
     def add(self, key: Clusters, response: Clusters) -> None:
         """Compare the clusters of one document."""
         key_sets, response_sets = _without_repeats(key), _without_repeats(response)
-        self.num_repeated += sum(map(len, response)) - sum(map(len, response_sets))
         for name, metric in _METRICS.items():
             self._sums[name] += metric(key_sets, response_sets)
         self._links.update(_links(key_sets, response_sets))

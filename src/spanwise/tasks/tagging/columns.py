@@ -23,12 +23,7 @@ class Line:
     number: int
 
 
-@dataclass(frozen=True)
-class Block:
-    """The tokens of one sentence, and the comment lines above it."""
-
-    lines: list[Line]
-    comments: list[str]
+Block = list[Line]  # the tokens of one sentence
 
 
 def blocks_of(lines: Sequence[str], *, tabs: bool) -> tuple[list[Block], int]:
@@ -41,35 +36,32 @@ def blocks_of(lines: Sequence[str], *, tabs: bool) -> tuple[list[Block], int]:
     width = usual.most_common(1)[0][0] if usual else 0
     blocks: list[Block] = []
     tokens: list[Line] = []
-    comments: list[str] = []
     for number, (line, cells) in enumerate(zip(lines, cut, strict=True), 1):
         is_comment = line.startswith("#") and (len(cells) != width or line.startswith("##"))
-        if is_comment and not tokens:
-            comments.append(line)
-        elif line.strip() and not is_comment:
+        if line.strip() and not is_comment:
             if cells[0] != "-DOCSTART-":
                 tokens.append(Line(cells, number))
         elif not line.strip("\t ") and tokens:
-            blocks.append(Block(tokens, comments))
-            tokens, comments = [], []
+            blocks.append(tokens)
+            tokens = []
     if tokens:
-        blocks.append(Block(tokens, comments))
+        blocks.append(tokens)
     return blocks, width
 
 
 def holds_characters(blocks: Sequence[Block]) -> bool:
     """Return whether every token is one character and blanks are among them."""
-    tokens = [line.cells[0] for block in blocks for line in block.lines]
+    tokens = [line.cells[0] for block in blocks for line in block]
     return all(len(token) == 1 for token in tokens) and any(token.isspace() for token in tokens)
 
 
 def is_conllu(blocks: Sequence[Block], width: int) -> bool:
-    return width == 10 and all(line.cells[0].split("-")[0].split(".")[0].isdigit() for line in blocks[0].lines)
+    return width == 10 and all(line.cells[0].split("-")[0].split(".")[0].isdigit() for line in blocks[0])
 
 
 def find_columns(blocks: Sequence[Block], width: int) -> tuple[int, int]:
     """Return the columns of words (first, or behind numbers) and of tags (the last of entity tags, else the last)."""
-    sample = [line.cells for block in blocks for line in block.lines if len(line.cells) == width]
+    sample = [line.cells for block in blocks for line in block if len(line.cells) == width]
     numbered = all(cells[0].isdigit() for cells in sample) and any(cells[0] == "2" for cells in sample)
     word = 1 if numbered and width > 2 else 0
     for column in reversed(range(word + 1, width)):
@@ -93,7 +85,7 @@ def conllu_words(block: Block, column: int, source: str) -> tuple[list[str], lis
     """Words, tags, and whether a blank follows each. Empty nodes are left out; of a contraction the parts are read."""
     words, tags, blanks = [], [], []
     inside_until, blank_behind = -1, True
-    for line in block.lines:
+    for line in block:
         cells = line.cells
         if len(cells) != 10:
             raise DataError(f"{source}, line {line.number}: {len(cells)} columns; CoNLL-U has 10, parted by tabs.")

@@ -116,12 +116,12 @@ def read_tags(path: Path, gold: TaggedData) -> list[tuple[str, ...]]:
     found = []
     for block, sentence in zip(blocks, gold.sentences, strict=True):
         units = _written(sentence)
-        if [line.cells[0] for line in block.lines] != units:
+        if [line.cells[0] for line in block] != units:
             raise DataError(
-                f"{path}, line {block.lines[0].number}: the sentence differs from that of {sentence.where} "
+                f"{path}, line {block[0].number}: the sentence differs from that of {sentence.where} "
                 f"({' '.join(units)[:40]!r}); both files must have the same units."
             )
-        found.append(tuple(line.cells[-1].strip() for line in block.lines))
+        found.append(tuple(line.cells[-1].strip() for line in block))
     return found
 
 

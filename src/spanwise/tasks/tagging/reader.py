@@ -92,7 +92,7 @@ def read_tagged(
         raise DataError(f"{_where(path, blocks[0])}: one column; a word and its tag were expected.")
     with_tags = width > 1
     if not with_tags:
-        bare = [_units([line.cells[0] for line in b.lines], (), level, _where(path, b)) for b in blocks]
+        bare = [_units([line.cells[0] for line in b], (), level, _where(path, b)) for b in blocks]
         return TaggedData(source=str(path), sentences=tuple(bare), level=level or "words", kind=kind or "entities")
     if is_conllu(blocks, width):
         sentences, num_dropped = _conllu(blocks, column, str(path), errors)
@@ -136,7 +136,7 @@ def _columns(
         tag = int(column)
 
     def checked(block: Block) -> Block:
-        for line in block.lines:
+        for line in block:
             if len(line.cells) <= max(word, tag) or not line.cells[tag].strip():
                 raise DataError(
                     f"{source}, line {line.number}: {len(line.cells)} columns ({' | '.join(line.cells)[:60]}); the tag "
@@ -147,14 +147,14 @@ def _columns(
         return block
 
     kept, num_dropped = parsed(blocks, checked, errors)
-    words = without_language([[line.cells[word] for line in block.lines] for block in kept])
+    words = without_language([[line.cells[word] for line in block] for block in kept])
     num_texts = sum(" " in unit.strip() for units in words for unit in units)
     if num_texts > sum(map(len, words)) / 2:
         raise DataError(
             f"{source}: column {word}, counted from 0, holds texts of several words; a file of tags has one word a "
             "line."
         )
-    tags = [tuple(line.cells[tag].strip() for line in block.lines) for block in kept]
+    tags = [tuple(line.cells[tag].strip() for line in block) for block in kept]
     sentences = [
         _units(units, found, level, _where(source, block))
         for units, found, block in zip(words, tags, kept, strict=True)
@@ -163,7 +163,7 @@ def _columns(
 
 
 def _where(source: str | Path, block: Block) -> str:
-    return f"{source}, line {block.lines[0].number}"
+    return f"{source}, line {block[0].number}"
 
 
 def _units(units: Sequence[str], tags: tuple[str, ...], level: Level | None, where: str) -> Sentence:

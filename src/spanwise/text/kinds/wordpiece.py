@@ -8,7 +8,7 @@ in byte-pair encoding.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
@@ -18,6 +18,7 @@ from spanwise.text.sample import Sample, Wanted
 from spanwise.text.specials import KNOWN_ROLES, SPECIAL_PIECES, reserved_pieces, role_piece, with_specials
 
 _CONTINUATION = "##"
+_AT_ONCE = 512  # sentences that are analysed together
 _FIRST_STAND_IN = 0x100000  # a plane of Unicode for private use; BERT's normaliser lets none of it pass
 
 
@@ -112,7 +113,8 @@ def _morphemes(
     splitter.encode_special_tokens = True
     splitter.post_processor = None
     analyser = MorphemeAnalyser()
-    for sentences in _batches(sample.sentences()):
+    left = sample.sentences()
+    while sentences := list(islice(left, _AT_ONCE)):
         words = splitter.encode_batch(sentences)
         for sentence, borders, encoding in zip(sentences, analyser.borders(sentences), words, strict=True):
             units = []
@@ -124,14 +126,3 @@ def _morphemes(
                         opening = text[0] if first == start else stand_ins.get(text[0], "")
                         units.append(opening + "".join(stand_ins.get(character, "") for character in text[1:]))
             yield " ".join(units)
-
-
-def _batches(sentences: Iterator[str], size: int = 512) -> Iterator[list[str]]:
-    batch: list[str] = []
-    for sentence in sentences:
-        batch.append(sentence)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
