@@ -198,10 +198,13 @@ def main() -> None:
         make_store(folder)
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as one:  # what is replaced stays inside
             rows = [one.apply(count, (name, folder)) for name in options.recipes]
-            for row in rows if options.compiled else []:
-                left = one.apply(count, (row["recipe"], folder, True))
+            left = [one.apply(count, (name, folder, True)) for name in options.recipes if options.compiled]
+        with multiprocessing.get_context("spawn").Pool(
+            1, maxtasksperchild=1
+        ) as one:  # no fork: it stops the profiler
+            for row, rest in zip(rows, left, strict=False):
                 kernels = row["packs"] * one.apply(count_kernels, (row["recipe"], folder))
-                row |= {"compiled": left["operators"] + kernels, "in_compiled_parts": kernels}
+                row |= {"compiled": rest["operators"] + kernels, "in_compiled_parts": kernels}
     if options.json:
         print(json.dumps(rows))
         return
