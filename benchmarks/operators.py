@@ -199,12 +199,9 @@ def main() -> None:
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as one:  # what is replaced stays inside
             rows = [one.apply(count, (name, folder)) for name in options.recipes]
             left = [one.apply(count, (name, folder, True)) for name in options.recipes if options.compiled]
-        with multiprocessing.get_context("spawn").Pool(
-            1, maxtasksperchild=1
-        ) as one:  # no fork: it stops the profiler
-            for row, rest in zip(rows, left, strict=False):
-                kernels = row["packs"] * one.apply(count_kernels, (row["recipe"], folder))
-                row |= {"compiled": rest["operators"] + kernels, "in_compiled_parts": kernels}
+        for row, rest in zip(rows, left, strict=False):
+            kernels = row["packs"] * count_kernels(row["recipe"], folder)
+            row |= {"compiled": rest["operators"] + kernels, "in_compiled_parts": kernels}
     if options.json:
         print(json.dumps(rows))
         return
