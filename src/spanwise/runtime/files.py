@@ -310,30 +310,30 @@ def write_text_atomic(path: str | Path, text: str) -> None:
     write_atomic(path, lambda place: DISK.write_file(place, text.encode(errors="backslashreplace")))
 
 
-def write_atomic(path: str | Path, write: Callable[[Path], None], fs: DiskFileSystem = DISK) -> None:
+def write_atomic(path: str | Path, write: Callable[[Path], None]) -> None:
     """Write or replace one file by a function that is given a hidden name beside it; its folder is made.
 
     Of a link, what it leads to is replaced; a device or pipe (/dev/stdout) is never, and is given to the function.
     """
     path = Path(os.path.abspath(path))
-    if isinstance(fs, DiskFileSystem) and is_special(path):
+    if is_special(path):
         with explained_disk_errors(path):
             write(path)
         return
-    if isinstance(fs, DiskFileSystem) and path.is_symlink():
+    if path.is_symlink():
         path = Path(os.path.realpath(path))
     temporary = path.parent / f"{TEMPORARY_PREFIX}{path.name}-{uuid.uuid4().hex[:12]}"
     with explained_disk_errors(path):
-        make_folder_durably(path.parent, fs)
+        make_folder_durably(path.parent)
         try:
             write(temporary)
-            fs.fsync_file(temporary)
-            fs.replace(temporary, path)
+            DISK.fsync_file(temporary)
+            DISK.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                fs.remove_file(temporary)
+                DISK.remove_file(temporary)
             raise
-        fs.fsync_folder(path.parent)
+        DISK.fsync_folder(path.parent)
 
 
 def append_line(path: str | Path, text: str) -> None:

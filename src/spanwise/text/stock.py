@@ -34,7 +34,7 @@ def stock_class(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
         "model_input_names": ["input_ids", *(["token_type_ids"] if has_types else []), "attention_mask"],
     }
     model = record["model"]
-    ends = _ends(record, specials)
+    ends = _ends(specials)
     if model["type"] == "WordPiece":
         if asks:
             return _splinter(record) or general
@@ -77,7 +77,7 @@ def _roberta(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
                 "trim_offsets": True,
                 "errors": "replace",
                 "mask_token": {**mask, "single_word": False, "__type": "AddedToken"},
-                **_ends(record, specials),
+                **_ends(specials),
             }
     return {}
 
@@ -96,12 +96,12 @@ def _albert(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
                     "keep_accents": keep_accents,
                     "add_prefix_space": True,
                     "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
-                    **_ends(record, specials),
+                    **_ends(specials),
                 }
     return {}
 
 
-def _ends(record: JsonObject, specials: Mapping[str, str]) -> JsonObject:
+def _ends(specials: Mapping[str, str]) -> JsonObject:
     """RoBERTa and ALBERT begin a text with [CLS] and end it with [SEP], by their other names."""
     return {"bos_token": specials["cls"], "eos_token": specials["sep"]} if {"cls", "sep"} <= set(specials) else {}
 

@@ -3,4 +3,3 @@
 from spanwise.integrations.datatrove.language import KeepLanguage
 from spanwise.integrations.datatrove.local import WatchedLocalExecutor
 from spanwise.integrations.datatrove.stages import Stage, prepare_stages
-from spanwise.integrations.datatrove.steps import MergeStoreParts, ReadTexts, WriteStorePart

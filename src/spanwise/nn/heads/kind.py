@@ -33,11 +33,7 @@ class HeadKind:
     separate_part: str | None = None  # its submodule that lies in folders as a head of that name
 
 
-def rows_of(table: str, default: int = 1) -> Callable[[Mapping[str, Tensor]], Size]:
-    """Make a `size_of` for heads whose size is the number of rows of one matrix; `default` where it is no matrix."""
-
-    def size_of(tensors: Mapping[str, Tensor]) -> Size:
-        found = tensors.get(table)
-        return (default,) if found is None or found.ndim != 2 else (found.shape[0],)
-
-    return size_of
+def rows_of_out(tensors: Mapping[str, Tensor]) -> Size:
+    """Return the size of a head whose scores are the rows of `out.weight`; 1 where that is no matrix."""
+    found = tensors.get("out.weight")
+    return (1,) if found is None or found.ndim != 2 else (found.shape[0],)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from spanwise.errors import ConfigError
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
-from spanwise.nn.heads.kind import HeadKind, SequenceForm, rows_of
+from spanwise.nn.heads.kind import HeadKind, SequenceForm, rows_of_out
 from spanwise.nn.layer import gelu
 from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
@@ -96,7 +96,7 @@ HEAD_KINDS = (
         name="classification",
         title="sequence classification",
         build=lambda encoder, size, form: SequenceHead(encoder.config, size[0] if size else 1, form, encoder.pooler),
-        size_of=rows_of("out.weight"),
+        size_of=rows_of_out,
         is_labelled=True,
         has_form=True,
         names_labels=True,

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.dropout import dropout
-from spanwise.nn.heads.kind import HeadKind, rows_of
+from spanwise.nn.heads.kind import HeadKind, rows_of_out
 from spanwise.nn.layer import gelu
 from spanwise.nn.residual import LayerNorm
 from spanwise.runtime.row_counts import apply_to_rows
@@ -53,7 +53,7 @@ HEAD_KINDS = (
         name="tagging",
         title="token classification",
         build=lambda encoder, size, form: TokenClassificationHead(encoder.config, size[0]),
-        size_of=rows_of("out.weight"),
+        size_of=rows_of_out,
         is_labelled=True,
         names_labels=True,
     ),

@@ -65,7 +65,7 @@ class Adapting(Job):
         ruler = make_ruler(start, text, self.folder / ADAPTATION_FOLDER / TEXTS / OWN, self.folder / "valid-store")
         columns = three_columns(ruler, start, result.final)
         measured, measures, filled = self.measure(columns, ruler)
-        asked, models = self.ask(start, result, columns, text, question)
+        asked, models = self.ask(start, result, text, question)
         qa_model = self.folder / "qa-adapted"
         save_answering(models["trained"], [read_for_task(name, "qa"), read_folder(result.final)], qa_model)
         record = AdaptedRecord(
@@ -166,7 +166,6 @@ class Adapting(Job):
         self,
         start: Checkpoint,
         result: AdaptationResult,
-        columns: learning.Columns,
         text: AdaptedText,
         question: str | None,
     ) -> tuple[Asked, dict[str, LoadedTask]]:

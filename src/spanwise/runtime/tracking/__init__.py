@@ -3,5 +3,5 @@
 `metrics.jsonl` stays the record; a tracker gets copies of its numbers. One file per tracker has its `open_tracker`.
 """
 
-from spanwise.runtime.tracking.tracker import TRACKERS, TrackedRun, Tracker, check_trackers
+from spanwise.runtime.tracking.tracker import check_trackers
 from spanwise.runtime.tracking.tracking import Tracking
