@@ -117,7 +117,8 @@ class Layout(Protocol):
     """How matrices lie in one tensor (`joined`), and how they are stacked for one product [K, M, N]. `size` is by what
     the directions that come back from there are multiplied."""
 
-    size: float
+    @property
+    def size(self) -> float: ...
 
     def joined(self, matrices: Sequence[Tensor]) -> Tensor: ...
     def parts(self, joined: Tensor) -> list[Tensor]: ...
