@@ -188,7 +188,8 @@ def test_every_line_of_python_shown_runs(page, person, monkeypatch):
         assert not any(main(at_tiny_size(command[1:])) for command in commands(page) if command[1] in MAKE_MODELS)
     if page.name == "deploying.md":
         assert main(["convert", "spanwise-mini", "my-onnx", "--onnx", "--task", "qa"]) == 0
-        assert all("torch" not in line and "spanwise" not in line for line in blocks(page, "python")[0].splitlines())
+        imports = [line for line in blocks(page, "python")[0].splitlines() if "import " in line]
+        assert imports and not any("torch" in line or "spanwise" in line for line in imports)
     import spanwise
 
     pretrain, finetune = spanwise.pretrain, spanwise.finetune

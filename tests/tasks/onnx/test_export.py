@@ -21,6 +21,7 @@ def test_a_task_of_a_combined_folder_becomes_a_whole_folder(tmp_path, capsys):
     assert names >= {"model.onnx", "tokenizer.json", "config.json", "spanwise.json", "manifest.json"}
     record = json.loads((tmp_path / "out" / "spanwise.json").read_text())
     assert [port["name"] for port in record["inputs"]] == ["input_ids", "attention_mask"]
+    assert record["num_token_types"] == 0
     assert record["outputs"][0]["shape"] == ["batch", "length", len(record["labels"])]
     assert json.loads((tmp_path / "out" / "config.json").read_text())["id2label"]["0"] == record["labels"][0]
 

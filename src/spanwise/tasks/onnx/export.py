@@ -207,6 +207,7 @@ def _write_beside(
         "outputs": [port.as_json() for port in graph.outputs],
         "labels": list(labels),
         "max_positions": config.max_positions,
+        "num_token_types": config.num_token_types,
         "max_difference": {one.output: one.largest for one in found},
         **({} if task is None else {"task": to_record(task)}),
         **({"learned_from": learned} if (learned := opened.checkpoint.record.get("learned_from")) else {}),

@@ -93,7 +93,7 @@ def parents(num_own: int, *, is_pair: bool) -> tuple[int, ...]:
 
 def marked_types(encoding: PairEncoding, question: str, passage: str, num_types: int) -> np.ndarray:
     """Return the token types of a question and its passage, int64, that the tokenizer encoded as a pair: for programs
-    that run the model without this package's windows. num_types: of the model (`type_vocab_size`).
+    that run the model without this package's windows. num_types: of the model (`num_token_types` of its spanwise.json).
 
     Raises: ValueError where the model has too few types to mark words by.
     """
