@@ -1,5 +1,6 @@
 """The report says what was won and lost, and claims no win where there is none."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -64,6 +65,15 @@ def record():
         general_facts=FACTS,
         final="out/final",
     )
+
+
+def test_held_out_text_of_one_document_gives_no_error_and_the_report_says_what_to_do(record):
+    own = replace(figure(4.0), standard_error=math.nan)
+    alone = Measurement(own=own, general=figure(3.0))
+    checks = [replace(check(10, 3.9, 0.01, kept=False), low=math.nan, high=math.nan)]
+    told = "\n".join(sentences(replace(record, before=alone, after=alone, checks=checks, kept_step=None)))
+    assert "nan" not in told and "its loss is 4.000 nats per hidden token" in told
+    assert "no error to judge the gain of 0.100 by. Give more text." in told
 
 
 def test_a_win_is_told_with_its_interval_and_what_it_cost(record):

@@ -49,10 +49,10 @@ def test_korean_text_meets_korean_general_text_and_the_record_is_json(tmp_path, 
     assert "of your text (60 documents), mixed with bundled Korean Wikipedia" in capsys.readouterr().out
 
 
-def test_text_in_a_third_language_is_told_that_the_general_text_is_english(tiny_text, tmp_path, capsys):
+def test_text_in_a_third_language_is_told_that_the_general_text_is_english(run, tiny_text, tmp_path, capsys):
     lines = [f"Die Brücke Nummer {n} der alten Stadt wurde im Jahr {1700 + n} gebaut." for n in range(60)]
     (tmp_path / "de.txt").write_text("\n\n".join(lines), encoding="utf-8")
-    call = ["adapt", "spanwise-mini", str(tmp_path / "de.txt"), "--out", str(tmp_path / "out"), "--steps", "8"]
+    call = ["adapt", str(run / "final"), str(tmp_path / "de.txt"), "--out", str(tmp_path / "out"), "--steps", "8"]
     assert main([*call, *SMALL]) == 0
     assert "neither English nor Korean" in capsys.readouterr().out
     call[4] = str(tmp_path / "replayed")

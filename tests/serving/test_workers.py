@@ -144,7 +144,7 @@ def test_a_worker_that_was_killed_is_replaced(served):
 
 
 def test_a_worker_that_dies_over_a_pack_costs_that_pack_alone(served):
-    long, found = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 16, []
+    long, found = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 4, []
     asking = threading.Thread(target=lambda: found.append(served.ask(long, "coreference")))
     asking.start()
     time.sleep(1.0)  # it has some ten times as much to do
@@ -173,10 +173,11 @@ def test_without_any_process_the_server_computes_by_itself(tmp_path):
         server.close()
 
 
-def test_the_port_is_free_once_the_server_is_gone_though_a_worker_still_computes(tmp_path):
+def test_nothing_outlives_a_server_that_is_killed_and_its_port_is_free_though_a_worker_still_computes(tmp_path):
+    """What was forked sees that nobody asks any more."""
     server = Serving(tmp_path / "log")
     try:
-        long = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 4
+        long = ["Ada Smith met Bob in Paris. She was tired. " * 100] * 8
 
         def ask() -> None:
             with contextlib.suppress(OSError, http.client.HTTPException):
@@ -187,9 +188,12 @@ def test_the_port_is_free_once_the_server_is_gone_though_a_worker_still_computes
         while not server.forked()["workers"] and time.monotonic() < end:
             time.sleep(0.02)
         time.sleep(0.2)
+        pids = [pid for group in server.forked().values() for pid in group]
+        assert len(pids) >= 2
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
         listen("127.0.0.1", server.port).close()
+        assert all_ended(pids)
     finally:
         server.close()
 
@@ -213,29 +217,17 @@ def test_ctrl_c_reaches_all_processes_and_what_was_taken_is_answered(tmp_path):
     server = Serving(tmp_path / "log")
     try:
         assert server.ask(ITEM)[0] == 200
-        long, found = ["Ada Smith met Bob in Paris. She was tired. " * 400] * 4, []
+        long, found = ["Ada Smith met Bob in Paris. She was tired. " * 100] * 4, []
         asking = threading.Thread(target=lambda: found.append(server.ask(long, "coreference")))
         asking.start()
         time.sleep(0.5)
         assert asking.is_alive()
+        pids = [pid for group in server.forked().values() for pid in group]
         os.killpg(server.process.pid, signal.SIGINT)
         asking.join()
         assert found[0][0] == 200 and len(found[0][1]["answers"]) == 4
         assert server.process.wait(60) == 0 and "has ended" not in (tmp_path / "log").read_text()
-    finally:
-        server.close()
-
-
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 0)])
-def test_nothing_outlives_the_server(tmp_path, number, status):
-    """Ctrl-C reaches the server and all that it forked at once; after SIGKILL they see that nobody asks any more."""
-    server = Serving(tmp_path / "log")
-    try:
-        assert server.ask([ITEM] * 4)[0] == 200
-        pids = [pid for group in server.forked().values() for pid in group]
-        assert len(pids) >= 2
-        (os.kill if number == signal.SIGKILL else os.killpg)(server.process.pid, number)
-        assert server.process.wait(60) == status and all_ended(pids)
+        assert len(pids) >= 2 and all_ended(pids)
         listen("127.0.0.1", server.port).close()
     finally:
         server.close()

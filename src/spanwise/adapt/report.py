@@ -1,5 +1,6 @@
 """What an adaptation won and lost, in plain sentences: for the terminal and for the model card."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from spanwise.adapt.objectives import HEADS, SELECTION, Chosen
@@ -126,6 +127,12 @@ def _verdict(record: AdaptationRecord) -> list[str]:
     if not record.checks:
         return ["The start is kept unchanged, which is no win: no step was made."]
     best = max(record.checks, key=lambda check: check.gain)
+    if math.isnan(best.low):
+        return [
+            *lines,
+            f"The start is kept unchanged, which is no win: what was kept out of your text is one document or as short "
+            f"as one, which gives no error to judge the gain of {best.gain:.3f} by. Give more text.",
+        ]
     closest = (
         f" (the best of {len(record.checks)} checks: {best.gain:+.3f}, 95 % {best.low:+.3f} to {best.high:+.3f}, "
         f"general loss {best.general_rise:+.1%})"
@@ -146,4 +153,5 @@ def _shown(figure: Figure, record: AdaptationRecord) -> str:
     parts = ", ".join(f"{NAMES.get(name, name)} {value:.3f}" for name, value in figure.objectives.items())
     several = f"; {parts}" if len(figure.objectives) > 1 else ""
     per = counted_in(record.objective, record.unit)
-    return f"{figure.loss:.3f} ± {figure.standard_error:.3f} nats per {per}{several}"
+    error = "" if math.isnan(figure.standard_error) else f" ± {figure.standard_error:.3f}"
+    return f"{figure.loss:.3f}{error} nats per {per}{several}"
