@@ -2,7 +2,7 @@
 
 | check | goal |
 |---|---|
-| throughput | 3 x a plain endpoint that answers one by one, 1.5 x one that batches by padding, of the same model |
+| throughput | 3 x a plain endpoint that answers one by one, 1.5 x one that batches by padding, of the same encoder |
 | overload | at 4 x the peak, 90 % of the peak is answered, and refusals come within 50 ms (99th percentile) |
 | abuse | 200 slow, 200 oversized and broken clients beside 4 good ones: under 64 MB more, p99 at most doubled |
 | fuzz | 10,000 broken bodies, no status of 500 and above |
@@ -10,7 +10,7 @@
 | stop | no request that was accepted is lost when the server is told to stop under load |
 
 Everything runs on 127.0.0.1, with spanwise-mini; the clients (serving_load.py) take part of the same processor. The
-peers run the same weights in transformers, float32, and need torch, transformers, FastAPI and uvicorn alone. Prints
+peers run the same encoder in transformers, float32, and need torch, transformers, FastAPI and uvicorn alone. Prints
 what was found beside each goal; the exit status is 1 where a goal is missed.
 """
 
@@ -361,7 +361,8 @@ def stop(seconds: float) -> dict[str, object]:
 
 
 def peer(kind: str, port: int) -> None:
-    """A usual endpoint of the same weights: one by one, or batches of 16 padded to the longest."""
+    """A usual endpoint of the same encoder, whose answers cost the same and are no answers: transformers has no place for
+    the head and the marks of shared words. One by one, or batches of 16 padded to the longest."""
     import tempfile
 
     import torch
@@ -369,12 +370,13 @@ def peer(kind: str, port: int) -> None:
     from fastapi import FastAPI, Request
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 
-    from spanwise.tasks.checkpoint import convert_task
+    from spanwise.interop.convert import convert
+    from spanwise.interop.sources import find_folder
 
     with tempfile.TemporaryDirectory() as folder:
-        convert_task("spanwise-mini", "qa", folder + "/qa")
-        model = AutoModelForQuestionAnswering.from_pretrained(folder + "/qa").float().eval()
-        tokenizer = AutoTokenizer.from_pretrained(folder + "/qa")
+        encoder = convert(find_folder("spanwise-mini"), folder + "/encoder").target
+        model = AutoModelForQuestionAnswering.from_pretrained(encoder).float().eval()
+        tokenizer = AutoTokenizer.from_pretrained(encoder)
     app, lock = FastAPI(), threading.Lock()
     waiting: list = []
     working: list[bool] = []

@@ -72,7 +72,7 @@ def main() -> None:
                     kept.append(seconds)
     rows = [
         row_of("spanwise --help", shown_help, 0.5),
-        row_of(f"first training step of {RECIPE} on a warm store", first, 10.0),
+        row_of(f"first training step of {RECIPE} on a warm store", first, 8.0),
         row_of("python -c '', for comparison", python, None),
     ]
     if options.json:

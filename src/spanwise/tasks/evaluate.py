@@ -17,7 +17,7 @@ from spanwise.tasks.base import D, F, O, P, Scores, Task, as_json
 from spanwise.tasks.batches import DropsTokens
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model
 from spanwise.tasks.files.guess import read_data
-from spanwise.tasks.files.text import OnError
+from spanwise.tasks.files.text import OnError, without_compression
 from spanwise.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -190,8 +190,7 @@ def _beside(output: Path, name: str) -> Path:
 
 
 def _names_of(paths: Sequence[str | Path]) -> list[str]:
-    plain = [Path(path).with_suffix("") if Path(path).suffix in (".gz", ".xz") else Path(path) for path in paths]
-    names = [path.stem for path in plain]
+    names = [without_compression(path).stem for path in paths]
     counts = Counter(names)
     found = [name if counts[name] == 1 else str(path) for name, path in zip(names, paths, strict=True)]
     if len(set(found)) < len(found):

@@ -18,8 +18,8 @@ from spanwise.tasks.coref.documents import CoreferenceData, CoreferenceDocument,
 from spanwise.tasks.coref.gap import is_gap, read_gap
 from spanwise.tasks.coref.score import Mention
 from spanwise.tasks.files.tables import parsed
-from spanwise.tasks.files.text import OnError, Purpose
-from spanwise.text.readers import COMPRESSIONS, Line, read_lines
+from spanwise.tasks.files.text import OnError, Purpose, plain_suffix
+from spanwise.text.readers import Line, read_lines
 
 
 def read_coreference(path: str | Path, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
@@ -41,9 +41,9 @@ def read_coreference(path: str | Path, *, purpose: Purpose, errors: OnError = "s
         examples = tuple(read_gap(path))
         texts = tuple(TextDocument(name=example.id, text=example.text) for example in examples)
         return CoreferenceData(source=str(path), documents=texts, gap=examples)
-    if head.lstrip().startswith("{") or _plain_suffix(path) in (".jsonl", ".ndjson", ".json"):
+    if head.lstrip().startswith("{") or plain_suffix(path) in (".jsonl", ".ndjson", ".json"):
         data = _read_json_lines(path, errors)
-    elif _plain_suffix(path) == ".txt":
+    elif plain_suffix(path) == ".txt":
         text = "\n".join(_text_of(line) for line in _whole_lines(path))
         data = CoreferenceData(source=str(path), documents=(TextDocument(name=path.name, text=text),))
     else:
@@ -55,10 +55,6 @@ def read_coreference(path: str | Path, *, purpose: Purpose, errors: OnError = "s
 
 def _first_line(path: Path) -> str | None:
     return next((line.text for line in read_lines(path) if line.text.strip()), None)
-
-
-def _plain_suffix(path: Path) -> str:
-    return Path(path.stem).suffix.lower() if path.suffix.lower() in COMPRESSIONS else path.suffix.lower()
 
 
 def _whole_lines(path: Path) -> Iterator[list[Line]]:

@@ -1,15 +1,12 @@
-"""Labelled files as text and as JSON: plain, `.gz` or `.xz`, in UTF-8 with or without a byte order mark."""
+"""Labelled files as text and as JSON, in UTF-8 with or without a byte order mark; unpacked by the name's ending."""
 
-import gzip
 import json
-import lzma
-import zlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, Literal
 
 from spanwise.errors import DataError
 from spanwise.runtime.json_text import decode_json
+from spanwise.text.readers import COMPRESSIONS, open_bytes
 
 Purpose = Literal["train", "score", "predict"]  # what a labelled file is read for
 OnError = Literal["strict", "repair"]  # what is done with malformed rows: refused, or left out and counted
@@ -21,22 +18,15 @@ def read_text(path: str | Path) -> str:
     Raises: DataError for a file that is missing, a folder, damaged or not UTF-8.
     """
     path = Path(path)
-    openers: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
-    try:
-        with cast(BinaryIO, openers.get(path.suffix, open)(path, "rb")) as file:
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; name the file in it.")
+    with open_bytes(path) as file:
+        try:
             return file.read().decode("utf-8-sig")
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file.") from error
-    except IsADirectoryError as error:
-        raise DataError(f"{path} is a folder; name the file in it.") from error
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: not valid UTF-8 ({error.reason} at byte {error.start}); convert the file to UTF-8."
-        ) from error
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}: damaged or cut off ({error}); fetch or compress the file again.") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error}).") from error
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{path}: not valid UTF-8 ({error.reason} at byte {error.start}); convert the file to UTF-8."
+            ) from error
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -66,7 +56,12 @@ def parse_json(text: str, where: str, line: int = 1) -> Any:
         raise DataError(f"{where}: {error}.") from error
 
 
+def without_compression(path: str | Path) -> Path:
+    """The path that a file has when it is unpacked: of `x.tsv.xz` it is `x.tsv`."""
+    path = Path(path)
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+
+
 def plain_suffix(path: str | Path) -> str:
     """The suffix that tells a file's format: of `x.tsv.xz` it is `.tsv`."""
-    path = Path(path)
-    return (path.with_suffix("") if path.suffix in (".gz", ".xz") else path).suffix.lower()
+    return without_compression(path).suffix.lower()
