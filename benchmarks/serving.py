@@ -361,8 +361,8 @@ def stop(seconds: float) -> dict[str, object]:
 
 
 def peer(kind: str, port: int) -> None:
-    """A usual endpoint of the same encoder, whose answers cost the same and are no answers: transformers has no place for
-    the head and the marks of shared words. One by one, or batches of 16 padded to the longest."""
+    """A usual endpoint of the same encoder, one by one or in batches of 16 padded to the longest. Its answers cost the
+    same and mean nothing, as transformers has no place for the head and the marks of shared words."""
     import tempfile
 
     import torch

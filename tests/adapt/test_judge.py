@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.adapt.toy_losses import level, losses
+from torch import nn
 
 from spanwise.adapt.judge import Judge, TimeLimit, TooShort
 from spanwise.errors import CheckpointError
@@ -26,10 +27,14 @@ def judge_of(own, general, tmp_path, **options):
     saved = []
 
     def save(folder, check):
-        (folder / "model").write_text("start" if check is None else f"step {check.step}")
+        weight = f", weight {ready.model.weight.item():.3f}"
+        (folder / "model").write_text("start" if check is None else f"step {check.step}{weight}")
         saved.append(None if check is None else check.step)
 
-    ready = SimpleNamespace(model=None, recipe=SimpleNamespace(training=SimpleNamespace(precision="auto")))
+    ready = SimpleNamespace(
+        model=nn.Linear(1, 1, bias=False), recipe=SimpleNamespace(training=SimpleNamespace(precision="auto"))
+    )
+    nn.init.zeros_(ready.model.weight)
     texts = {"own": Script(*own), "general": Script(*general)}
     usual = {"unit": "token", "bound": 0.02, "device": None, "before": None}
     judge = Judge(ready, texts, tmp_path / "best", save=save, **{**usual, **options})
@@ -43,16 +48,34 @@ def run(judge, count):
 
 
 def test_the_lowest_own_loss_within_the_bound_is_kept(tmp_path):
-    own = [level(v) for v in (4.0, 3.8, 3.6, 3.5, 3.7)]
+    own = [level(v) for v in (4.0, 3.8, 3.6, 3.7, 3.7)]
     general = [level(v) for v in (3.0, 3.01, 3.02, 3.2, 3.0)]
     judge, saved = judge_of(own, general, tmp_path)
     run(judge, 5)
     assert saved == [None, 10, 20]
-    assert (tmp_path / "best" / "model").read_text() == "step 20"
+    assert (tmp_path / "best" / "model").read_text().startswith("step 20")
     kept = [check["is_kept"] for check in judge.memory["checks"]]
     within = [check["is_within_bound"] for check in judge.memory["checks"]]
     assert kept == [True, True, False, False] and within == [True, True, False, True]
     assert judge.after["own"].mean("token") == pytest.approx(3.6) and judge.before["own"].mean("token") == 4.0
+
+
+def test_where_general_text_loses_too_much_part_of_the_way_is_measured_and_kept_if_it_is_the_best(tmp_path):
+    own = [level(v) for v in (4.0, 3.4, 3.7, 3.2, 3.8, 3.9)]  # a part after 3.4 and after 3.2; none where own lost
+    general = [level(v) for v in (3.0, 3.24, 3.05, 3.24, 3.07, 3.3)]
+    judge, saved = judge_of(own, general, tmp_path)
+    judge()
+    for step in (10, 20, 30):
+        nn.init.ones_(judge._ready.model.weight)
+        judge.step = step
+        judge()
+        assert judge._ready.model.weight.item() == 1.0
+    assert saved == [None, 10] and (tmp_path / "best" / "model").read_text() == "step 10, weight 0.450"
+    checks = judge.memory["checks"]
+    assert [(check["step"], round(check["share"], 2), check["is_kept"]) for check in checks] == [
+        (10, 1, False), (10, 0.45, True), (20, 1, False), (20, 0.45, False), (30, 1, False)
+    ]  # fmt: skip
+    assert judge.after["own"].mean("token") == pytest.approx(3.7)
 
 
 def test_what_is_better_by_less_than_its_error_is_no_win(tmp_path):

@@ -67,6 +67,15 @@ def record():
     )
 
 
+def test_weights_part_of_the_way_are_called_so_in_the_report_and_on_the_card(record):
+    part = replace(CHECKS[2], share=0.635, is_within_bound=True, is_kept=True)
+    told = "\n".join(sentences(replace(record, checks=[*CHECKS, part], kept_step=30)))
+    assert "Kept: the weights of step 30 of 30, 64% of the way from the start to them." in told
+    assert "At step 30 of 30 the general loss had risen" in told
+    (first, _) = card_facts("spanwise-mini", ["my-text"], {"own": 4.0, "general": 3.0}, "hidden token", part)
+    assert first.endswith("by `spanwise adapt`, 64% of the way from the start to what was learned.")
+
+
 def test_held_out_text_of_one_document_gives_no_error_and_the_report_says_what_to_do(record):
     own = replace(figure(4.0), standard_error=math.nan)
     alone = Measurement(own=own, general=figure(3.0))

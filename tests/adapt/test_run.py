@@ -102,7 +102,7 @@ def test_where_the_general_loss_rose_beyond_the_bound_the_step_before_is_kept(st
     )
     record = result.record
     beyond = [check.step for check in record.checks if not check.is_within_bound]
-    assert record.outcome == "adapted" and beyond and record.kept_step < min(beyond)
+    assert record.outcome == "adapted" and beyond and (record.kept_step < min(beyond) or record.kept.share < 1)
     assert record.after.general.loss <= 1.1 * record.before.general.loss
     assert min(check.own for check in record.checks) < record.after.own.loss  # later ones were better there alone
     assert any("beyond that bound" in line for line in result.report)
@@ -272,7 +272,7 @@ def test_new_pieces_begin_at_means_and_where_they_win_nothing_the_start_keeps_it
 
 @pytest.mark.parametrize("rounds", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_an_adaptation_killed_anywhere_goes_on_bit_for_bit(start_without_heads, own_text, tiny_text, tmp_path, rounds):
-    options = AdaptationOptions(length=Length(steps=40), objective="spans", general_bound=0.5)
+    options = AdaptationOptions(length=Length(steps=40), objective="spans", general_bound=0.02, replay_share=0.0)
     small = ["batch.tokens_per_step=512", "batch.max_tokens=512", "training.threads=1", "training.save_every=3"]
     source = SourceText(name="tiny", texts=[tiny_text], corpus=CorpusOptions())
 
@@ -283,6 +283,7 @@ def test_an_adaptation_killed_anywhere_goes_on_bit_for_bit(start_without_heads, 
     assert ended([start_process(partial(adapt_in, tmp_path / "whole"), tmp_path / "whole")]) == [0]
     draw = random.Random(20261123)
     expected = results(tmp_path / "whole")
+    assert any(0 < check["share"] < 1 for check in expected[1]["checks"])  # part of the way was measured too
     for number in range(rounds):
         out, kills = tmp_path / f"killed-{number}", 0
         while not (out / "adaptation.json").exists():

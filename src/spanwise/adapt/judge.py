@@ -2,7 +2,8 @@
 
 The start itself is kept first. Weights take its place where the loss on a person's held-out text has fallen by more
 than its error (the 95 % interval, paired over documents), lies below all kept before, and the general loss has not
-risen beyond the bound. So what is left at the end is better by a margin that chance does not explain, or the start.
+risen beyond the bound. Where it has, weights part of the way from the start to them are measured too (`mixed.py`). So
+what is left at the end is better by a margin that chance does not explain, or the start.
 """
 
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.adapt.measure import HeldOutText, Losses, Unit
+from spanwise.adapt.mixed import copied, part_of_the_way, share_within
 from spanwise.adapt.record import Check, check_of
 from spanwise.errors import CheckpointError
 from spanwise.pretraining.ready import Ready
@@ -67,6 +69,7 @@ class Judge:
         self._ready, self._texts, self._best = ready, texts, best
         self._unit, self._bound, self._device = unit, bound, device
         self._measure_before, self._save, self._limit = before, save, limit
+        self._start = copied(ready.model)  # a run that goes on has its checkpoint's weights only later
         self._token_seconds = 0.0  # of the text measured last, forward
         self.memory: JsonObject = {}
         self.step = 0
@@ -109,12 +112,22 @@ class Judge:
             raise TooShort(self._limit.seconds, used, needed)
 
     def _judge(self, now: Measured) -> None:
-        check = check_of(self.step, self.before, now, self._unit, bound=self._bound, best=self.memory["best"])
+        check = self._check(now)
+        share = share_within(self._bound, check.general_rise)
+        if share and check.gain > 0 and (self.memory["best"] is None or check.own < self.memory["best"]):
+            with part_of_the_way(self._ready.model, self._start, share):
+                self._check(self.measure(self._ready.model), share)
+
+    def _check(self, now: Measured, share: float = 1.0) -> Check:
+        """Compare what was measured with the start, and keep the model's weights where they are the best so far."""
+        best = self.memory["best"]
+        check = check_of(self.step, self.before, now, self._unit, bound=self._bound, best=best, share=share)
         memory = {**self.memory, "checks": [*self.memory["checks"], asdict(check)]}
         if check.is_kept:
             memory |= {"best": check.own, "after": {name: asdict(losses) for name, losses in now.items()}}
             self._keep(check)
         self.memory = memory
+        return check
 
     def _keep(self, check: Check | None) -> None:
         with atomic_folder(self._best, existing="replace") as temporary:

@@ -37,6 +37,7 @@ class Check:
     general_rise: float  # of the general loss, as a share of what it was
     is_within_bound: bool
     is_kept: bool  # better than all before it, within the bound
+    share: float = 1.0  # of the way from the start to the weights of the step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,14 @@ def figure_of(losses: Losses, unit: Unit) -> Figure:
 
 
 def check_of(
-    step: int, before: dict[str, Losses], now: dict[str, Losses], unit: Unit, *, bound: float, best: float | None
+    step: int,
+    before: dict[str, Losses],
+    now: dict[str, Losses],
+    unit: Unit,
+    *,
+    bound: float,
+    best: float | None,
+    share: float = 1.0,
 ) -> Check:
     """Compare a measurement with the start; `best` is the lowest own loss that was kept before."""
     gain = change(before["own"], now["own"], unit)
@@ -115,4 +123,5 @@ def check_of(
         general_rise=rise,
         is_within_bound=is_within,
         is_kept=is_within and is_better,
+        share=share,
     )

@@ -41,7 +41,7 @@ def card_facts(
             "than its error without losing more than allowed on general text."
         ]
     return [
-        f"Adapted from {start} on {named} by `spanwise adapt`.",
+        f"Adapted from {start} on {named} by `spanwise adapt`{_way(check, 'to what was learned')}.",
         f"Loss on held-out text of that kind, in nats per {per}: {before['own']:.3f} before, "
         f"{check.own:.3f} after ({check.gain:.3f} lower; 95 % {check.low:.3f} to {check.high:.3f}, paired "
         f"over documents). On held-out general text: {before['general']:.3f} before, {check.general:.3f} after.",
@@ -115,14 +115,17 @@ def _general(record: AdaptationRecord) -> str:
 
 
 def _verdict(record: AdaptationRecord) -> list[str]:
-    kept, beyond = record.kept, [check for check in record.checks if not check.is_within_bound]
+    kept = record.kept
+    beyond = [check for check in record.checks if check.share == 1 and not check.is_within_bound]
     lines = []
     if beyond:
         steps = f"{_steps(beyond)} of {record.num_steps:,} the general loss had"
         worst = max(check.general_rise for check in beyond)
-        lines.append(f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken.")
+        lines.append(
+            f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken as they were."
+        )
     if kept is not None:
-        lines.append(f"Kept: the weights of step {kept.step:,} of {record.num_steps:,}.")
+        lines.append(f"Kept: the weights of step {kept.step:,} of {record.num_steps:,}{_way(kept, 'to them')}.")
         return lines
     if not record.checks:
         return ["The start is kept unchanged, which is no win: no step was made."]
@@ -142,6 +145,11 @@ def _verdict(record: AdaptationRecord) -> list[str]:
         f"general text stayed within the bound{closest}. More text or a longer run may change that."
     )
     return lines
+
+
+def _way(check: Check, where: str) -> str:
+    """Tell how far kept weights are from the start, where they are not those of the step."""
+    return "" if check.share == 1 else f", {check.share:.0%} of the way from the start {where}"
 
 
 def _steps(checks: Sequence[Check]) -> str:

@@ -17,14 +17,16 @@ def test_lines_end_at_line_feeds_alone(tmp_path):
     assert read_lines(path) == ["one", "two\u2028still two\x85and\x1cmore", "", "last"]
 
 
-@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open), (".bz2", bz2.open), (".ZST", zstandard.open)])
+@pytest.mark.parametrize(
+    ("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open), (".bz2", bz2.open), (".ZST", zstandard.open)]
+)
 def test_compressed_files_are_read_and_damaged_ones_named(tmp_path, suffix, opener):
     path = tmp_path / f"a.json{suffix}"
     with opener(path, "wb") as file:
         file.write('{"가": 1}'.encode())
     assert read_json(path) == {"가": 1} and plain_suffix(path) == ".json"
     path.write_bytes(path.read_bytes()[:-7])
-    with pytest.raises(DataError, match="ends too early|is not a whole"):
+    with pytest.raises(DataError, match=r"ends too early|is not a whole"):
         read_text(path)
 
 

@@ -73,10 +73,10 @@ def test_a_damaged_file_is_named_with_the_reason(tmp_path, make, words):
 def test_a_truncated_archive_is_named(tmp_path, suffix, compress):
     path = tmp_path / f"cut.json{suffix}"
     path.write_bytes(compress(json.dumps(record()).encode())[:-12])
-    with pytest.raises(DataError, match="ends too early|is not a whole"):
+    with pytest.raises(DataError, match=r"ends too early|is not a whole"):
         read_questions(path)
     path.write_bytes(b"this is no archive")
-    with pytest.raises(DataError, match="ends too early|is not a whole"):
+    with pytest.raises(DataError, match=r"ends too early|is not a whole"):
         read_questions(path)
 
 
