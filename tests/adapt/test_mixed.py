@@ -1,0 +1,43 @@
+"""Weights part of the way from the start, and back without a changed bit."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from spanwise.adapt.mixed import copied, part_of_the_way, share_within
+
+
+def test_within_it_the_weights_are_between_and_behind_it_as_before_even_after_an_error():
+    model = nn.Sequential(nn.Linear(3, 3), nn.LayerNorm(3))
+    start = copied(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    ends = copied(model)
+    with part_of_the_way(model, start, 0.25):
+        for parameter, first, end in zip(model.parameters(), start, ends, strict=True):
+            assert torch.allclose(parameter, 0.75 * first + 0.25 * end, atol=1e-6)
+    assert all(map(torch.equal, copied(model), ends))
+    with pytest.raises(KeyError), part_of_the_way(model, start, 0.5):
+        raise KeyError
+    assert all(map(torch.equal, copied(model), ends))
+
+
+def test_tied_weights_are_mixed_once():
+    model = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))
+    model[1].weight = model[0].weight
+    start = copied(model)
+    with torch.no_grad():
+        model[0].weight.zero_()
+    with part_of_the_way(model, start, 0.5):
+        assert torch.allclose(model[1].weight, start[0] / 2)
+
+
+@pytest.mark.parametrize(
+    ("bound", "rise", "share"),
+    [(0.02, 0.08, 0.45), (0.02, 0.0201, 0.9), (0.0, 0.1, 0.0), (0.02, math.inf, 0.0), (0.02, math.nan, 0.0)],
+)
+def test_the_share_of_the_way_that_a_bound_allows(bound, rise, share):
+    assert share_within(bound, rise) == pytest.approx(share, abs=0.01)
