@@ -70,6 +70,8 @@ def test_the_terminal_and_the_page_say_what_came_of_it_and_markup_is_escaped(fin
     assert "Your text has only" in page and "<b>every</b>" not in page
     assert [stage.name for stage in result.record.stages] == ["text", "adapt", "measure", "ask", "report"]
     assert result.record.answers[0].after.question.startswith("When did the town of Moss")
+    part = replace(result.record, adaptation=replace(result.record.adaptation, kept_share=0.49))
+    assert "of the way" not in page and "49% of the way from the start" in render(build_adapted_page(part))
     assert result.record.answers[0].after.context in " ".join(page.split()) or "bridge number" in page
 
 

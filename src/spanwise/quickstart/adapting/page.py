@@ -68,6 +68,7 @@ def story(record: AdaptedRecord, words: Words) -> Prose:
         "read": f"{done.num_tokens:,}",
         "steps": f"{done.num_steps:,}",
         "kept": f"{done.kept_step:,}",
+        "way": words("a_way", share=f"{done.kept_share:.0%}") if done.kept_share < 1 else "",
         "kept_out": f"{text.num_valid_tokens:,}",
         "before": number(done.general_before, 3),
         "after": number(done.general_after, 3),

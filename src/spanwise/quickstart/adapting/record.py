@@ -34,6 +34,7 @@ class AdaptationFacts:
     start: str
     is_adapted: bool  # False: no step was better, so the start was kept
     kept_step: int
+    kept_share: float = 1.0  # of the way from the start to the weights of that step
     num_steps: int
     num_tokens: int
     num_own_tokens: int  # of the text that was adapted to

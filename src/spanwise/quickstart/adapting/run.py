@@ -211,6 +211,7 @@ def facts_of(record: AdaptationRecord) -> AdaptationFacts:
         start=record.start,
         is_adapted=record.outcome == "adapted",
         kept_step=record.kept_step,
+        kept_share=record.kept.share if record.kept else 1.0,
         num_steps=record.num_steps,
         num_tokens=record.num_tokens,
         num_own_tokens=record.own_text.num_tokens,
