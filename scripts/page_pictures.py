@@ -1,7 +1,7 @@
 """Make the pictures of the served page that README and docs show: python scripts/page_pictures.py docs/images
 
-Starts `spanwise serve` with the models that ship and drives Chromium as the tests of the page do. Debian has all that is
-needed: apt-get install -y chromium fonts-nanum
+Starts `spanwise serve` with the models that ship and drives Chromium as the tests of the page do. Debian has what this
+needs: apt-get install -y chromium fonts-nanum
 """
 
 import re
