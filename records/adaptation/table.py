@@ -529,6 +529,8 @@ def table(settings: Settings, out: Path) -> str:
         if record.exists():
             found = json.loads(record.read_text())
             kept = f"step {found['kept_step']:,}" if found["kept_step"] else "the start, unchanged,"
+            share = next((check.get("share", 1) for check in found["checks"][::-1] if check["is_kept"]), 1)
+            kept += f" ({share:.0%} of the way to it)" if share < 1 else ""
             lines.append(f"adapt on the text of {task}: {kept} of {found['num_steps']:,} steps is kept.")
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,7 @@
 """The judge keeps the start first, then what is better by more than its error within the bound."""
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -73,9 +74,23 @@ def test_where_general_text_loses_too_much_part_of_the_way_is_measured_and_kept_
     assert saved == [None, 10] and (tmp_path / "best" / "model").read_text() == "step 10, weight 0.450"
     checks = judge.memory["checks"]
     assert [(check["step"], round(check["share"], 2), check["is_kept"]) for check in checks] == [
-        (10, 1, False), (10, 0.45, True), (20, 1, False), (20, 0.45, False), (30, 1, False)
+        (10, 1, False), (10, 0.45, True), (20, 1, False), (20, 0.44, False), (30, 1, False)
     ]  # fmt: skip
     assert judge.after["own"].mean("token") == pytest.approx(3.7)
+
+
+def test_no_part_is_measured_where_time_or_an_error_to_judge_by_is_lacking(tmp_path):
+    own, general = [level(4.0), level(3.0)], [level(3.0), level(3.3)]
+    limit = TimeLimit(seconds=1e9, began=time.perf_counter(), tokens_per_step=1)
+    judge, saved = judge_of(own, general, tmp_path, limit=limit)
+    judge()
+    judge._limit = replace(limit, seconds=0.0)
+    judge.step = 10
+    judge()
+    assert saved == [None] and len(judge.memory["checks"]) == 1
+    judge, saved = judge_of([[4.0], [3.0]], [[3.0], [3.3]], tmp_path / "one")
+    run(judge, 2)
+    assert saved == [None] and len(judge.memory["checks"]) == 1
 
 
 def test_what_is_better_by_less_than_its_error_is_no_win(tmp_path):

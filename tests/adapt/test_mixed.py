@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from spanwise.adapt.mixed import copied, part_of_the_way, share_within
+from spanwise.adapt.mixed import SQUARE, copied, part_of_the_way, power_of, share_within
 
 
 def test_within_it_the_weights_are_between_and_behind_it_as_before_even_after_an_error():
@@ -41,3 +41,20 @@ def test_tied_weights_are_mixed_once():
 )
 def test_the_share_of_the_way_that_a_bound_allows(bound, rise, share):
     assert share_within(bound, rise) == pytest.approx(share, abs=0.01)
+
+
+def test_the_next_share_follows_the_rise_that_was_seen_after_a_part():
+    assert power_of(0.5, 0.25, 1.0) == pytest.approx(2.0) and power_of(0.5, 0.5, 1.0) == pytest.approx(1.0)
+    assert power_of(0.5, -0.1, 1.0) == power_of(0.5, math.nan, 1.0) == SQUARE
+    assert power_of(0.5, 0.99, 1.0) == 0.5 and power_of(0.9, 0.001, 1.0) == 4.0
+    assert share_within(0.02, 0.08, power=1.0) == pytest.approx(0.225)
+
+
+def test_weights_that_do_not_fit_leave_the_model_as_it_was():
+    model = nn.Linear(3, 2)
+    start = copied(model)
+    ends = copied(model)
+    start[1] = torch.zeros(5)
+    with pytest.raises(RuntimeError), part_of_the_way(model, start, 0.5):
+        raise AssertionError("the mixing itself fails")
+    assert all(map(torch.equal, copied(model), ends))

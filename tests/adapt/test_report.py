@@ -71,7 +71,7 @@ def test_weights_part_of_the_way_are_called_so_in_the_report_and_on_the_card(rec
     part = replace(CHECKS[2], share=0.635, is_within_bound=True, is_kept=True)
     told = "\n".join(sentences(replace(record, checks=[*CHECKS, part], kept_step=30)))
     assert "Kept: the weights of step 30 of 30, 64% of the way from the start to them." in told
-    assert "At step 30 of 30 the general loss had risen" in told
+    assert "so those weights were not taken as they were; a part of the way to them was measured." in told
     (first, _) = card_facts("spanwise-mini", ["my-text"], {"own": 4.0, "general": 3.0}, "hidden token", part)
     assert first.endswith("by `spanwise adapt`, 64% of the way from the start to what was learned.")
 
@@ -82,7 +82,7 @@ def test_held_out_text_of_one_document_gives_no_error_and_the_report_says_what_t
     checks = [replace(check(10, 3.9, 0.01, kept=False), low=math.nan, high=math.nan)]
     told = "\n".join(sentences(replace(record, before=alone, after=alone, checks=checks, kept_step=None)))
     assert "nan" not in told and "its loss is 4.000 nats per hidden token" in told
-    assert "no error to judge the gain of 0.100 by. Give more text." in told
+    assert "no error to judge the change of +0.100 by. Give more text." in told
 
 
 def test_a_win_is_told_with_its_interval_and_what_it_cost(record):
@@ -99,7 +99,7 @@ def test_a_start_that_was_kept_is_no_win(record):
     lost = [check(10, 3.99, 0.001, kept=False), check(20, 4.2, 0.03, kept=False, within=False)]
     unchanged = replace(record, outcome="unchanged", checks=lost, kept_step=0, after=record.before)
     told = "\n".join(sentences(unchanged))
-    assert "kept unchanged, which is no win" in told and "the best of 2 checks: +0.010" in told
+    assert "kept unchanged, which is no win" in told and "(the best within it: +0.010" in told
     assert "fell from" not in told and "Kept: the weights" not in told
 
 

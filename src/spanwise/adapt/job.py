@@ -45,7 +45,7 @@ from spanwise.training.loop import TrainingResult
 from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
 
 HEADS_FOLDER = "heads"
-MEASURING_SHARE = 0.2  # of the time, for all checks together
+MEASURING_SHARE = 0.2  # of the time, for all checks together; parts of the way come on top
 FEWEST_MEASURED, MOST_MEASURED = 2_048, 32_768  # tokens of each held-out text
 
 

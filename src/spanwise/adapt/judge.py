@@ -6,14 +6,16 @@ risen beyond the bound. Where it has, weights part of the way from the start to 
 what is left at the end is better by a margin that chance does not explain, or the start.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from spanwise.adapt.measure import HeldOutText, Losses, Unit
-from spanwise.adapt.mixed import copied, part_of_the_way, share_within
+from spanwise.adapt.mixed import SQUARE, copied, part_of_the_way, power_of, share_within
 from spanwise.adapt.record import Check, check_of
 from spanwise.errors import CheckpointError
 from spanwise.pretraining.ready import Ready
@@ -69,7 +71,7 @@ class Judge:
         self._ready, self._texts, self._best = ready, texts, best
         self._unit, self._bound, self._device = unit, bound, device
         self._measure_before, self._save, self._limit = before, save, limit
-        self._start = copied(ready.model)  # a run that goes on has its checkpoint's weights only later
+        self._start = copied(ready.model, "cpu")  # a run that goes on has its checkpoint's weights only later
         self._token_seconds = 0.0  # of the text measured last, forward
         self.memory: JsonObject = {}
         self.step = 0
@@ -113,10 +115,24 @@ class Judge:
 
     def _judge(self, now: Measured) -> None:
         check = self._check(now)
-        share = share_within(self._bound, check.general_rise)
-        if share and check.gain > 0 and (self.memory["best"] is None or check.own < self.memory["best"]):
+        share = share_within(self._bound, check.general_rise, self._power())
+        is_better = check.gain > 0 and (self.memory["best"] is None or check.own < self.memory["best"])
+        if share and is_better and not math.isnan(check.low) and self._has_time():
             with part_of_the_way(self._ready.model, self._start, share):
                 self._check(self.measure(self._ready.model), share)
+
+    def _power(self) -> float:
+        """Return how the general loss rose along the way that was measured last."""
+        checks = [Check(**check) for check in self.memory["checks"]]
+        found = [(whole, part) for whole, part in pairwise(checks) if part.share < 1]
+        return power_of(found[-1][1].share, found[-1][1].general_rise, found[-1][0].general_rise) if found else SQUARE
+
+    def _has_time(self) -> bool:
+        """Return whether one more measurement ends within the limit."""
+        if self._limit is None:
+            return True
+        seconds = sum(text.num_tokens for text in self._texts.values()) * self._token_seconds
+        return time.perf_counter() - self._limit.began + seconds < self._limit.seconds
 
     def _check(self, now: Measured, share: float = 1.0) -> Check:
         """Compare what was measured with the start, and keep the model's weights where they are the best so far."""

@@ -122,22 +122,23 @@ def _verdict(record: AdaptationRecord) -> list[str]:
         steps = f"{_steps(beyond)} of {record.num_steps:,} the general loss had"
         worst = max(check.general_rise for check in beyond)
         lines.append(
-            f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken as they were."
+            f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken{_tried(record)}."
         )
     if kept is not None:
         lines.append(f"Kept: the weights of step {kept.step:,} of {record.num_steps:,}{_way(kept, 'to them')}.")
         return lines
     if not record.checks:
         return ["The start is kept unchanged, which is no win: no step was made."]
-    best = max(record.checks, key=lambda check: check.gain)
+    within = [check for check in record.checks if check.is_within_bound]
+    best = max(within or record.checks, key=lambda check: check.gain)
     if math.isnan(best.low):
         return [
             *lines,
             f"The start is kept unchanged, which is no win: what was kept out of your text is one document or as short "
-            f"as one, which gives no error to judge the gain of {best.gain:.3f} by. Give more text.",
+            f"as one, which gives no error to judge the change of {best.gain:+.3f} by. Give more text.",
         ]
     closest = (
-        f" (the best of {len(record.checks)} checks: {best.gain:+.3f}, 95 % {best.low:+.3f} to {best.high:+.3f}, "
+        f" (the best{' within it' if within else ''}: {best.gain:+.3f}, 95 % {best.low:+.3f} to {best.high:+.3f}, "
         f"general loss {best.general_rise:+.1%})"
     )
     lines.append(
@@ -145,6 +146,13 @@ def _verdict(record: AdaptationRecord) -> list[str]:
         f"general text stayed within the bound{closest}. More text or a longer run may change that."
     )
     return lines
+
+
+def _tried(record: AdaptationRecord) -> str:
+    """Tell which parts of the way were measured in place of what was beyond the bound."""
+    count = sum(check.share < 1 for check in record.checks)
+    parts = "a part of the way to them was measured" if count == 1 else f"{count} parts of the way were measured"
+    return f" as they were; {parts}" if count else ""
 
 
 def _way(check: Check, where: str) -> str:

@@ -61,12 +61,12 @@ def adapt(
 
     A tenth of the documents of `texts` and of `general` is kept out of training and measured before, eight times in the
     course of the run and after; `general` is replayed as a share of what is read. What is kept is the best step on the
-    held-out own text whose general loss stays within the bound, or the start itself. Heads that the start does not
-    bring are taught first on general text with the encoder still (a quarter of the length), and "before" is measured
-    after that. With `options.new_pieces` words of the text join a WordPiece vocabulary (`pieces.py` says which other
-    kinds are refused). `overrides` change values of the run's recipe; `log` makes the log of a run folder; `notes` are
-    sentences for the report; `origins` is one licence and source of `texts`, or none. The same call with `resume=True`
-    goes on bit for bit.
+    held-out own text whose general loss stays within the bound, or part of the way to one whose loss does not, or the
+    start itself. Heads that the start does not bring are taught first on general text with the encoder still (a quarter
+    of the length), and "before" is measured after that. With `options.new_pieces` words of the text join a WordPiece
+    vocabulary (`pieces.py` says which other kinds are refused). `overrides` change values of the run's recipe; `log`
+    makes the log of a run folder; `notes` are sentences for the report; `origins` is one licence and source of `texts`,
+    or none. The same call with `resume=True` goes on bit for bit.
 
     Raises: DataError, ConfigError, CheckpointError before anything is written, where the call cannot work; and
     FolderInUseError, NumericsError, InterruptedAndSaved as `pretrain`.

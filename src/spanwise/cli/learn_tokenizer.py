@@ -54,7 +54,7 @@ def learn_tokenizer(
     Parameters
     ----------
     text
-        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst.
+        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst .bz2.
     out
         Folder of the new tokenizer; must not exist yet.
     uncased

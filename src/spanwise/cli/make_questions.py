@@ -82,7 +82,7 @@ def make_questions(
     Parameters
     ----------
     text
-        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst. A blank line ends a document.
+        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst .bz2. A blank line ends a document.
     out
         File to write (.json). Each question also tells its kind, its form, and the sentence it was made from.
     language

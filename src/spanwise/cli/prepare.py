@@ -67,7 +67,7 @@ def prepare(
     Parameters
     ----------
     text
-        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst. A blank line ends a document.
+        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst .bz2. A blank line ends a document.
     tokenizer
         Folder or hub id of the tokenizer: tokenizer.json, or vocab.txt alone.
     out

@@ -45,13 +45,14 @@ class _ZstdStream(io.RawIOBase):
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._frame: zstandard.ZstdDecompressionObj | None = None
-        self._ready = b""
+        self._ready, self._at = b"", 0  # unpacked bytes, and how many of them were read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer) -> int:
-        while not self._ready:
+        while self._at == len(self._ready):
+            self._ready, self._at = b"", 0
             packed = self._file.read(_BUFFER_BYTES >> 3)
             if not packed:
                 if self._frame is not None:
@@ -63,9 +64,9 @@ class _ZstdStream(io.RawIOBase):
                 packed = self._frame.unused_data if self._frame.eof else b""
                 if self._frame.eof:
                     self._frame = None
-        count = min(len(buffer), len(self._ready))
-        buffer[:count] = self._ready[:count]
-        self._ready = self._ready[count:]
+        count = min(len(buffer), len(self._ready) - self._at)
+        buffer[:count] = self._ready[self._at : self._at + count]
+        self._at += count
         return count
 
 

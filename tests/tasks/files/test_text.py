@@ -35,6 +35,8 @@ def test_what_is_no_file_or_no_utf_8_is_named(tmp_path):
         read_text(tmp_path / "none")
     with pytest.raises(DataError, match="is a folder"):
         read_text(tmp_path)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_text(tmp_path / ("a" * 300))
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     with pytest.raises(DataError, match="byte 3"):
         read_text(tmp_path / "latin")

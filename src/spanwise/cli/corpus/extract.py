@@ -38,7 +38,7 @@ def extract(
     Parameters
     ----------
     text
-        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst. A blank line ends a document.
+        Files, folders or globs: .txt .jsonl .parquet, maybe packed as .gz .xz .zst .bz2. A blank line ends a document.
     models
         Fine-tuned folders or hub ids; of a folder with several tasks, such as spanwise-mini, all are taken.
     out

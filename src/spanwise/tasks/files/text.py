@@ -1,6 +1,7 @@
 """Labelled files as text and as JSON, in UTF-8 with or without a byte order mark; unpacked by the name's ending."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ def read_text(path: str | Path) -> str:
     Raises: DataError for a file that is missing, a folder, damaged or not UTF-8.
     """
     path = Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # `is_dir` raises for a name too long or a folder that is closed
         raise DataError(f"{path} is a folder; name the file in it.")
     with open_bytes(path) as file:
         try:

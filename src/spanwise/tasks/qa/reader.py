@@ -34,7 +34,7 @@ LINES = (".jsonl", ".ndjson")
 
 
 def read_question_lines(path: str | Path, *, purpose: Purpose, errors: OnError) -> SquadData:
-    """Read `.jsonl` (plain, `.gz`, `.xz`). Raises: DataError naming file and line, as `read_questions`."""
+    """Read `.jsonl` (plain or compressed). Raises: DataError naming file and line, as `read_questions`."""
     source = str(path)
     found: Gathering | None = None
     for number, line in enumerate(read_lines(path), start=1):
@@ -241,7 +241,7 @@ def _cut(found: Gathering, span: dict[str, object], context: str, where: str) ->
 
 
 def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnError = "strict") -> SquadData:
-    """Read a file of questions, plain, `.gz` or `.xz`: `.jsonl` is MRQA's or one question per line, `.json` SQuAD's or
+    """Read a file of questions, plain or compressed: `.jsonl` is MRQA's or one question per line, `.json` SQuAD's or
     NewsQA's.
 
     `purpose="train"` checks that every gold answer stands at its offset; `"score"` needs the answer texts alone;
