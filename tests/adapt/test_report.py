@@ -72,6 +72,9 @@ def test_weights_part_of_the_way_are_called_so_in_the_report_and_on_the_card(rec
     told = "\n".join(sentences(replace(record, checks=[*CHECKS, part], kept_step=30)))
     assert "Kept: the weights of step 30 of 30, 64% of the way from the start to them." in told
     assert "so those weights were not taken as they were; a part of the way to them was measured." in told
+    failed = replace(part, step=31, is_within_bound=False, is_kept=False)
+    told = "\n".join(sentences(replace(record, checks=[*CHECKS, failed], kept_step=20)))
+    assert "At step 30 of 30" in told and "Kept: the weights of step 20 of 30." in told
     (first, _) = card_facts("spanwise-mini", ["my-text"], {"own": 4.0, "general": 3.0}, "hidden token", part)
     assert first.endswith("by `spanwise adapt`, 64% of the way from the start to what was learned.")
 
@@ -96,7 +99,7 @@ def test_a_win_is_told_with_its_interval_and_what_it_cost(record):
 
 
 def test_a_start_that_was_kept_is_no_win(record):
-    lost = [check(10, 3.99, 0.001, kept=False), check(20, 4.2, 0.03, kept=False, within=False)]
+    lost = [check(10, 3.99, 0.001, kept=False), check(20, 3.2, 0.03, kept=False, within=False)]
     unchanged = replace(record, outcome="unchanged", checks=lost, kept_step=0, after=record.before)
     told = "\n".join(sentences(unchanged))
     assert "kept unchanged, which is no win" in told and "(the best within it: +0.010" in told
