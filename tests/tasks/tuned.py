@@ -4,6 +4,7 @@ import torch
 
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.token_types import with_token_types
 from spanwise.tasks.checkpoint import open_tokenizer, save_task_model
 from spanwise.tasks.heads import new_head, with_pooler
 from spanwise.tasks.model import TaskModel
@@ -21,6 +22,7 @@ def tuned_folder(base, target, name, *, task=None, seed=0, changed=lambda name: 
     """Write a model as fine-tuning of `base` leaves it: the tensors that `changed` names are other ones."""
     checkpoint = read_folder(base)
     task = task or TASKS.get(name) or task_recipe(name).task
+    checkpoint = with_token_types(checkpoint, task.new_token_types(checkpoint))
     encoder = build_encoder(checkpoint, with_pooler(checkpoint.config, checkpoint, task), seed)
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from spanwise.adapt.carry import carry_tasks
 from spanwise.adapt.judge import FORWARD_SHARE, Judge, Measured, TimeLimit, TooShort
 from spanwise.adapt.measure import HeldOutText, Unit, forward_seconds
 from spanwise.adapt.objectives import HEADS as HEADS_OF
@@ -176,6 +177,7 @@ class Job:
                 data=store,
                 init=self.begin,
                 origins=[self.general.said_origin],
+                keeps_tasks=True,
                 allow_edited=self.allow_edited,
                 resume=resume,
                 log=heads_log,
@@ -202,6 +204,7 @@ class Job:
                 init=self.begin,
                 origins=[text.said_origin for text in ((self.own, self.general) if share else (self.own,))],
                 add_tokens=known.new_pieces or None,
+                keeps_tasks=True,
                 allow_edited=self.allow_edited,
                 resume=resume,
                 log=log,
@@ -246,6 +249,7 @@ class Job:
                 rewrite(begin, folder, facts=facts, extra=extra)
             else:
                 save_pretrained(folder, ready, facts=facts, extra=extra)
+            carry_tasks(self.checkpoint, folder, name=str(self.start))
 
         options = ready.recipe.training
         limit = None
@@ -303,5 +307,6 @@ class Job:
             own_text=known.own,
             general_facts=known.general,
             final=str(result.final),
+            tasks=list(self.checkpoint.tasks),
             notes=list(self.notes),
         )

@@ -79,6 +79,7 @@ class AdaptationRecord:
     own_text: TextFacts
     general_facts: TextFacts
     final: str
+    tasks: list[str] = field(default_factory=list)  # of the start, carried over without a step
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -16,7 +16,8 @@ def sentences(record: AdaptationRecord) -> list[str]:
         *_conditions(record),
         _own(record),
         _general(record),
-        *_verdict(record),
+        *verdict(record),
+        *_tasks(record),
         f"Model: {record.final}",
     ]
 
@@ -114,7 +115,8 @@ def _general(record: AdaptationRecord) -> str:
     )
 
 
-def _verdict(record: AdaptationRecord) -> list[str]:
+def verdict(record: AdaptationRecord) -> list[str]:
+    """What is kept, and why."""
     kept = record.kept
     beyond = [check for check in record.checks if check.share == 1 and not check.is_within_bound]
     lines = []
@@ -146,6 +148,19 @@ def _verdict(record: AdaptationRecord) -> list[str]:
         f"general text stayed within the bound{closest}. More text or a longer run may change that."
     )
     return lines
+
+
+def _tasks(record: AdaptationRecord) -> list[str]:
+    """Tell what became of the tasks that the start had."""
+    if not record.tasks:
+        return []
+    named = ", ".join(record.tasks)
+    if record.kept is None:
+        return [f"Its tasks ({named}) are there unchanged too."]
+    return [
+        f"What the start learned of its tasks ({named}) was added to the adapted encoder without a step. No labelled "
+        "example was at hand to measure them by: `spanwise evaluate TASK` with start and result tells what it changed."
+    ]
 
 
 def _tried(record: AdaptationRecord) -> str:

@@ -75,6 +75,7 @@ class Inputs(TypedDict, total=False):
     add_tokens: Sequence[str] | str | Path | None
     token_rows: TokenRows  # where the embeddings of added tokens start
     longer_positions: PositionRows | None
+    keeps_tasks: bool  # who calls carries the tasks of `init` over; else it is said that they are left out
     allow_edited: bool  # take `init` although files of it differ from its manifest
     corpus: CorpusOptions | None
     origins: Sequence[Origin]  # licence and source of data or text: one for all, or one for each; () not stated
@@ -211,7 +212,7 @@ def _read_weights(recipe: PretrainingRecipe, inputs: Inputs, log: RunLog) -> Sta
     checkpoint = read_folder(init)
     checkpoint.check_native("pre-training")
     refuse_edited(checkpoint.folder, is_allowed=inputs.get("allow_edited", False), say=log.say)
-    if checkpoint.tasks:
+    if checkpoint.tasks and not inputs.get("keeps_tasks", False):
         log.say(tasks_left_out(checkpoint))
     generator = read_generator(checkpoint) if isinstance(recipe.corruption, Generator) else None
     return Start(checkpoint=checkpoint, generator=generator)

@@ -48,9 +48,7 @@ def next_commands(
     ]
 
 
-def commands_after_adapting(
-    model: Path, qa_model: Path, *, own_text: bool, start: str, language: str
-) -> list[tuple[str, str]]:
+def commands_after_adapting(model: Path, *, own_text: bool, start: str, language: str) -> list[tuple[str, str]]:
     """Return three commands to try after an adaptation, with what they do; `language` is that of the text."""
     call = program()
     of_text = " --language ko" if language == "ko" else ""
@@ -67,7 +65,7 @@ def commands_after_adapting(
             "Teach the adapted model questions of your own:",
         ),
         (
-            f"{call} evaluate qa --model {quote(str(qa_model))} --data YOUR_QUESTIONS.json",
+            f"{call} evaluate qa --model {quote(str(model))} --data YOUR_QUESTIONS.json",
             "Score its answers on your own questions in the SQuAD format:",
         ),
     ]

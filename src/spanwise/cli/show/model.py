@@ -67,14 +67,14 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
 def _task(checkpoint: "Checkpoint", name: str) -> JsonObject:
     """Return what is shown of a task of a folder with several; all its files are read and checked."""
     from spanwise.interop.combined.combine import stored_task
-    from spanwise.interop.combined.reading import with_task
+    from spanwise.interop.combined.reading import CARRIED, with_task
     from spanwise.weights.learned_from import LEARNED_FROM
 
     record = with_task(checkpoint, name).record
     heads = sorted(record["heads"])
     scores = record.get("dev_scores", {})
     learned = {"heads": heads, "dev_scores": scores, LEARNED_FROM: record.get(LEARNED_FROM, [])}
-    return {**asdict(stored_task(checkpoint.folder, name)), **learned}
+    return {**asdict(stored_task(checkpoint.folder, name)), **learned, CARRIED: record.get(CARRIED)}
 
 
 def _numbers(scores: JsonObject) -> list[tuple[str, float]]:
@@ -88,6 +88,7 @@ def _say_learned(first: str, lines: list[str]) -> None:
 
 def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
     from spanwise.interop.combined.combine import megabytes
+    from spanwise.interop.combined.reading import CARRIED
     from spanwise.interop.tables import BY_MODEL_TYPE
     from spanwise.interop.tensor_files import HEADS
     from spanwise.weights.learned_from import learned_lines
@@ -122,7 +123,8 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
             f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.2f}"
             for name, value in _numbers(task["dev_scores"])[:MOST_SCORES]
         ]
-        say(f"Task {task['task']}: {size}; on dev data: {', '.join(scores) or 'not scored'}.")
+        came = f"carried over from {task[CARRIED]}, not scored since" if task[CARRIED] else "not scored"
+        say(f"Task {task['task']}: {size}; on dev data: {', '.join(scores) or came}.")
         _say_learned("It learned from:", learned_lines(task))
     without = f", which leaves out {', '.join(beside)}" if beside else ""
     family = BY_MODEL_TYPE.get(checkpoint.model_type)

@@ -12,7 +12,7 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.belongs import MAY_DIFFER, check_belongs, recorded_task, task_of
 from spanwise.interop.combined.changes import Changes, changes_between
-from spanwise.interop.combined.reading import STORED, with_task
+from spanwise.interop.combined.reading import CARRIED, STORED, with_task
 from spanwise.interop.convert import STORED_TYPES, StoredType, rewrite
 from spanwise.interop.folder_plan import as_type
 from spanwise.interop.huggingface import read_folder
@@ -91,7 +91,7 @@ def combine(
             _write(folder, task, checkpoint, start, rounded, rank, number_type)
         write_record(folder, read_json_object(folder / RECORD))
         found = [stored_task(folder, task) for task in sorted([*kept, *tuned])]
-        add_tasks(folder / "README.md", {one.task: _card_lines(folder, one) for one in found})
+        name_in_card(folder, found)
     return Combined(folder=Path(out), tasks=tuple(found), dtype=stored_type)
 
 
@@ -105,6 +105,11 @@ def stored_task(folder: Path, task: str) -> StoredTask:
         raise CheckpointError(
             f"{path.parent / RECORD}: {STORED!r} does not say how the task is stored. Copy the folder again."
         ) from None
+
+
+def name_in_card(folder: Path, found: Sequence[StoredTask]) -> None:
+    """Name the tasks of a combined folder in its card, with what each learned from."""
+    add_tasks(folder / "README.md", {one.task: _card_lines(folder, one) for one in found})
 
 
 def megabytes(num_bytes: int) -> str:
@@ -229,5 +234,6 @@ def _new_heads(start: Checkpoint, tuned: Checkpoint, dtype: torch.dtype) -> dict
 def _card_lines(folder: Path, stored: StoredTask) -> list[str]:
     record = read_json_object((folder / changes_file(stored.task)).parent / RECORD)
     how = "changed tensors whole" if stored.rank is None else f"matrices of rank {stored.rank}"
-    first = f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}. It learned from:"
+    came = f" Carried over from {record[CARRIED]} without a step, and not measured since." if CARRIED in record else ""
+    first = f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}.{came} It learned from:"
     return [first, *(f"  {line}" for line in learned_lines(record))]

@@ -15,6 +15,7 @@ from spanwise.interop.tensor_files import CHANGES
 from spanwise.weights.learned_from import LEARNED_FROM, Learned
 
 STORED = "stored"  # of a task's record: how its changes are stored, for a person
+CARRIED = "carried_over"  # of a task's record: the base that it was taught on, where that was another
 _NEEDED: dict[str, TypeAdapter] = {
     "model_type": TypeAdapter(str),  # of a head's class; it may be another than the base's
     "architecture": TypeAdapter(str),
@@ -30,6 +31,7 @@ _SHAPES = {
     "forms": TypeAdapter(dict[str, str]),
     OWN_HEADS: TypeAdapter(dict[str, dict[str, object]]),
     "dev_scores": TypeAdapter(dict[str, object]),
+    CARRIED: TypeAdapter(str),
     LEARNED_FROM: TypeAdapter(list[Learned]),
 }
 

@@ -13,18 +13,17 @@ from pathlib import Path
 
 from spanwise.adapt.options import AdaptationOptions, Length
 from spanwise.adapt.record import AdaptationRecord
+from spanwise.adapt.report import verdict
 from spanwise.adapt.run import AdaptationResult, adapt
 from spanwise.adapt.texts import FOLDER as TEXTS
 from spanwise.adapt.texts import OWN, SourceText
 from spanwise.data.held_out import parts_of
 from spanwise.data.prepare import prepare
 from spanwise.interop.checkpoint import Checkpoint
-from spanwise.interop.combined.reading import read_for_task
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.comparison import Measure
 from spanwise.quickstart import learning
 from spanwise.quickstart.adapting.asking import Asked, ask, own_answer, with_random_weights
-from spanwise.quickstart.adapting.carry import carried_over
 from spanwise.quickstart.adapting.measured import Ruler, filled_before_and_after, make_ruler, three_columns, whole_spans
 from spanwise.quickstart.adapting.record import AdaptationFacts, AdaptedRecord, QuestionFacts, TwoAnswers
 from spanwise.quickstart.adapting.texts import HELD_OUT_ONE_IN, AdaptedText, bundled_text, general_text, own_text
@@ -35,11 +34,10 @@ from spanwise.quickstart.record import FilledRecord
 from spanwise.quickstart.texts import Language
 from spanwise.quickstart.texts_in import CorpusReader
 from spanwise.runtime.progress import RunLog
-from spanwise.tasks.checkpoint import LoadedTask, load_task_model, save_task_model
+from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import CorpusOptions, read_documents
 from spanwise.text.tokenizers import Tokenizer
-from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
 
 MODELS: dict[Language, str] = {"en": "spanwise-mini", "ko": "spanwise-nano-ko"}  # adapted; their task qa answers
 ADAPTATION_FOLDER = "adaptation"
@@ -65,9 +63,7 @@ class Adapting(Job):
         ruler = make_ruler(start, text, self.folder / ADAPTATION_FOLDER / TEXTS / OWN, self.folder / "valid-store")
         columns = three_columns(ruler, start, result.final)
         measured, measures, filled = self.measure(columns, ruler)
-        asked, models = self.ask(start, result, text, question)
-        qa_model = self.folder / "qa-adapted"
-        save_answering(models["trained"], [read_for_task(name, "qa"), read_folder(result.final)], qa_model)
+        asked = self.ask(start, result.final, text, question)
         record = AdaptedRecord(
             text=replace(text.record, num_valid_tokens=ruler.prepared.valid.num_tokens),
             adaptation=facts_of(result.record),
@@ -83,7 +79,7 @@ class Adapting(Job):
             ),
             answers=asked.answers,
             commands=commands_after_adapting(
-                result.final, qa_model, own_text=bool(texts), start=name, language=self.bundle.language
+                result.final, own_text=bool(texts), start=name, language=self.bundle.language
             ),
             spanwise=version("spanwise"),
             language=self.language,
@@ -92,7 +88,7 @@ class Adapting(Job):
             total_seconds=0.0,
             stages=[],
         )
-        return Done(record=record, model=result.final, qa_model=qa_model)
+        return Done(record=record, model=result.final, qa_model=result.final)
 
     def read(self, texts: Sequence[str | Path], options: CorpusOptions, start: Checkpoint) -> tuple[AdaptedText, float]:
         """Keep a part of the text out, say what to expect, and time how long a character takes to prepare."""
@@ -144,7 +140,7 @@ class Adapting(Job):
                 origins=[text.origin],
             )
         if result.record.outcome == "unchanged":
-            self.terminal.say(result.report[-2])
+            self.terminal.say(verdict(result.record)[-1])
         return result
 
     def measure(
@@ -162,13 +158,7 @@ class Adapting(Job):
             self.terminal.filled(filled[0])
         return measured, measures, filled
 
-    def ask(
-        self,
-        start: Checkpoint,
-        result: AdaptationResult,
-        text: AdaptedText,
-        question: str | None,
-    ) -> tuple[Asked, dict[str, LoadedTask]]:
+    def ask(self, start: Checkpoint, adapted: Path, text: AdaptedText, question: str | None) -> Asked:
         """Ask what is known to have an answer, before and after, and a person's own question."""
         seconds = share_of(self.clock.left, SHARES, "ask", done=["adapt", "measure"])
         about = "passages of the text that it never saw" if text.record.source == "bundled" else "the bundled passages"
@@ -177,7 +167,7 @@ class Adapting(Job):
             before = load_task_model(start.folder, "qa")
             models = {
                 "init": before,
-                "trained": carried_over(before, start, read_folder(result.final)),
+                "trained": load_task_model(adapted, "qa"),
                 "control": with_random_weights(before, start),
             }
             asked = ask(models, read_questions(self.bundle.own_questions), self.bundle.language, seconds)
@@ -190,19 +180,13 @@ class Adapting(Job):
         asked = replace(asked, answers=[*([own] if own else []), *asked.answers])
         if asked.answers:
             self.terminal.answer(asked.answers[0].after, asked.answers[0].before)
-        return asked, models
+        return asked
 
 
 def paragraphs(text: AdaptedText) -> list[str]:
     """Return where a person's question is looked up, the text that was kept out first."""
     parts = (part for file in (text.kept_out, text.learned) for part in parts_of(read_documents(file, text.options)))
     return [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS)]
-
-
-def save_answering(loaded: LoadedTask, sources: Sequence[Checkpoint], folder: Path) -> None:
-    """Write a model that answers, with the list of all that its `sources` learned from."""
-    learned = [entry for source in sources for entry in learned_by(source.record, str(source.folder))]
-    save_task_model(folder, loaded.model, loaded.tokenizer, other_heads={}, extra={LEARNED_FROM: as_record(learned)})
 
 
 def facts_of(record: AdaptationRecord) -> AdaptationFacts:
