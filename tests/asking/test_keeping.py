@@ -137,8 +137,10 @@ def test_where_the_folder_may_not_be_written_the_caches_keep_it_and_else_nothing
 
     closed.append(index_places(folder)[1])
     (folder / "a.txt").write_text("Another text.")
-    opened = OpenIndex(folder, ReadingOptions())
+    told: list[str] = []
+    opened = OpenIndex(folder, ReadingOptions(), told.append)
     assert "not kept" in opened.notes[0] and len(opened.index) == 2
+    assert len(told) == 1 and told[0].startswith("Indexing")  # once, whatever place it lands in
 
 
 def test_unreadable_files_stop_or_are_left_out_and_told_until_they_change(folder, read_files):

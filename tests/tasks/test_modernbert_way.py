@@ -1,6 +1,7 @@
 """Somebody's ModernBERT with mmBERT's kind of vocabulary: trained on with spans, fine-tuned on questions, loaded by
 transformers again."""
 
+import io
 import json
 
 import pytest
@@ -12,6 +13,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.interop.load import load
 from spanwise.pretraining.run import pretrain
 from spanwise.recipes import spanbert_modern_mini
+from spanwise.runtime.progress import RunLog
 from spanwise.tasks.run import finetune
 
 TEXT = (
@@ -93,3 +95,8 @@ def test_it_trains_on_answers_questions_and_loads_again(source, tmp_path):
     _, report = transformers.AutoModelForQuestionAnswering.from_pretrained(tuned, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]
     assert_transformers_agrees(tuned, tokenizer)
+
+    said, out = io.StringIO(), tmp_path / "marked"
+    changes.append("task.shared_words=marked")
+    finetune("qa", model=trained, train=tmp_path / "qa.json", out=out, overrides=changes, log=RunLog(out, stream=said))
+    assert "No class of Hugging Face computes this encoder" in said.getvalue()  # before any step is made

@@ -85,12 +85,15 @@ def test_a_long_document_comes_in_parts_that_say_so(tmp_path, monkeypatch):
     assert found[4].sentences == ["Short."]
 
 
-def test_folders_and_globs_are_sorted_and_hidden_or_foreign_files_left_out(tmp_path):
+def test_folders_and_globs_are_sorted_and_hidden_or_foreign_files_left_out(tmp_path, caplog):
     (tmp_path / "sub" / ".hidden").mkdir(parents=True)
     for name in ("b.txt", "a.txt.gz", "sub/c.jsonl", ".d.txt", "sub/.hidden/e.txt", "LICENSE", "picture.png"):
         (tmp_path / name).write_bytes(b"x")
     names = [path.relative_to(tmp_path).as_posix() for path in corpus_files(tmp_path)]
     assert names == ["a.txt.gz", "b.txt", "sub/c.jsonl"]
+    corpus_files(tmp_path)
+    (told,) = caplog.messages  # once, however often the folder is looked at
+    assert "passed over (1 without ending, 1 .png)" in told
     assert [path.name for path in corpus_files(str(tmp_path / "*.t*"))] == ["a.txt.gz", "b.txt"]
     assert corpus_files([tmp_path / "LICENSE"]) == [tmp_path / "LICENSE"]
 

@@ -8,7 +8,7 @@ did not change are not read again, only their passages are counted again, since 
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -61,6 +61,7 @@ class OpenIndex:
     def _made(self, places: Sequence[Path], making: "_Making") -> TextIndex:
         """Return a new index, in the first of the places that can be written."""
         refused = ""
+        making.announce()
         for place in places:
             try:
                 return making.write(place)
@@ -88,6 +89,10 @@ def _found(places: Sequence[Path]) -> tuple[TextIndex | None, list[str]]:
         except (DataError, OSError) as cause:
             damage.append(str(cause))
     return None, damage
+
+
+def _megabytes(files: Iterable[DocumentFile]) -> float:
+    return sum(file.size for file in files) / 1e6
 
 
 def _is_current(
@@ -118,6 +123,14 @@ class _Making:
         known = self.before.record.files if self.before else ()
         self.kept = {one.file: place for place, one in enumerate(known) if not one.problem}
 
+    def announce(self) -> None:
+        """Say how much is to be read."""
+        fresh = [file for file in self.files if file not in self.kept]
+        self.say(
+            f"Indexing {self.folder}: {len(fresh):,} of {counted(len(self.files), 'file')} "
+            f"{'is' if len(fresh) == 1 else 'are'} new or changed ({_megabytes(fresh):,.1f} MB)."
+        )
+
     def write(self, place: Path) -> TextIndex:
         """Write the index to a place, whole or not at all, and open it. Raises: _Unwritable; what reading raises."""
         problem: SpanwiseError | None = None
@@ -135,14 +148,8 @@ class _Making:
             raise _Unwritable(str(error)) from error
 
     def _fill(self, folder: Path) -> None:
-        fresh = [file for file in self.files if file not in self.kept]
-        size = sum(file.size for file in fresh) / 1e6
-        self.say(
-            f"Indexing {self.folder}: {len(fresh):,} of {counted(len(self.files), 'file')} "
-            f"{'is' if len(fresh) == 1 else 'are'} new or changed ({size:,.1f} MB)."
-        )
         with closing(IndexWriter(folder)) as writer, Gauge("indexing", "MB") as gauge:
-            gauge.expect(size)
+            gauge.expect(_megabytes(file for file in self.files if file not in self.kept))
             for file in self.files:
                 if file in self.kept and self.before is not None:
                     writer.add(file, self.before.passages_of(self.kept[file]))

@@ -242,25 +242,34 @@ def save_task_model(
     model_type: str | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the folder of the task's class; heads of earlier training (MLM, SBO) stay in heads.safetensors.
+    """Write the folder of the task's class, as `task_content` says."""
+    write_folder(folder, task_content(model, tokenizer, other_heads=other_heads, model_type=model_type, extra=extra))
+
+
+def task_content(
+    model: TaskModel,
+    tokenizer: Tokenizer,
+    *,
+    other_heads: Mapping[str, Mapping[str, Tensor]],
+    model_type: str | None = None,
+    extra: Mapping[str, Any] | None = None,
+) -> FolderContent:
+    """Return what a folder of a fine-tuned model holds; heads of earlier training (MLM, SBO) go to heads.safetensors.
 
     model_type: the family of the checkpoint that the encoder came from, which the folder stays in.
     """
     task = model.task
     heads = {name: head for name, head in other_heads.items() if name != task.head_name}
-    write_folder(
-        folder,
-        FolderContent(
-            model.encoder,
-            {**heads, task.head_name: model.head},
-            task.saved_tokenizer(tokenizer),
-            main_head=task.head_name,
-            main_kind="task",
-            model_type=model_type,
-            extra={"task": to_record(task), **(extra or {})},
-            labels=task.labels,
-            problem_type=task.problem_type,
-            facts=task.facts(model.encoder.config),
-            pipeline=task.pipeline_name,
-        ),
+    return FolderContent(
+        model.encoder,
+        {**heads, task.head_name: model.head},
+        task.saved_tokenizer(tokenizer),
+        main_head=task.head_name,
+        main_kind="task",
+        model_type=model_type,
+        extra={"task": to_record(task), **(extra or {})},
+        labels=task.labels,
+        problem_type=task.problem_type,
+        facts=task.facts(model.encoder.config),
+        pipeline=task.pipeline_name,
     )

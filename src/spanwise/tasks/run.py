@@ -14,6 +14,7 @@ import numpy as np
 from spanwise.config import override, to_record
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.reading import tasks_left_out, with_task
+from spanwise.interop.folder_plan import plan_folder
 from spanwise.interop.grow import with_roles_for
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
@@ -26,7 +27,7 @@ from spanwise.runtime.remote.upload import kept_elsewhere
 from spanwise.tasks.base import Scores, Task, as_json
 from spanwise.tasks.batches import EpochBatches, Features
 from spanwise.tasks.build import build_model, take_weights
-from spanwise.tasks.checkpoint import open_tokenizer, save_task_model
+from spanwise.tasks.checkpoint import open_tokenizer, save_task_model, task_content
 from spanwise.tasks.dev_scores import DevScorer, check_best, check_dev_options, put_best_in_place
 from spanwise.tasks.evaluate import write_predictions
 from spanwise.tasks.files.guess import read_data
@@ -37,7 +38,7 @@ from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.teaching.further import going_on
-from spanwise.tasks.teaching.replay import ReplayBatches
+from spanwise.tasks.teaching.replay import ReplayBatches, check_replay_share
 from spanwise.tasks.teaching.settle import as_recorded, explained, with_epochs, with_rate_and_dropout
 from spanwise.tasks.training_files import Files, TrainingFiles, hash_file
 from spanwise.text.tokenizers import Tokenizer
@@ -145,6 +146,7 @@ def finetune(
     named = task_recipe(task_name, recipe) if recipe is None or isinstance(recipe, str) else recipe
     plan: FinetuningRecipe = override(named, with_one_length(overrides))
     check_dev_options(plan, has_dev=dev is not None)
+    check_replay_share(named.replay_share, plan.replay_share, has_replay=bool(replay))
     asked = _Asked(
         task=task_name,
         model=model,
@@ -211,6 +213,11 @@ class _Run:
         self.learned = asked.learned(checkpoint.record, [*learned, *learned_again])
         open_recipe, recipe = recipe, with_rate_and_dropout(recipe, checkpoint.config)
         self.model, self.kept_heads = build_model(self.checkpoint, recipe, further, asked.reset_weights, log)
+        content = task_content(
+            self.model, self.tokenizer, other_heads=self.kept_heads, model_type=self.checkpoint.model_type
+        )
+        for note in plan_folder(folder.final, content).written.notes:  # told before hours are spent
+            log.say(f"{folder.final}: {note}")
         self.features = task.featurize(train_data, self.tokenizer, self.model.encoder.config, training=True)
         self.batches = self._batches(recipe, log)
         num_examples = len(self.features) + getattr(self.batches, "num_old", 0)

@@ -4,8 +4,11 @@ Plain text has one paragraph (or one sentence) a line and a blank line between d
 a document. JSON lines and parquet have one document a row.
 """
 
+import functools
 import glob
+import logging
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,6 +19,8 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.text.readers import COMPRESSIONS, Line, read_json_rows, read_lines, read_parquet_rows
 from spanwise.text.sentences import check_language, cut_long, split_sentences
+
+logger = logging.getLogger(__name__)
 
 MAX_DOCUMENT_CHARACTERS = 1 << 20  # a longer document is handed on in parts
 
@@ -116,7 +121,8 @@ def corpus_files(paths: Sequence[str | Path] | str | Path) -> list[Path]:
     """The files that files, folders and globs stand for, here or elsewhere (s3://..., hf://datasets/...).
 
     Of a folder, files ending in .txt, .text, .jsonl, .ndjson or .parquet (maybe packed) at any depth; hidden ones are
-    passed over. Raises: DataError where nothing is found; ConfigError where a file comes twice.
+    passed over, and those with other endings told in a line.
+    Raises: DataError where nothing is found; ConfigError where a file comes twice.
     """
     files: list[Path] = []
     for given in [paths] if isinstance(paths, str | Path) else list(paths):
@@ -162,7 +168,21 @@ def _files_of_folder(folder: Path) -> list[Path]:
             f"{folder} holds no {', '.join(FOLDER_ENDINGS)} file (found: {others}). "
             f"Other names are read when named: '{folder}/*'."
         )
+    if len(found) < len(visible):
+        _tell_passed_over(str(folder), tuple(path.name for path in visible if path not in found))
     return found
+
+
+@functools.cache  # once, however often a command looks at its folder
+def _tell_passed_over(folder: str, names: tuple[str, ...]) -> None:
+    """Say which files of a folder are not read, by their endings."""
+    endings = Counter(Path(name).suffix.lower() or "without ending" for name in names)
+    counts = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common(4))
+    more = " and others" if len(endings) > 4 else ""
+    logger.warning(
+        "%s: files with other endings than %s are passed over (%s%s); they are read when named.",
+        folder, ", ".join(FOLDER_ENDINGS), counts, more,
+    )  # fmt: skip
 
 
 def ending_of(path: Path) -> str:

@@ -72,6 +72,8 @@ def test_a_folder_that_fails_its_manifest_is_refused_before_anything_is_asked(mo
 
 def test_what_is_no_folder_and_no_name_is_refused(model, hub):
     with pytest.raises(CheckpointError, match="is no folder"):
+        push("my-model", "someone/model")
+    with pytest.raises(CheckpointError, match=r"comes with the package.*spanwise convert spanwise-mini FOLDER"):
         push("spanwise-mini", "someone/model")
     with pytest.raises(ConfigError, match="owner/name"):
         push(model, "some one/model")

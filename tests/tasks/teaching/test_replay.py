@@ -9,7 +9,7 @@ from spanwise.errors import CheckpointError, ConfigError
 from spanwise.tasks.run import finetune
 from spanwise.tasks.teaching.replay import ReplayBatches
 
-FAST = ["training.max_steps=4", "batch_size=2", "training.precision=fp32", "training.threads=1", "replay_share=0.5"]
+FAST = ["training.max_steps=4", "batch_size=2", "training.precision=fp32", "training.threads=1"]
 
 
 class Rows:
@@ -67,3 +67,6 @@ def test_a_run_with_old_data_learns_its_labels_too_and_goes_on_only_with_it(pret
     assert result.task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     with pytest.raises((CheckpointError, ConfigError), match="replay"):
         finetune("tagging", **asked, resume=True)
+    asked |= {"out": tmp_path / "other", "overrides": [*FAST, "replay_share=0.5"]}
+    with pytest.raises(ConfigError, match=r"replay_share=0.5 .* --replay"):
+        finetune("tagging", **asked)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from spanwise.errors import CheckpointError, ConfigError, SpanwiseError
 from spanwise.interop.sources import HUB_ID, find_folder
 from spanwise.runtime.files import MANIFEST_NAME, manifest_bytes, read_manifest, sha256_of
+from spanwise.weights import shipped_folder
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -42,6 +43,11 @@ def push(folder: str | Path, repository: str, *, private: bool = False, revision
     """
     from huggingface_hub import HfApi, get_token  # heavy, and most commands don't need it
 
+    if not Path(folder).is_dir() and shipped_folder(str(folder)) is not None:
+        raise CheckpointError(
+            f"{folder} comes with the package and is not pushed from there; push a copy of your own, which "
+            f"`spanwise convert {folder} FOLDER` writes, or what `spanwise adapt` and `finetune` make of it."
+        )
     if not Path(folder).is_dir():
         raise CheckpointError(f"{folder} is no folder; the folder of a model or of a run was expected.")
     if not HUB_ID.fullmatch(repository):

@@ -41,7 +41,7 @@ from spanwise.nn.heads.token import TokenClassificationHead
 from spanwise.runtime.disk import DISK
 from spanwise.runtime.files import atomic_folder
 from spanwise.tasks.base import Task
-from spanwise.tasks.checkpoint import load_task_model, open_tokenizer
+from spanwise.tasks.checkpoint import known_tasks, load_task_model, open_tokenizer
 from spanwise.tasks.registry import TASKS, task_recipe
 from spanwise.text.tokenizers import Tokenizer
 
@@ -121,9 +121,7 @@ COREF_NOTE = (
 def _own_task(checkpoint: Checkpoint) -> str:
     """Return what the folder is for. Raises: ConfigError for one with several tasks, or a task of a user's own."""
     if checkpoint.tasks:
-        raise ConfigError(
-            f"{checkpoint.folder} has several tasks; name one with --task: {', '.join((*checkpoint.tasks, ENCODER))}."
-        )
+        raise ConfigError(f"{checkpoint.folder} has several tasks; name one with --task: {_choices(checkpoint)}.")
     record = checkpoint.record.get("task")
     defaults = {name: task_recipe(name).task for name in TASKS}
     if isinstance(record, Mapping):
@@ -140,6 +138,12 @@ def _own_task(checkpoint: Checkpoint) -> str:
     return ENCODER
 
 
+def _choices(checkpoint: Checkpoint) -> str:
+    """Return what can be written of a folder: its tasks, the encoder, and heads of pre-training that have a file."""
+    tasks = checkpoint.tasks or known_tasks(checkpoint.folder)
+    return ", ".join((*tasks, ENCODER, *(name for name in PRETRAINED if name in checkpoint.heads)))
+
+
 def _open(source: str | Path, checkpoint: Checkpoint, name: str, tokenizer: str | Path | None) -> _Source:
     if name in TASKS:
         loaded = load_task_model(source, name, tokenizer=tokenizer, device="cpu", precision="fp32")
@@ -147,7 +151,7 @@ def _open(source: str | Path, checkpoint: Checkpoint, name: str, tokenizer: str 
         words = loaded.task.saved_tokenizer(loaded.tokenizer)
         return _Source(encoder=model.encoder, head=model.head, task=loaded.task, tokenizer=words, checkpoint=checkpoint)
     if name not in (ENCODER, *PRETRAINED):
-        raise ConfigError(f"--task {name}: there are {', '.join((*TASKS, ENCODER, *PRETRAINED))}.")
+        raise ConfigError(f"--task {name}: {checkpoint.folder} has {_choices(checkpoint)}.")
     encoder = build_encoder(checkpoint).eval()
     head = None if name == ENCODER else build_head(checkpoint, name, encoder)
     if head is None and name != ENCODER:

@@ -9,9 +9,19 @@ import numpy as np
 
 from spanwise.data.batch import Batch
 from spanwise.data.order import permutation
+from spanwise.errors import ConfigError
 from spanwise.tasks.batches import ChangesWithEpoch, Features, packs_of
 
 OLD = 1 << 20  # added to the seed of the order in which old examples come
+
+
+def check_replay_share(usual: float, share: float, *, has_replay: bool) -> None:
+    """Refuse a share of old examples where no file of them is given. Raises: ConfigError."""
+    if share != usual and not has_replay:
+        raise ConfigError(
+            f"replay_share={share} is the share of old examples, and no file of them is given; name one with --replay "
+            "(in Python, replay=)."
+        )
 
 
 class ReplayBatches:
