@@ -136,7 +136,7 @@ def main(arguments):
     programs = {"quickstart": ["-m", "spanwise", "quickstart"], "docs": [ROOT / "docs" / "build.py"]}
     if command in programs:
         return call([PYTHON, *programs[command], *rest])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # two test processes would fight over the cores
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}  # cores and bytecode are shared
     promises = [["tests.reliability", *rest[1:]]] if rest[:1] == ["--reliability"] else []
     steps = promises or (["ruff", "check"], ["mypy"], ["pytest", "-n", "2", *rest])
     statuses = (call([PYTHON, "-m", *step], cwd=ROOT, env=environment) for step in steps)
