@@ -1,4 +1,4 @@
-"""Copying token ranges out of a mapped file, as compiled loops that release the interpreter lock.
+"""Copying token ranges out of a mapped file, by compiled loops that release the interpreter lock.
 
 Letters: k ranges, N tokens of the file.
 """
@@ -27,16 +27,11 @@ def copy_ranges(ids, starts, lengths, places, out):
             out[place + step] = ids[start + step]
 
 
-@njit
 def gather_ranges(ids, starts, lengths):
     """k ranges of ids [N] end to end, int64; empty where a range lies outside."""
     if bounds_error(starts, lengths, len(ids)) >= 0:
         return np.empty(0, dtype=np.int64)
-    out = np.empty(lengths.sum(), dtype=np.int64)
-    place = 0
-    for range_ in range(len(starts)):
-        start = starts[range_]
-        for step in range(lengths[range_]):
-            out[place + step] = ids[start + step]
-        place += lengths[range_]
+    ends = np.cumsum(lengths)
+    out = np.empty(ends[-1] if len(ends) else 0, dtype=np.int64)
+    copy_ranges(ids, starts, lengths, ends - lengths, out)
     return out

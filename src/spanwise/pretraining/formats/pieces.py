@@ -45,7 +45,14 @@ def assemble(store: TokenStore, pieces: Pieces, rows: np.ndarray, frame: Frame, 
     has_separators = frame.closes or (frame.num_between and len(pieces.starts) >= len(pieces.firsts))
     if has_separators and vocabulary.sep_id < 0:
         raise ConfigError(_missing("[SEP] after or between texts", "sep_token"))
-    input_ids, token_type_ids, borders, maskable, starts_word = _join(
+    num_sequences = len(pieces.firsts) - 1
+    num_specials = num_sequences * (frame.opens + frame.closes)
+    num_specials += (len(pieces.lengths) - num_sequences) * frame.num_between
+    num_tokens = int(pieces.lengths.sum()) + num_specials
+    input_ids, token_type_ids = np.zeros((2, num_tokens), dtype=np.int64)
+    maskable, starts_word = np.zeros((2, num_tokens), dtype=np.bool_)
+    borders = np.zeros(num_sequences + 1, dtype=np.int64)
+    _join(
         np.ascontiguousarray(store.gather(pieces.starts, pieces.lengths), dtype=np.int64),
         pieces.lengths,
         pieces.firsts,
@@ -59,6 +66,11 @@ def assemble(store: TokenStore, pieces: Pieces, rows: np.ndarray, frame: Frame, 
         vocabulary.is_special,
         vocabulary.starts_word,
         vocabulary.ends_word,
+        input_ids,
+        token_type_ids,
+        borders,
+        maskable,
+        starts_word,
     )
     return Pack(
         input_ids=input_ids,
@@ -147,33 +159,22 @@ def _cut(starts_S, lengths_S, firsts, leads_S, sentence_offsets, document_border
 @njit
 def _join(
     text_ids, lengths_P, firsts, opens, closes, num_between, num_types, cls_id, sep_id, unk_id, is_special_V,
-    starts_word_V, ends_word_V,
+    starts_word_V, ends_word_V, input_ids, types, borders, maskable, starts_word,
 ):  # fmt: skip
-    num_sequences = len(firsts) - 1
-    num_inner = len(lengths_P) - num_sequences
-    num_tokens = len(text_ids) + num_sequences * (int(opens) + int(closes)) + num_inner * num_between
-    input_ids = np.empty(num_tokens, dtype=np.int64)
-    types = np.zeros(num_tokens, dtype=np.int64)
-    maskable = np.zeros(num_tokens, dtype=np.bool_)
-    starts_word = np.zeros(num_tokens, dtype=np.bool_)
-    borders = np.zeros(num_sequences + 1, dtype=np.int64)
+    """Fill the last five arrays, which come as zeros; arrays that a compiled loop makes itself compile slowly."""
     source, place = 0, 0
-    for s in range(num_sequences):
+    for s in range(len(firsts) - 1):
         if opens:
             input_ids[place] = cls_id
             place += 1
         for p in range(firsts[s], firsts[s + 1]):
-            last = place + lengths_P[p]
-            end = last
-            if p + 1 < firsts[s + 1]:
-                end += num_between
-            elif closes:
-                end += 1
-            text = text_ids[source : source + lengths_P[p]]
-            ids, may, starts = input_ids[place:last], maskable[place:last], starts_word[place:last]
-            source += lengths_P[p]
+            first, length = place, lengths_P[p]
+            place += length
+            text = text_ids[source : source + length]
+            ids, may, starts = input_ids[first:place], maskable[first:place], starts_word[first:place]
+            source += length
             inside, ended = False, False
-            for i in range(len(text)):
+            for i in range(length):
                 token = text[i]
                 # [UNK] stands for a word of the text; other specials can come from foreign stores alone
                 unknown = token == unk_id
@@ -182,10 +183,10 @@ def _join(
                 may[i] = hideable
                 starts[i] = hideable & (unknown | starts_word_V[token] | ended | (not inside))
                 inside, ended = hideable, ends_word_V[token]
-            input_ids[last:end] = sep_id
+            for _ in range(num_between if p + 1 < firsts[s + 1] else int(closes)):
+                input_ids[place] = sep_id
+                place += 1
             piece_type = min(p - firsts[s], num_types - 1)
             if piece_type:
-                types[place:end] = piece_type
-            place = end
+                types[first:place] = piece_type
         borders[s + 1] = place
-    return input_ids, types, borders, maskable, starts_word

@@ -49,19 +49,20 @@ class AliasTable:
         values_K = np.flatnonzero(weights > 0).astype(np.uint64)
         if not len(values_K) or not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError("a law needs finite weights of 0 or more, at least one of them above 0")
-        column_K, share_K = _columns(weights[values_K])
+        num, weights_K = len(values_K), weights[values_K]
+        total = np.cumsum(weights_K)[-1]  # in order, so that draws stay those of earlier releases
+        column_K, share_K = np.arange(num), weights_K * (num / total)
+        _fill_columns(column_K, share_K, np.empty((2, num), dtype=np.int64))
         threshold_K = np.minimum(np.floor(share_K * 2.0**64), 2.0**64 - 2**11).astype(np.uint64)
         return cls(columns=np.stack([threshold_K, values_K | (values_K[column_K] << _SHIFT_32)], axis=1))
 
 
 @njit
-def _columns(weights_K):
-    num = len(weights_K)
-    other_K = np.arange(num)
-    share_K = weights_K * (num / weights_K.sum())
-    small, large = np.empty(num, dtype=np.int64), np.empty(num, dtype=np.int64)
+def _fill_columns(other_K, share_K, waiting_2K):
+    """Bring every column to one: a small one gets its rest of a large one. `waiting_2K` is room for both lists."""
+    small, large = waiting_2K
     num_small, num_large = 0, 0
-    for i in range(num):
+    for i in range(len(share_K)):
         if share_K[i] < 1.0:
             small[num_small] = i
             num_small += 1
@@ -82,7 +83,6 @@ def _columns(weights_K):
         share_K[small[i]] = 1.0
     for i in range(num_large):
         share_K[large[i]] = 1.0
-    return other_K, share_K
 
 
 @njit

@@ -108,13 +108,15 @@ def spans_of(
     )
 
 
+def runs(marks_T: np.ndarray, borders: np.ndarray) -> np.ndarray:
+    """Return sequence, start, end and mark of the M runs of equal marks above zero, int64 [4, M]."""
+    columns = np.empty((4, np.count_nonzero(marks_T)), dtype=np.int64)  # as many spans at most
+    return columns[:, : _list_runs(marks_T, borders, columns)]
+
+
 @njit
-def runs(marks_T, borders):
-    """Return (sequence [M], start [M], end [M], mark [M]) of the runs of equal marks above zero, int64 each."""
-    num_hidden = 0
-    for mark in marks_T:
-        num_hidden += mark != 0
-    sequence, start, end, marks = np.empty((4, num_hidden), dtype=np.int64)  # as many spans at most
+def _list_runs(marks_T, borders, columns):
+    sequence, start, end, marks = columns
     m = -1
     for s in range(len(borders) - 1):
         before = np.int64(0)
@@ -126,7 +128,7 @@ def runs(marks_T, borders):
                     sequence[m], start[m], marks[m] = s, t, mark
                 end[m] = t + 1
             before = mark
-    return sequence[: m + 1], start[: m + 1], end[: m + 1], marks[: m + 1]
+    return m + 1
 
 
 def gaps(spans: Spans) -> tuple[np.ndarray, np.ndarray]:
