@@ -301,7 +301,7 @@ def test_an_adaptation_killed_anywhere_goes_on_bit_for_bit(start_without_heads, 
 
 
 def results(out):
-    names = ("model.safetensors", "heads.safetensors", "README.md", "tokenizer.json")
+    names = ("model.safetensors", "heads.safetensors", "README.md", "tokenizer.json", "spanwise.json")
     record = json.loads((out / "adaptation.json").read_text())
     told = {key: value for key, value in record.items() if key not in ("seconds", "heads_seconds", "final")}
     return {name: (out / "final" / name).read_bytes() for name in names}, told

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from spanwise.adapt.carry import carry_tasks
+from spanwise.adapt.carry import carry_tasks, check_tasks, keep_tasks
 from spanwise.adapt.judge import FORWARD_SHARE, Judge, Measured, TimeLimit, TooShort
 from spanwise.adapt.measure import HeldOutText, Unit, forward_seconds
 from spanwise.adapt.objectives import HEADS as HEADS_OF
@@ -69,6 +69,7 @@ class Job:
         self.checkpoint.check_native("an adaptation")
         refuse_edited(self.checkpoint.folder, is_allowed=allow_edited, say=lambda _: None)
         self.allow_edited = allow_edited
+        check_tasks(self.checkpoint, str(self.start))
         self.objective = choose_objective(self.options.objective, self.checkpoint)
         self.tokenizer = tokenizer_for(self.objective, self.checkpoint)
         if self.options.new_pieces:
@@ -247,9 +248,10 @@ class Job:
                 begin = read_folder(self.begin)
                 extra[LEARNED_FROM] = as_record(learned_by(begin.record, str(self.start)))
                 rewrite(begin, folder, facts=facts, extra=extra)
+                keep_tasks(self.checkpoint, folder)
             else:
                 save_pretrained(folder, ready, facts=facts, extra=extra)
-            carry_tasks(self.checkpoint, folder, name=str(self.start))
+                carry_tasks(self.checkpoint, folder, str(self.start))
 
         options = ready.recipe.training
         limit = None

@@ -8,7 +8,7 @@ did not change are not read again, only their passages are counted again, since 
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -91,10 +91,6 @@ def _found(places: Sequence[Path]) -> tuple[TextIndex | None, list[str]]:
     return None, damage
 
 
-def _megabytes(files: Iterable[DocumentFile]) -> float:
-    return sum(file.size for file in files) / 1e6
-
-
 def _is_current(
     record: IndexRecord, files: Sequence[DocumentFile], reading: ReadingOptions, packages: Sequence[str]
 ) -> bool:
@@ -122,13 +118,14 @@ class _Making:
         self.before = before if before is not None and before.record.reading == reading else None
         known = self.before.record.files if self.before else ()
         self.kept = {one.file: place for place, one in enumerate(known) if not one.problem}
+        self.fresh = [file for file in files if file not in self.kept]
+        self.megabytes = sum(file.size for file in self.fresh) / 1e6
 
     def announce(self) -> None:
         """Say how much is to be read."""
-        fresh = [file for file in self.files if file not in self.kept]
         self.say(
-            f"Indexing {self.folder}: {len(fresh):,} of {counted(len(self.files), 'file')} "
-            f"{'is' if len(fresh) == 1 else 'are'} new or changed ({_megabytes(fresh):,.1f} MB)."
+            f"Indexing {self.folder}: {len(self.fresh):,} of {counted(len(self.files), 'file')} "
+            f"{'is' if len(self.fresh) == 1 else 'are'} new or changed ({self.megabytes:,.1f} MB)."
         )
 
     def write(self, place: Path) -> TextIndex:
@@ -149,7 +146,7 @@ class _Making:
 
     def _fill(self, folder: Path) -> None:
         with closing(IndexWriter(folder)) as writer, Gauge("indexing", "MB") as gauge:
-            gauge.expect(_megabytes(file for file in self.files if file not in self.kept))
+            gauge.expect(self.megabytes)
             for file in self.files:
                 if file in self.kept and self.before is not None:
                     writer.add(file, self.before.passages_of(self.kept[file]))

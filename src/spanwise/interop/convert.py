@@ -15,6 +15,7 @@ import torch
 
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.interop.combined.reading import carried_line
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import Written, read_folder, write_folder
 from spanwise.interop.json_files import Settings
@@ -111,7 +112,7 @@ def _convert(
             main_kind=architecture.kind if architecture else None,
             model_type=checkpoint.model_type,
             labels=checkpoint.labels,
-            facts=facts,
+            facts=(*facts, *carried_line(checkpoint.record)),
         ),
         dtype=dtype,
     )

@@ -168,21 +168,22 @@ def _files_of_folder(folder: Path) -> list[Path]:
             f"{folder} holds no {', '.join(FOLDER_ENDINGS)} file (found: {others}). "
             f"Other names are read when named: '{folder}/*'."
         )
-    if len(found) < len(visible):
-        _tell_passed_over(str(folder), tuple(path.name for path in visible if path not in found))
+    passed = Counter(ending for path in visible if (ending := ending_of(path)) not in FOLDER_ENDINGS)
+    if passed:
+        shown = ", ".join(f"{count:,} {ending or 'without ending'}" for ending, count in passed.most_common(4))
+        _tell_passed_over(str(folder), shown + (" and others" if len(passed) > 4 else ""))
     return found
 
 
 @functools.cache  # once, however often a command looks at its folder
-def _tell_passed_over(folder: str, names: tuple[str, ...]) -> None:
-    """Say which files of a folder are not read, by their endings."""
-    endings = Counter(Path(name).suffix.lower() or "without ending" for name in names)
-    counts = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common(4))
-    more = " and others" if len(endings) > 4 else ""
+def _tell_passed_over(folder: str, others: str) -> None:
+    """Say which files of a folder are not read."""
     logger.warning(
-        "%s: files with other endings than %s are passed over (%s%s); they are read when named.",
-        folder, ", ".join(FOLDER_ENDINGS), counts, more,
-    )  # fmt: skip
+        "%s: files with other endings than %s are passed over (%s); those that are plain text are read when named.",
+        folder,
+        ", ".join(FOLDER_ENDINGS),
+        others,
+    )
 
 
 def ending_of(path: Path) -> str:

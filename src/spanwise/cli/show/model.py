@@ -88,7 +88,7 @@ def _say_learned(first: str, lines: list[str]) -> None:
 
 def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
     from spanwise.interop.combined.combine import megabytes
-    from spanwise.interop.combined.reading import CARRIED
+    from spanwise.interop.combined.reading import carried_line
     from spanwise.interop.tables import BY_MODEL_TYPE
     from spanwise.interop.tensor_files import HEADS
     from spanwise.weights.learned_from import learned_lines
@@ -116,6 +116,8 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
             ("Tensors", checkpoint.report),
         ]
     )
+    for line in carried_line(checkpoint.record):
+        say(line)
     _say_learned("Learned from:", learned_lines(checkpoint.record))
     for task in found["tasks"]:
         size = f"{megabytes(task['num_bytes'])} MB, {'whole' if task['rank'] is None else 'rank ' + str(task['rank'])}"
@@ -123,8 +125,8 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
             f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.2f}"
             for name, value in _numbers(task["dev_scores"])[:MOST_SCORES]
         ]
-        came = f"carried over from {task[CARRIED]}, not scored since" if task[CARRIED] else "not scored"
-        say(f"Task {task['task']}: {size}; on dev data: {', '.join(scores) or came}.")
+        told = f"Task {task['task']}: {size}; on dev data: {', '.join(scores) or 'not scored'}."
+        say(" ".join([told, *carried_line(task)]))
         _say_learned("It learned from:", learned_lines(task))
     without = f", which leaves out {', '.join(beside)}" if beside else ""
     family = BY_MODEL_TYPE.get(checkpoint.model_type)

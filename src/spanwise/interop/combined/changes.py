@@ -64,6 +64,16 @@ class Changes:
         write_safetensors({name: tensor.contiguous() for name, tensor in named.items()}, path)
 
 
+def fits_bf16(tensor: Tensor) -> bool:
+    """Return whether bf16 holds every number of a float32 tensor."""
+    return torch.equal(tensor, tensor.bfloat16().float())
+
+
+def as_stored(tensors: Tensors) -> dict[str, Tensor]:
+    """Return tensors that were read in float32 in bf16, where that holds all of their numbers."""
+    return as_type(tensors, torch.bfloat16) if all(map(fits_bf16, tensors.values())) else dict(tensors)
+
+
 def read_changes(path: Path) -> Changes:
     """Read the file. Raises: CheckpointError for one that is cut short, or a tensor of no kind or without numbers."""
     parts: dict[str, dict[str, Tensor]] = {WHOLE: {}, UP: {}, DOWN: {}}

@@ -11,8 +11,8 @@ from torch import Tensor
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.belongs import MAY_DIFFER, check_belongs, recorded_task, task_of
-from spanwise.interop.combined.changes import Changes, changes_between
-from spanwise.interop.combined.reading import CARRIED, STORED, with_task
+from spanwise.interop.combined.changes import Changes, changes_between, fits_bf16
+from spanwise.interop.combined.reading import STORED, carried_line, with_task
 from spanwise.interop.convert import STORED_TYPES, StoredType, rewrite
 from spanwise.interop.folder_plan import as_type
 from spanwise.interop.huggingface import read_folder
@@ -85,7 +85,7 @@ def combine(
     with atomic_folder(out) as folder:
         rewrite(start, folder, dtype=number_type)
         for task in kept:
-            _copy(start, task, folder)
+            copy_task(start, task, folder)
         for task, checkpoint in tuned.items():
             rank = (ranks or {}).get(task, (ranks or {}).get(EVERY))
             _write(folder, task, checkpoint, start, rounded, rank, number_type)
@@ -158,7 +158,7 @@ def _check_ranks(ranks: Ranks, tuned: Mapping[str, Checkpoint]) -> None:
 def _stored_type(start: Checkpoint, kept: Sequence[str], dtype: StoredType | None) -> StoredType:
     """Return the type of the numbers: as asked, else bf16 where those of the base lose nothing by it."""
     everything = [*start.tensors.values(), *(t for head in start.heads.values() for t in head.values())]
-    own: StoredType = "bf16" if all(torch.equal(t, t.bfloat16().float()) for t in everything) else "fp32"
+    own: StoredType = "bf16" if all(map(fits_bf16, everything)) else "fp32"
     if kept and dtype not in (None, own):
         raise ConfigError(
             f"{start.folder} has the tasks {', '.join(kept)}, which are stored as changes of its numbers in {own}; "
@@ -167,8 +167,8 @@ def _stored_type(start: Checkpoint, kept: Sequence[str], dtype: StoredType | Non
     return dtype or own
 
 
-def _copy(start: Checkpoint, task: str, folder: Path) -> None:
-    """Take over a task that the base has, after a look at its files."""
+def copy_task(start: Checkpoint, task: str, folder: Path) -> None:
+    """Copy a task of `start` as it is to `folder`, which has the same encoder, after a look at its files."""
     with_task(start, task)
     target = folder / changes_file(task)
     DISK.copy_tree((start.folder / changes_file(task)).parent, target.parent)
@@ -234,6 +234,6 @@ def _new_heads(start: Checkpoint, tuned: Checkpoint, dtype: torch.dtype) -> dict
 def _card_lines(folder: Path, stored: StoredTask) -> list[str]:
     record = read_json_object((folder / changes_file(stored.task)).parent / RECORD)
     how = "changed tensors whole" if stored.rank is None else f"matrices of rank {stored.rank}"
-    came = f" Carried over from {record[CARRIED]} without a step, and not measured since." if CARRIED in record else ""
+    came = "".join(f" {line}" for line in carried_line(record))
     first = f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}.{came} It learned from:"
     return [first, *(f"  {line}" for line in learned_lines(record))]

@@ -9,6 +9,7 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.combined.changes import read_changes
 from spanwise.interop.huggingface import read_folder
+from spanwise.interop.json_files import Settings
 from spanwise.interop.record import OWN_HEADS, RECORD, changes_file, check_sha256, read_entries, with_recorded
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.interop.tensor_files import CHANGES
@@ -43,6 +44,12 @@ def read_for_task(source: str | Path, task: str) -> Checkpoint:
     """
     checkpoint = read_folder(source)
     return with_task(checkpoint, task) if task in checkpoint.tasks else checkpoint
+
+
+def carried_line(record: Settings) -> list[str]:
+    """Return what a person is told of a task that was taught on another base than it has now; nothing of others."""
+    base = record.get(CARRIED)
+    return [] if base is None else [f"Carried over from {base} without training, and not measured since."]
 
 
 def tasks_left_out(checkpoint: Checkpoint) -> str:

@@ -45,8 +45,8 @@ def push(folder: str | Path, repository: str, *, private: bool = False, revision
 
     if not Path(folder).is_dir() and shipped_folder(str(folder)) is not None:
         raise CheckpointError(
-            f"{folder} comes with the package and is not pushed from there; push a copy of your own, which "
-            f"`spanwise convert {folder} FOLDER` writes, or what `spanwise adapt` and `finetune` make of it."
+            f"{folder} comes with the package and is not pushed from there; push what `spanwise adapt` or `finetune` "
+            f"makes of it, or a part: its encoder, or with --task one task, by `spanwise convert {folder} FOLDER`."
         )
     if not Path(folder).is_dir():
         raise CheckpointError(f"{folder} is no folder; the folder of a model or of a run was expected.")

@@ -54,7 +54,7 @@ def fitted(ready: Ready, recorded: int | None, device: str | None, group: Group 
     asked = recorded if batch.packs == "auto" else batch.packs
     room = free_memory(where)
     if room is None:
-        return ready if asked is None else ready.with_packs(asked)
+        return ready if asked in (None, batch.packs_per_step) else ready.with_packs(asked)
     trial = _Trial(ready, where)
     size = 1 if group is None else group.world.size
     counts = candidates(batch, ready.recipe.format.max_length, size) if asked is None else [asked]
