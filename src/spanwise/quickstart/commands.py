@@ -60,13 +60,10 @@ def commands_after_adapting(model: Path, *, own_text: bool, start: str, language
         )
     return [
         first,
+        (f'{call} ask YOUR_TEXTS "YOUR QUESTION" --model {quote(str(model))}', "Ask it about a folder of your own:"),
         (
             f"{call} finetune qa --model {quote(str(model))} --train YOUR_QUESTIONS.json --out taught",
-            "Teach the adapted model questions of your own:",
-        ),
-        (
-            f"{call} evaluate qa --model {quote(str(model))} --data YOUR_QUESTIONS.json",
-            "Score its answers on your own questions in the SQuAD format:",
+            "Teach it questions of your own, in the SQuAD format:",
         ),
     ]
 
