@@ -1,12 +1,17 @@
-"""Rows are computed once each, whatever the number of threads."""
+"""Rows are computed once each, whatever the number of threads and whoever has them."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
+from spanwise.runtime import row_threads
 from spanwise.runtime.row_threads import FEWEST_ROWS, in_parts, num_parts
 
 
@@ -16,6 +21,13 @@ def threads(request):
     torch.set_num_threads(request.param)
     yield request.param
     torch.set_num_threads(before)
+
+
+@pytest.fixture(params=["torch's threads", "kept threads"], autouse=True)
+def owner(request, monkeypatch):
+    if request.param == "kept threads":
+        monkeypatch.setattr(row_threads, "_region_of_torch", lambda: None)
+    return request.param
 
 
 @pytest.mark.parametrize("num_rows", [0, 1, 15, 16, 47, 48, 1000])
@@ -34,7 +46,7 @@ def test_few_rows_stay_in_the_calling_thread(threads):
 def test_every_part_has_a_thread_of_its_own(threads):
     meeting = threading.Barrier(threads, timeout=10)
     found = in_parts(lambda *_: (meeting.wait(), threading.get_ident())[1], threads * FEWEST_ROWS)
-    assert found[0] == threading.get_ident() and len(set(found)) == threads
+    assert threading.get_ident() in found and len(set(found)) == threads
 
 
 def test_an_error_in_any_part_reaches_the_caller(threads):
@@ -44,3 +56,41 @@ def test_an_error_in_any_part_reaches_the_caller(threads):
 
     with pytest.raises(IndexError, match="last part"):
         in_parts(loop, 100)
+
+
+def test_callers_in_several_threads_keep_their_rows_apart(threads):
+    def rows(number):
+        return [(number, first, last) for first, last in in_parts(lambda _, *rows: rows, 50 + number)]
+
+    with ThreadPoolExecutor(4) as callers:
+        found = list(callers.map(rows, range(40)))
+    for number, parts in enumerate(found):
+        assert {caller for caller, _, _ in parts} == {number}
+        assert [row for _, first, last in parts for row in range(first, last)] == list(range(50 + number))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="torch has another library for its threads there")
+def test_the_threads_are_those_of_torch():
+    """A loop in parts starts no thread where torch has computed before."""
+    program = """
+import os, torch
+from spanwise.runtime.row_threads import in_parts
+torch.set_num_threads(3)
+torch.ones(1000, 1000).sum()
+before = len(os.listdir("/proc/self/task"))
+in_parts(lambda part, first, last: part, 1000)
+print(before, len(os.listdir("/proc/self/task")))
+"""
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    before, after = map(int, out.stdout.split())
+    assert before >= 3 and after == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forked processes")
+def test_a_forked_process_computes_its_parts_too(threads):
+    in_parts(lambda part, first, last: part, 1000)
+    child = os.fork()
+    if not child:
+        found = in_parts(lambda part, first, last: last - first, 1000)
+        os._exit(0 if sum(found) == 1000 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
