@@ -37,6 +37,7 @@ def in_parts(loop: Callable[[int, int, int], Result], num_rows: int) -> list[Res
     if parts == 1:
         return [loop(0, 0, num_rows)]
     borders = [num_rows * part // parts for part in range(parts + 1)]
+    calls: list[Callable[[], Result]]
     calls = [functools.partial(loop, part, borders[part], borders[part + 1]) for part in range(parts)]
     enter = _region_of_torch()
     return _by_kept_threads(calls) if enter is None or os.getpid() != _PROCESS else _in_region(enter, calls)
