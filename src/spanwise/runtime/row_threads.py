@@ -12,7 +12,7 @@ Source: `GOMP_parallel` of GCC's libgomp, which the libraries of LLVM and Intel 
 import ctypes
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,13 +37,23 @@ def in_parts(loop: Callable[[int, int, int], Result], num_rows: int) -> list[Res
     if parts == 1:
         return [loop(0, 0, num_rows)]
     borders = [num_rows * part // parts for part in range(parts + 1)]
-    calls: list[Callable[[], Result]]
-    calls = [functools.partial(loop, part, borders[part], borders[part + 1]) for part in range(parts)]
-    enter = _region_of_torch()
-    return _by_kept_threads(calls) if enter is None or os.getpid() != _PROCESS else _in_region(enter, calls)
+    return side_by_side([functools.partial(loop, part, borders[part], borders[part + 1]) for part in range(parts)])
 
 
-def _in_region(enter: Callable[..., None], calls: list[Callable[[], Result]]) -> list[Result]:
+def side_by_side(calls: Sequence[Callable[[], Result]]) -> list[Result]:
+    """Make some calls, each thread one after the other; return what they gave, in order."""
+    if len(calls) == 1:
+        return [calls[0]()]
+    return _in_region(calls) if shares_threads() else _by_kept_threads(calls)
+
+
+def shares_threads() -> bool:
+    """Return whether calls side by side are made by torch's own threads, so that its operators inside them take one
+    thread each. Elsewhere each would take as many as torch has."""
+    return _region_of_torch() is not None and os.getpid() == _PROCESS
+
+
+def _in_region(calls: Sequence[Callable[[], Result]]) -> list[Result]:
     found: dict[int, Result] = {}
     errors: list[BaseException] = []
     left = iter(range(len(calls)))  # a thread takes one after the other: a region may have fewer threads than asked for
@@ -56,6 +66,8 @@ def _in_region(enter: Callable[..., None], calls: list[Callable[[], Result]]) ->
             errors.append(error)
 
     # torch's own number of threads: a region of fewer would end the others, and torch start them anew
+    enter = _region_of_torch()
+    assert enter is not None  # as `shares_threads` says
     enter(_REGION(take), None, torch.get_num_threads(), 0)
     take()
     if errors:
@@ -63,7 +75,7 @@ def _in_region(enter: Callable[..., None], calls: list[Callable[[], Result]]) ->
     return [found[part] for part in range(len(calls))]
 
 
-def _by_kept_threads(calls: list[Callable[[], Result]]) -> list[Result]:
+def _by_kept_threads(calls: Sequence[Callable[[], Result]]) -> list[Result]:
     others = [_threads(os.getpid(), len(calls) - 1).submit(call) for call in calls[1:]]
     return [calls[0](), *(other.result() for other in others)]
 
