@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import HostCopy, autocast
+from spanwise.runtime.memory import keep_freed_memory
 from spanwise.runtime.seed import keys_for, seed_device
 from spanwise.training.evaluate import loss_sum, num_correct
 from spanwise.training.exact import AddedGradients, ExactGradients, Gradients
@@ -105,6 +106,7 @@ class Updater:
     kept: KeptModel | None = None  # None: this process keeps the whole model
 
     def __post_init__(self) -> None:
+        keep_freed_memory()
         self._kept = self.kept or KeptModel(self.model)
         self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
