@@ -167,6 +167,15 @@ def rate_row(
     return row | {"peer": float(np.median(peer["rates"])), "ratio": float(np.median(ratios)), "spread": spread}
 
 
+def share_row(name: str, ours: Mapping[str, Any], goal: float | None = None) -> dict[str, Any]:
+    """A row of a side's operations per second beside what a matrix product of the processor reaches ("flops_per_token"
+    and "peak" of its facts): higher is better."""
+    peak = ours["facts"]["peak"] / 1e9
+    speeds = np.array(ours["rates"]) * ours["facts"]["flops_per_token"] / 1e9
+    row = {"name": name, "unit": "GFLOP/s", "ours": float(np.median(speeds)), "peer": peak, "goal": goal}
+    return row | {"ratio": row["ours"] / peak, "spread": (np.percentile(speeds, [25, 75]) / peak).tolist()}
+
+
 def memory_row(
     name: str, ours: Mapping[str, Any], peer: Mapping[str, Any], goal: float | None = None, *, whole: bool = True
 ) -> dict[str, Any]:

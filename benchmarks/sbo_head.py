@@ -25,6 +25,7 @@ from interleaved import (
     peak_memory,
     rate_row,
     serve,
+    share_row,
     show_rows,
     take_turns,
     timing_options,
@@ -89,6 +90,7 @@ class Side:
         self.right = torch.from_numpy(self.ends[span])
         self.index = torch.from_numpy(np.minimum(position - self.starts[span], NUM_POSITIONS - 1))
         self.position = torch.from_numpy(position)
+        self.peaks: list[float] = []
         self.start_memory = peak_memory()
 
     def prepare(self, index: int) -> None:
@@ -103,7 +105,16 @@ class Side:
         return len(self.hidden)
 
     def facts(self) -> dict[str, float]:
-        return {"loss": self.value, "num_targets": len(self.position)}
+        """With what the products of a step, forward and backward, would take at this processor's best speed now."""
+        from spanwise.training.timing import matmul_peak
+
+        precision = "bf16" if self.side == OURS_BF16 else "fp32"
+        peak = matmul_peak.__wrapped__("cpu", precision, self.torch.get_num_threads())
+        self.peaks.append(peak)
+        head, table = self.head, self.table
+        weights = head.linear1.weight.numel() + head.linear2.weight.numel() + table.numel()
+        flops = 6 * weights * len(self.position)  # a product of two operations forward, two such backward
+        return {"loss": self.value, "flops_per_token": flops / len(self.hidden), "peak": max(self.peaks)}
 
     def loss(self):
         return {OURS: self.ours, OURS_BF16: self.ours, GATHERED: self.gathered, LOOP: self.loop}[self.side]()
@@ -158,6 +169,7 @@ def rows_of(told: dict[str, dict]) -> list[dict]:
     fastest = OURS_BF16 if OURS_BF16 in told else OURS
     if fastest is OURS_BF16:
         rows.append(rate_row(f"{what}, bf16, against gathered PyTorch", unit, told[fastest], told[GATHERED], 3.0))
+    rows.append(share_row(f"{what}, fp32, share of the matrix product of this processor", told[OURS], 0.8))
     rows.append(rate_row(f"{what}, fp32, against a loop over spans", unit, told[OURS], told[LOOP]))
     if fastest is OURS_BF16:
         rows.append(rate_row(f"{what}, bf16, against a loop over spans", unit, told[fastest], told[LOOP], 40.0))
