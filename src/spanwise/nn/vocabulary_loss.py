@@ -25,7 +25,7 @@ from spanwise.runtime.row_counts import rounded_rows
 
 DEAD = -1
 """The target id of a row that is no target: it has no loss and no gradient, and is never right."""
-CHUNK_BYTES = {"cpu": 1 << 25, "cuda": 1 << 28}  # logits of one chunk
+CHUNK_LOGITS = {"cpu": 1 << 24, "cuda": 1 << 27}  # held at once: 32 MiB in bf16 on a CPU
 BLOCK_BYTES = 1 << 21  # float32 scores of one block of a chunk, on a CPU
 SLICE_ROWS = 4096
 
@@ -55,7 +55,7 @@ def vocabulary_loss(
     """Loss of rows [N, D] against target_ids [N], with decoder weight [Vp, D] and bias [Vp].
 
     Rows whose target is DEAD take no part. With N = 0 the sum is 0 and every input still gets a gradient of zeros.
-    chunk_rows: rows whose logits are held at once (None: 32 MiB of them on a CPU). per_row: also return the N losses.
+    chunk_rows: rows whose logits are held at once (None: as CHUNK_LOGITS says). per_row: also return the N losses.
     sampling: also draw an id per row; no gradient flows through it, and the chances are those that the loss has
     computed anyway.
     """
@@ -64,7 +64,7 @@ def vocabulary_loss(
     device = rows.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     if chunk_rows is None:
-        chunk_rows = max(16, CHUNK_BYTES.get(device, 1 << 28) // (dtype.itemsize * weight.shape[0]))
+        chunk_rows = max(16, CHUNK_LOGITS.get(device, 1 << 27) // weight.shape[0])
     with_grad = torch.is_grad_enabled() and (rows.requires_grad or weight.requires_grad or bias.requires_grad)
     total, num_correct, losses, samples = _ChunkedCrossEntropy.apply(
         rows, weight, bias, target_ids, vocab_size, chunk_rows, dtype, with_grad, sampling
