@@ -1,4 +1,4 @@
-"""From text files to a token store: read, split, encode on all cores, write; in memory that does not grow.
+"""From text files to a token store: read and split ahead, encode on all cores, write; in memory that does not grow.
 
 Each word is encoded once and remembered (`CachedEncoder`); new words go to the `tokenizers` library's own thread pool
 (its size is RAYON_NUM_THREADS, by default all cores). No process is started, so nothing can be orphaned.
@@ -8,6 +8,7 @@ document is given with the blank before it, as it stood in the text. With tagger
 and what they say of each token is stored beside it; this is as slow as the taggers are.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from spanwise.data.cached_encoder import CachedEncoder
+from spanwise.data.prefetch import Prefetcher
 from spanwise.data.store_writer import SHARD_BYTES, TokenStoreWriter
 from spanwise.errors import ConfigError
 from spanwise.text.corpus import CorpusOptions, Document, Source, documents_of
@@ -68,17 +70,15 @@ def prepare(
         raise ConfigError(f"two taggers fill one side array: {', '.join(tagger.name for tagger in taggers)}.")
     with TokenStoreWriter(out, tokenizer, shard_bytes=shard_bytes, side_arrays=side_arrays) as writer:
         encode = _tagged(tokenizer, taggers) if taggers else _plain(tokenizer)
-        held: list[Document] = []
-        size = 0
-        for document in documents:
-            held.append(document)
-            size += document.num_characters
-            if size >= BATCH_CHARACTERS:
+        batches = _batches(documents)
+        # words are looked up without the interpreter lock, so that the next text is read and split meanwhile
+        with Prefetcher(lambda _: next(batches, None), depth=1) as ahead:
+            for number in itertools.count():
+                held = ahead.get(number)
+                if held is None:
+                    break
                 _write(held, encode, writer, blanks=tokenizer.needs_blank)
-                num_characters += size
-                held, size = [], 0
-        _write(held, encode, writer, blanks=tokenizer.needs_blank)
-        num_characters += size
+                num_characters += sum(document.num_characters for document in held)
     return PrepareReport(
         num_documents=writer.num_documents,
         num_sentences=writer.num_sentences,
@@ -88,6 +88,20 @@ def prepare(
         unknown_share=writer.num_unknown / max(writer.num_tokens, 1),
         seconds=time.perf_counter() - begin,
     )
+
+
+def _batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Documents with BATCH_CHARACTERS or some more."""
+    held: list[Document] = []
+    size = 0
+    for document in documents:
+        held.append(document)
+        size += document.num_characters
+        if size >= BATCH_CHARACTERS:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def _plain(tokenizer: Tokenizer) -> Encode:
