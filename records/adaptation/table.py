@@ -30,7 +30,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -45,6 +45,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from spanwise.adapt.report import NAMES
 from spanwise.cli.main import main as spanwise
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.files import atomic_folder, write_text_atomic
@@ -203,6 +204,10 @@ def start_of(cell: Cell, settings: Settings, out: Path) -> str:
         return str(target)
     if not (target / "adaptation.json").exists():
         call = ["adapt", settings.start, str(text), "--out", str(target), "--budget", f"{60 * settings.minutes:g}s"]
+        if not NAMES.keys() & read_folder(settings.start).heads.keys():  # no loss can judge it, so labels do
+            dev = out / "data" / f"{cell.task}-dev{SUFFIXES[cell.task]}"
+            fewest = replace(cell, labels=min(settings.labels, key=lambda count: count or sys.maxsize), seed=0)
+            call += ["--proof", TASK_NAMES[cell.task], str(labelled(fewest, out)), str(dev)]
         if status := spanwise([*call, *(["--resume"] if (target / "adapt.json").exists() else [])]):
             raise SystemExit(status)
     return str(target / "final")

@@ -89,6 +89,8 @@ def run_adapt(own_text, general, tmp_path):
             out=tmp_path / out,
             general=options.pop("general", general),
             origins=options.pop("origins", ()),
+            proof=options.pop("proof", None),
+            unproven=options.pop("unproven", False),
             options=AdaptationOptions(length=length or Length(steps=steps), **options),
             overrides=[*SMALL, *overrides],
             resume=resume,

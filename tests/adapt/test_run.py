@@ -111,13 +111,14 @@ def test_where_the_general_loss_rose_beyond_the_bound_the_step_before_is_kept(st
 def test_fresh_heads_are_taught_with_the_encoder_still_before_anything_is_measured(
     start, start_without_heads, run_adapt, tmp_path
 ):
-    result = run_adapt(start_without_heads, objective="spans", general_bound=0.5)
+    result = run_adapt(start_without_heads, objective="spans", general_bound=0.5, unproven=True)
     record = result.record
     assert record.fresh_heads == ["mlm", "sbo"] and record.heads_seconds > 0
     assert record.num_steps == 30 and record.checks[-1].step == 30  # a quarter of 40 was for the heads
     taught, given = read_folder(tmp_path / "out" / "heads" / "final"), encoder_of(start_without_heads)
     assert all(torch.equal(taught.tensors[name], given[name]) for name in given)
-    fresh = run_adapt(start_without_heads, objective="spans", out="zero", overrides=["training.learning_rate=1e-30"])
+    still = ["training.learning_rate=1e-30"]
+    fresh = run_adapt(start_without_heads, objective="spans", out="zero", overrides=still, unproven=True)
     assert fresh.record.outcome == "unchanged"  # heads alone win nothing
     assert record.before == fresh.record.before
     uniform = np.log(read_folder(start).config.vocab_size)
@@ -277,7 +278,8 @@ def test_an_adaptation_killed_anywhere_goes_on_bit_for_bit(start_without_heads, 
     source = SourceText(name="tiny", texts=[tiny_text], corpus=CorpusOptions())
 
     def adapt_in(out):
-        adapt(start_without_heads, [own_text], out=out, resume=True, general=source, options=options, overrides=small)
+        same = {"general": source, "options": options, "overrides": small, "unproven": True}
+        adapt(start_without_heads, [own_text], out=out, resume=True, **same)
         return 0
 
     assert ended([start_process(partial(adapt_in, tmp_path / "whole"), tmp_path / "whole")]) == [0]

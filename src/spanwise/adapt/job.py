@@ -11,9 +11,10 @@ from spanwise.adapt.objectives import HEADS as HEADS_OF
 from spanwise.adapt.objectives import SELECTION, choose_objective, tokenizer_for
 from spanwise.adapt.options import NUM_CHECKS, AdaptationOptions, Length
 from spanwise.adapt.pieces import check_takes_pieces, choose_pieces
+from spanwise.adapt.proof import Labels, Proof
 from spanwise.adapt.recipe import HEADS_SHARE, adaptation_recipe, fresh_heads, heads_recipe
 from spanwise.adapt.record import AdaptationRecord, Check, Measurement, figure_of
-from spanwise.adapt.report import card_facts, counted_in
+from spanwise.adapt.report import NAMES, card_facts, counted_in
 from spanwise.adapt.settled import Settled, hash_of_files
 from spanwise.adapt.texts import (
     BEFORE,
@@ -62,6 +63,9 @@ class Job:
     overrides: Sequence[str] = ()
     device: str | None = None
     notes: Sequence[str] = ()
+    labels: Labels | None = None
+    unproven: bool = False
+    proof: Proof | None = None  # once there is one
 
     def check(self, *, allow_edited: bool) -> None:
         """Read the start and make the recipes. Raises: CheckpointError, ConfigError for what cannot work."""
@@ -85,6 +89,13 @@ class Job:
         self.heads_length = length.part(HEADS_SHARE)
         recipe = self._recipe(length.part(1 - HEADS_SHARE) if self.fresh else length)
         self.recipe = settled(recipe, overrides=self.overrides)
+        if not (NAMES.keys() & self.checkpoint.heads.keys() or self.labels or self.unproven):
+            raise ConfigError(
+                f"{self.start} has no head for {' or '.join(NAMES[name] for name in self.fresh)}, so the loss that is "
+                "measured here can't tell whether it becomes better or worse at what it was made for; All-MiniLM-L6 "
+                "became worse at finding names. Give labels of your task, by which start and result are compared "
+                "(--proof TASK TRAIN DEV), or take the result as it comes (--unproven)."
+            )
 
     def _recipe(self, length: Length) -> PretrainingRecipe:
         whole_words = self.options.new_pieces > 0
@@ -240,7 +251,8 @@ class Job:
         def save(folder: Path, check: Check | None) -> None:
             means = {name: losses.mean(self.unit(known)) for name, losses in judge.before.items()}
             per = counted_in(self.objective, self.unit(known))
-            facts = card_facts(str(self.start), [str(text) for text in self.own.texts], means, per, check)
+            texts = [str(text) for text in self.own.texts]
+            facts = card_facts(str(self.start), texts, means, per, check, self.proof)
             record: JsonObject = {"start": str(self.start), "objective": self.objective, "before": means}
             record["after"] = means if check is None else asdict(check)
             extra: JsonObject = {"adaptation": record}
@@ -285,8 +297,9 @@ class Job:
         )
         kept = [check.step for check in checks if check.is_kept]
         options = self.options
+        is_refuted = self.proof is not None and not self.proof.is_won
         return AdaptationRecord(
-            outcome="adapted" if kept else "unchanged",
+            outcome="adapted" if kept and not is_refuted else "unchanged",
             start=str(self.start),
             texts=[str(text) for text in self.own.texts],
             general_text=self.general.name,
@@ -311,4 +324,5 @@ class Job:
             final=str(result.final),
             tasks=list(self.checkpoint.tasks),
             notes=list(self.notes),
+            proof=self.proof,
         )

@@ -145,6 +145,10 @@ class Judge:
         self.memory = memory
         return check
 
+    def keep_start(self) -> None:
+        """Keep the start after all."""
+        self._keep(None)
+
     def _keep(self, check: Check | None) -> None:
         with atomic_folder(self._best, existing="replace") as temporary:
             self._save(temporary, check)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from spanwise.adapt.measure import Losses, Unit, change
 from spanwise.adapt.objectives import Chosen
+from spanwise.adapt.proof import Proof
 from spanwise.adapt.texts import TextFacts
 from spanwise.training.statistics import standard_error
 
@@ -81,6 +82,7 @@ class AdaptationRecord:
     final: str
     tasks: list[str] = field(default_factory=list)  # of the start, carried over without a step
     notes: list[str] = field(default_factory=list)
+    proof: Proof | None = None  # by labels; where it is not won, the start is kept though `checks` kept other weights
 
     @property
     def kept(self) -> Check | None:

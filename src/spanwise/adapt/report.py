@@ -1,9 +1,12 @@
 """What an adaptation won and lost, in plain sentences: for the terminal and for the model card."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from spanwise.adapt.objectives import HEADS, SELECTION, Chosen
+from spanwise.adapt.proof import UNPROVEN, Proof
 from spanwise.adapt.record import AdaptationRecord, Check, Figure
 
 NAMES = {"mlm": "masked tokens", "sbo": "span boundary", SELECTION: "span selection"}
@@ -17,6 +20,7 @@ def sentences(record: AdaptationRecord) -> list[str]:
         _own(record),
         _general(record),
         *verdict(record),
+        *_proof(record),
         *_tasks(record),
         f"Model: {record.final}",
     ]
@@ -31,11 +35,18 @@ def counted_in(objective: Chosen, unit: str) -> str:
 
 
 def card_facts(
-    start: str, texts: Sequence[str], before: Mapping[str, float], per: str, check: Check | None
+    start: str,
+    texts: Sequence[str],
+    before: Mapping[str, float],
+    per: str,
+    check: Check | None,
+    proof: Proof | None = None,
 ) -> list[str]:
     """The sentences of a model card: what it was adapted from and on, with figures before and after, in nats `per`
     token or question. Without a check it is the start itself."""
     named = ", ".join(texts[:3]) + (", ..." if len(texts) > 3 else "")
+    if check is None and proof is not None:
+        return [f"This is {start}, kept unchanged: adapted to {named} it was no better. {_compared(proof)}"]
     if check is None:
         return [
             f"This is {start}, kept unchanged: going on with it on {named} made no step that was better there by more "
@@ -74,7 +85,7 @@ def _conditions(record: AdaptationRecord) -> list[str]:
             f"The start had no head for {heads}: it was taught first, on general text with the encoder still, and "
             "'before' is measured after that, so a head alone wins nothing."
         )
-    if set(record.fresh_heads) == set(HEADS[record.objective]):
+    if record.proof is None and set(record.fresh_heads) == set(HEADS[record.objective]):
         lines.append(
             "A model without any such head was made for something else, and this loss does not tell whether it is "
             "better or worse at that now: teach start and result your task, and compare. All-MiniLM-L6 lost by it."
@@ -127,7 +138,8 @@ def verdict(record: AdaptationRecord) -> list[str]:
             f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken{_tried(record)}."
         )
     if kept is not None:
-        lines.append(f"Kept: the weights of step {kept.step:,} of {record.num_steps:,}{_way(kept, 'to them')}.")
+        what = "Kept" if record.outcome == "adapted" else "Best by this loss"
+        lines.append(f"{what}: the weights of step {kept.step:,} of {record.num_steps:,}{_way(kept, 'to them')}.")
         return lines
     if not record.checks:
         return ["The start is kept unchanged, which is no win: no step was made."]
@@ -150,12 +162,32 @@ def verdict(record: AdaptationRecord) -> list[str]:
     return lines
 
 
+def _proof(record: AdaptationRecord) -> list[str]:
+    """Tell what labels say of start and result."""
+    if record.proof is None:
+        return []
+    if record.proof.is_won:
+        return [f"{_compared(record.proof)} So the result is kept."]
+    return [
+        f"{_compared(record.proof)} That is no more than chance explains, so the start is kept; the adapted weights "
+        f"lie in {Path(record.final).with_name(UNPROVEN)}."
+    ]
+
+
+def _compared(proof: Proof) -> str:
+    means = [statistics.fmean(scores) for scores in (proof.start, proof.adapted)]
+    return (
+        f"Taught the labels of {proof.task} with {len(proof.start)} seeds, the start has {proof.score} {means[0]:.1f} "
+        f"and the adapted model {means[1]:.1f}, {proof.gain:+.1f} (95 %: {proof.low:+.1f} to {proof.high:+.1f})."
+    )
+
+
 def _tasks(record: AdaptationRecord) -> list[str]:
     """Tell what became of the tasks that the start had."""
     if not record.tasks:
         return []
     named = ", ".join(record.tasks)
-    if record.kept is None:
+    if record.outcome == "unchanged":
         return [f"Its tasks ({named}) are there unchanged too."]
     return [
         f"What the start learned of its tasks ({named}) was added to the adapted encoder without a step. No labelled "

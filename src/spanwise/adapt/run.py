@@ -5,6 +5,7 @@
     OUT/heads/                the run that taught fresh heads, where the start had not all of them
     OUT/plan.jsonl, ...       the run itself, as every other; best/ holds what the judge keeps
     OUT/final/                the result
+    OUT/proof/, unproven/     scores by labels, and the weights that did not win by them (proof.py)
     OUT/adaptation.json       all figures
 
 Both runs are `pretrain`, so they stop, go on and save as it does.
@@ -16,12 +17,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from spanwise.adapt.job import Job
+from spanwise.adapt.judge import Judge
 from spanwise.adapt.options import AdaptationOptions
+from spanwise.adapt.proof import FOLDER as PROOF
+from spanwise.adapt.proof import UNPROVEN, Labels, prove
 from spanwise.adapt.record import RECORD_NAME, AdaptationRecord
 from spanwise.adapt.report import sentences
 from spanwise.adapt.settled import Settled
 from spanwise.adapt.texts import GENERAL, OWN, SourceText, SplitText, split_text
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.disk import DISK
+from spanwise.runtime.files import atomic_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog, finite
 from spanwise.tasks.dev_scores import check_best, put_best_in_place
 from spanwise.text.corpus import CorpusOptions
@@ -56,6 +61,8 @@ def adapt(
     resume_command: str = "",
     notes: Sequence[str] = (),
     origins: Sequence[Origin] = (),
+    proof: Labels | None = None,
+    unproven: bool = False,
 ) -> AdaptationResult:
     """Go on with the encoder `start` (weights that ship, a folder or a hub id) on `texts` and leave it in `out/final`.
 
@@ -66,7 +73,9 @@ def adapt(
     of the length), and "before" is measured after that. With `options.new_pieces` words of the text join a WordPiece
     vocabulary (`pieces.py` says which other kinds are refused). `overrides` change values of the run's recipe; `log`
     makes the log of a run folder; `notes` are sentences for the report; `origins` is one licence and source of `texts`,
-    or none. The same call with `resume=True` goes on bit for bit.
+    or none. With `proof`, start and result are taught those labels, and the start is kept unless the result scores
+    better by more than chance explains; without it a start that brings none of the heads is refused unless `unproven`
+    is set, as no loss can tell whether it became better. The same call with `resume=True` goes on bit for bit.
 
     Raises: DataError, ConfigError, CheckpointError before anything is written, where the call cannot work; and
     FolderInUseError, NumericsError, InterruptedAndSaved as `pretrain`.
@@ -74,7 +83,7 @@ def adapt(
     own = SourceText(
         name="your text", texts=texts, corpus=corpus or CorpusOptions(), origin=origins_of(origins, 1, "text")[0]
     )
-    job = Job(start, own, general, Path(out), options, overrides, device, notes)
+    job = Job(start, own, general, Path(out), options, overrides, device, notes, proof, unproven)
     job.check(allow_edited=allow_edited)
     known = Settled.read(job.out) if resume else None
     asked = job.asked()
@@ -93,7 +102,25 @@ def adapt(
         heads_seconds = job.teach_heads(known, log, resume=resume, resume_command=resume_command)
         result, judge = job.train(known, run_log, resume=resume, resume_command=resume_command)
         put_best_in_place(folder.path, result.final, was_finished=was_finished)
+        _prove(job, result.final, judge, run_log, resume_command)
         record = job.record(known, result, judge, heads_seconds)
         text = json.dumps(finite(asdict(record)), indent=1, ensure_ascii=False) + "\n"
         write_text_atomic(job.out / RECORD_NAME, text)
     return AdaptationResult(record=record, report=sentences(record), final=result.final, training=result)
+
+
+def _prove(job: Job, final: Path, judge: Judge, log: RunLog, resume_command: str) -> None:
+    """Let labels decide between the start and other weights in `final`, where there are both."""
+    if job.labels is None or judge.memory["best"] is None:
+        return
+    unproven = job.out / UNPROVEN
+    adapted = unproven if unproven.exists() else final
+    job.proof = prove(
+        job.start, adapted, job.labels, job.out / PROOF, log, device=job.device, resume_command=resume_command
+    )
+    if not job.proof.is_won:
+        if not unproven.exists():
+            with atomic_folder(unproven) as temporary:
+                DISK.copy_tree(final, temporary)
+        judge.keep_start()
+        put_best_in_place(job.out, final)

@@ -16,6 +16,7 @@ from spanwise.cli.options.text import USUAL_LINES, LineOptions
 
 if TYPE_CHECKING:
     from spanwise.adapt.options import AdaptationOptions
+    from spanwise.adapt.proof import Labels
     from spanwise.adapt.run import AdaptationResult
     from spanwise.adapt.texts import SourceText
     from spanwise.text.corpus import CorpusOptions
@@ -69,7 +70,25 @@ class LearningOptions:
         )
 
 
-USUAL_GENERAL, USUAL_LEARNING = GeneralOptions(), LearningOptions()
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ProofOptions:
+    """Options that say who decides between start and result."""
+
+    proof: tuple[str, Path, Path] | None = None
+    """TASK TRAIN DEV: labels of your own. Start and result are taught them five times each, and the start is kept
+    unless the result scores better on DEV by more than chance explains."""
+    unproven: bool = False
+    """Adapt a model without any head for hidden words though no loss can tell whether it becomes better."""
+
+    def labels(self) -> "Labels | None":
+        """Return the labels of the proof. Raises: ConfigError."""
+        from spanwise.adapt.proof import Labels
+
+        return None if self.proof is None else Labels(task=self.proof[0], train=self.proof[1], dev=self.proof[2])
+
+
+USUAL_GENERAL, USUAL_LEARNING, USUAL_PROOF = GeneralOptions(), LearningOptions(), ProofOptions()
 
 
 def adapt(
@@ -79,6 +98,7 @@ def adapt(
     out: Path,
     learning: LearningOptions = USUAL_LEARNING,
     general: GeneralOptions = USUAL_GENERAL,
+    proof: ProofOptions = USUAL_PROOF,
     reading: LineOptions = USUAL_LINES,
     language: str | None = None,
     origin: OriginOptions = NO_ORIGIN,
@@ -100,6 +120,7 @@ def adapt(
         Of the text, for splitting sentences. Default: ko where it is Korean, else en.
     """
     options = learning.with_general(general)
+    labels = proof.labels()
     from spanwise.adapt.run import adapt as run_adaptation
 
     with ExitStack() as stack:
@@ -114,6 +135,8 @@ def adapt(
             origins=origin.origins(),
             **{**run.training(out), "log": run.log},  # the teaching of fresh heads has a log of its own
             notes=notes,
+            proof=labels,
+            unproven=proof.unproven,
         )
     _show(result, as_json=run.json)
 

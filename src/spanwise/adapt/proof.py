@@ -1,0 +1,122 @@
+"""Whether adapting helps a task: start and result learn the same labels, and the result is kept where it scores better.
+
+The loss of hidden words falls on almost any text, also where an encoder loses what a task needs of it: a model without
+a head for such words was made for something else, and the loss can't tell what becomes of that (records/adaptation).
+Labels can. Each seed draws another head and another order, the same for both sides.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from spanwise.errors import ConfigError
+from spanwise.runtime.disk import DISK
+from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.progress import RunLog
+from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.registry import task_recipe
+from spanwise.tasks.run import finetune
+from spanwise.tasks.training_files import hash_file
+from spanwise.training.statistics import paired_difference
+
+FOLDER = "proof"
+UNPROVEN = "unproven"  # the adapted weights, where the start is kept
+NUM_SEEDS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """Labelled files of a person's task. Raises: ConfigError for a task that is not known or a missing file."""
+
+    task: str
+    train: Path
+    dev: Path
+
+    def __post_init__(self) -> None:
+        task_recipe(self.task)
+        for path in (self.train, self.dev):
+            if not path.exists():
+                raise ConfigError(f"{path} does not exist; give the labels as --proof TASK TRAIN DEV.")
+
+    def record(self) -> dict[str, str]:
+        """Return what tells them from other labels."""
+        return {"task": self.task, "train": hash_file(self.train), "dev": hash_file(self.dev)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """Scores on the dev labels, one of each seed, and by how much the adapted model is better, paired over seeds."""
+
+    task: str
+    score: str
+    start: list[float]
+    adapted: list[float]
+    gain: float
+    low: float  # its 95 % interval
+    high: float
+
+    @property
+    def is_won(self) -> bool:
+        """Whether the gain is more than chance explains."""
+        return self.low > 0
+
+
+def prove(
+    start: str | Path,
+    adapted: Path,
+    labels: Labels,
+    out: Path,
+    log: RunLog,
+    *,
+    device: str | None,
+    resume_command: str,
+) -> Proof:
+    """Teach both models the labels with every seed, as `spanwise finetune` does by default, and compare.
+
+    `out` keeps each score once it is there, so a call that was stopped goes on. Raises: ConfigError where `out` holds
+    the scores of other labels; and as `finetune`.
+    """
+    _claim(out, labels)
+    found: dict[str, list[float]] = {"start": [], "adapted": []}
+    log.say(f"Proof: {2 * NUM_SEEDS} models learn {labels.task} from {labels.train}.")
+    for seed in range(NUM_SEEDS):
+        for side, model in (("start", start), ("adapted", adapted)):
+            path, work = out / f"{side}-seed-{seed}.json", out / f"{side}-seed-{seed}"
+            if not path.exists():
+                result = finetune(
+                    labels.task,
+                    model=model,
+                    train=labels.train,
+                    out=work,
+                    overrides=[f"training.seed={seed}"],
+                    resume=True,
+                    device=device,
+                    log=RunLog(work, stream=None),
+                    resume_command=resume_command,
+                )
+                scores = evaluate(labels.task, model=result.final, data=labels.dev, device=device).scores
+                name = result.task.main_score
+                value = scores[name]
+                assert isinstance(value, (int, float))  # what decides between models is a number
+                write_text_atomic(path, json.dumps({"score": name, "value": float(value)}) + "\n")
+            if work.exists():
+                DISK.remove_tree(work)
+            record = decode_json(path.read_bytes())
+            score = record["score"]
+            found[side].append(record["value"])
+        log.say(f"Seed {seed}: {score} of the start {found['start'][-1]:.1f}, adapted {found['adapted'][-1]:.1f}.")
+    both = paired_difference(np.array(found["adapted"]), np.array(found["start"]), np.arange(NUM_SEEDS))
+    return Proof(task=labels.task, score=score, **found, gain=both.value, low=both.low, high=both.high)
+
+
+def _claim(out: Path, labels: Labels) -> None:
+    """Make the folder of the scores, or check that it is of these labels."""
+    path = out / "labels.json"
+    if not path.exists():
+        DISK.make_folders(out)
+        write_text_atomic(path, json.dumps(labels.record()) + "\n")
+    elif decode_json(path.read_bytes()) != labels.record():
+        raise ConfigError(f"{out} is a proof by other labels; take those, or adapt again in another folder.")
