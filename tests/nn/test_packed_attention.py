@@ -3,12 +3,14 @@
 import pytest
 import torch
 
+from spanwise.nn import packed_attention as module
 from spanwise.nn.packed_attention import (
     ALL,
     FEWEST_QUERIES,
     PackedAttention,
     Reach,
     _blocks,
+    _each,
     mask,
     packed_attention,
 )
@@ -71,3 +73,54 @@ def test_the_operator_of_compiled_regions_is_the_same_attention(window):
 
     assert torch.equal(out, wanted) and torch.equal(of_out, of_wanted)
     torch.library.opcheck(packed_attention, (qkv, borders, 2, *window), test_utils=["test_schema", "test_faketensor"])
+
+
+@pytest.fixture
+def with_threads():
+    """Compute a result once with each of some numbers of threads."""
+    before = torch.get_num_threads()
+
+    def each(compute, *numbers):
+        found = []
+        for number in numbers:
+            torch.set_num_threads(number)
+            found.append(compute())
+        return found
+
+    yield each
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("reach", [Reach(None, None), Reach(None, 0), Reach(5, 5), Reach(40, 0)])
+def test_threads_with_sequences_of_their_own_give_the_bits_of_one_thread(reach, dtype, with_threads):
+    lengths = (90, 7, 300, 1, 128, 33, 250, 64)
+    generator = torch.Generator().manual_seed(0)
+    qkv = torch.randn(sum(lengths), 3 * 32, generator=generator).to(dtype)
+    grad = torch.randn(sum(lengths), 32, generator=generator).to(dtype)
+
+    def attend():
+        given = qkv.clone().requires_grad_()
+        out = PackedAttention.apply(given, lengths, 2, reach)
+        out.backward(grad)
+        with torch.inference_mode():
+            again = PackedAttention.apply(qkv, lengths, 2, reach)
+        assert torch.equal(again, out) and not again.requires_grad
+        return out.detach(), given.grad
+
+    one, *others = with_threads(attend, 1, 2, 3)
+    for found in others:
+        assert all(torch.equal(a, b) for a, b in zip(one, found, strict=True))
+
+
+def test_blocks_that_share_keys_stay_with_one_thread(monkeypatch):
+    lengths, calls = (2000, 30, 2000, 500), []
+    monkeypatch.setattr(module, "side_by_side", lambda given: calls.extend(given) or [call() for call in given])
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    blocks = list(_blocks(lengths, sum(lengths), 1, Reach(64, 64)))
+    done = []
+    _each(done.append, blocks)
+    assert done == list(range(len(blocks))) and (1 < len(calls) <= 3 or not module.shares_threads())
+    ends = [blocks[call.args[1] - 1].keys.own.stop for call in calls]
+    starts = [blocks[call.args[0]].keys.own.start for call in calls]
+    assert starts == [0, *ends[:-1]]  # a part begins where the one before it ends
