@@ -94,9 +94,10 @@ def num_kernels(model: nn.Module, pack: Any) -> int:
 
     from spanwise.training.regions import compiled_regions
 
-    def compute() -> None:
+    def compute() -> list[float]:
         model.zero_grad()
         sum(loss.sum for loss in model(pack).values()).backward()
+        return []
 
     with config.patch({"cpp.enable_kernel_profile": True}), compiled_regions(model, pack, compute, print) as works:
         if not works:

@@ -16,6 +16,7 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - small, large: 12 x 384 and 24 x 1024;
 - base-512-compiled, base-half-compiled, small-compiled: the same steps with layers and heads compiled, packs of one
   shape; how long compiling took, and how many graphs were compiled after the first step (none should be);
+- small-graphs, pretrain-graphs: the same as small-compiled and pretrain with the compiled parts as CUDA graphs;
 - waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
 - exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
   two more runs, for what it changes;
@@ -58,8 +59,10 @@ PARTS = {
     "base-half": 50,
     "base-512-compiled": 120,
     "small-compiled": 110,
+    "small-graphs": 120,
     "base-half-compiled": 120,
     "pretrain": 90,
+    "pretrain-graphs": 100,
     "pretrain-8x384": 90,
     "pretrain-selection": 90,
     "peer": 110,
@@ -120,13 +123,13 @@ class Bench:
         if self.on_gpu:
             self.torch.cuda.synchronize()
 
-    def step(self, size: Size, mean: int, compiled: bool = False) -> dict[str, Any]:
+    def step(self, size: Size, mean: int, compiled: bool = False, graphs: bool = False) -> dict[str, Any]:
         """Our training step: rates, share of the measured peak, memory; compiled also what that took."""
         size = TRIAL if self.tiny else size
         paragraphs = make_paragraphs(mean, PACKS_AHEAD * self.pack_tokens // min(mean, LONGEST) + 64)
         rows = batches(paragraphs, self.pack_tokens)
         shape = self.pack_tokens + LONGEST + 2 if compiled else None  # batches pass their tokens by up to a sequence
-        side = Ours(size, paragraphs, rows, device_name=self.device, shape=shape)
+        side = Ours(size, paragraphs, rows, device_name=self.device, shape=shape, graphs=graphs)
         with self.compiled(side) if compiled else contextlib.nullcontext({}) as facts_of_compiling:
             rates = step_rates(side, self.rounds, self.synchronize)
             profile = self.profile(side)
@@ -145,7 +148,7 @@ class Bench:
 
         pack, said, began = side.prepare(0), [], time.perf_counter()
         rehearse = lambda: side.updater.rehearse(pack)  # noqa: E731
-        with compiled_regions(side.updater.model, pack, rehearse, said.append) as works:
+        with compiled_regions(side.updater.model, pack, rehearse, said.append, graphs=side.updater.graphs) as works:
             facts = {"compiled": works, "said": said, "compile_seconds": time.perf_counter() - began}
             graphs = counters["stats"]["unique_graphs"]
             yield facts
@@ -323,6 +326,10 @@ class Bench:
         """A run of `spanbert-small` as it comes."""
         return self.trained("run", [])
 
+    def pretrain_graphs(self) -> dict[str, Any]:
+        """The same run with CUDA graphs."""
+        return self.trained("run-graphs", ["training.compile=graphs"])
+
     def pretrain_8x384(self, recipe: str = "spanbert-small") -> dict[str, Any]:
         """A run at 8 x 384, in steps of 32,768 tokens."""
         shape = {"num_layers": 8, "hidden_size": 384, "num_heads": 6, "intermediate_size": 1_536}
@@ -372,6 +379,8 @@ class Bench:
         steps |= {"small": (SMALL, LONGEST), "large": (LARGE, LONGEST)}
         if part.endswith("-compiled"):
             return self.step(*steps[part.removesuffix("-compiled")], compiled=True)
+        if part == "small-graphs":
+            return self.step(*steps["small"], compiled=True, graphs=True)
         return self.step(*steps[part]) if part in steps else getattr(self, part.replace("-", "_"))()
 
 
@@ -403,6 +412,10 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             add(f"{compiled}, share of the same", "TFLOP/s", speed, told["peak"] / 1e12, goal, part=compiled)
             add(f"{compiled}, compiling from an empty cache", "s", told["compile_seconds"], None, 60.0, True)
             add(f"{compiled}, compiled again while training", "graphs", told["recompiled"], None, 0.0, True)
+    if "small-graphs" in parts:
+        told = parts["small-graphs"]
+        speed = medians["small-graphs"] * told["flops_per_token"] / 1e12
+        add("small-graphs, share of the same", "TFLOP/s", speed, told["peak"] / 1e12, 0.3, part="small-graphs")
     if "base-512" in parts:
         add(
             "base-512 against 600,000 real tokens a second",
@@ -422,7 +435,12 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     if {"base-half", "base-512"} <= set(parts):
         ours, peer = medians["base-half"], medians["base-512"]
         add("half the mean length against the full one", "real tokens/s", ours, peer, 0.95, part="base-half")
-    for part, goal in (("pretrain", 0.15), ("pretrain-8x384", 0.25), ("pretrain-selection", 0.25)):
+    for part, goal in (
+        ("pretrain", 0.15),
+        ("pretrain-graphs", 0.15),
+        ("pretrain-8x384", 0.25),
+        ("pretrain-selection", 0.25),
+    ):
         if part in parts:
             add(f"{part}, share of the bf16 matrix product", "", parts[part]["flop_utilisation"], None, goal)
             add(f"{part}, share of time that waits for data", "", parts[part]["data_share"], None, 0.02, True)

@@ -123,6 +123,7 @@ class Ours:
         device_name="cpu",
         shape: int | None = None,  # tokens of every pack, where all have one shape
         exact_sums: bool = False,
+        graphs: bool = False,
     ) -> None:
         import torch
 
@@ -187,6 +188,7 @@ class Ours:
             timer=SectionTimer(device),
             reducer=SingleProcess() if group is None else SeveralProcesses(group),
             exact_sums=exact_sums,
+            graphs=graphs,
         )
         packed = lengths + 2.0
         shares = SHARE_HIDDEN * lengths.sum() / packed.sum()

@@ -244,13 +244,14 @@ class _Loop:
             reducer=self.reducer,
             exact_sums=options.exact_sums,
             kept=self.kept,
+            graphs=options.compile == "graphs",
         )
         self.identity = json.loads(json.dumps(self.identity))
         record = to_record(options)
         self.identity["options"] = {name: record[name] for name in record if name not in HARMLESS_OPTIONS}
-        wants_all = self.options.compile == "on" or isinstance(self.model, HasRegions)
+        wants_all = self.options.compile in ("on", "graphs") or isinstance(self.model, HasRegions)
         self.is_compiled = wants_all and is_wanted(self.options.compile, self.device) and not self.kept.is_cut
-        if self.kept.is_cut and self.options.compile == "on":
+        if self.kept.is_cut and self.options.compile in ("on", "graphs"):
             self.log.say("Nothing is compiled: with training.sharding layers are gathered between their operators.")
         self.state = RunState()
         self.plan = Plan(None, [], options)
@@ -386,7 +387,8 @@ class _Loop:
             return
         self.model.train()
         rehearse = functools.partial(self.updater.rehearse, packs[0])
-        with compiled_regions(self.model, packs[0], rehearse, self.log.say) as self.is_compiled:
+        graphs = self.updater.graphs
+        with compiled_regions(self.model, packs[0], rehearse, self.log.say, graphs=graphs) as self.is_compiled:
             self.timer.take()
             yield
 

@@ -61,7 +61,7 @@ class TrainingOptions:
     num_epochs: Annotated[float, Field(gt=0, le=1e6)] | Literal["auto"] | None = None  # auto (fine-tuning): by examples
     budget: Annotated[float, Field(gt=0, le=1e9)] | None = None  # seconds of wall-clock time, evaluation and saving too
     precision: Literal["auto", "fp32", "bf16"] = "auto"  # auto: bf16 where the machine has it
-    compile: Literal["auto", "on", "off"] = "auto"  # layers and heads by torch.compile; auto: on a GPU
+    compile: Literal["auto", "on", "graphs", "off"] = "auto"  # layers and heads by torch.compile; auto: on a GPU
     deterministic: bool = False  # equal bits on a GPU too, somewhat slower; a CPU always gives them
     sharding: Literal["none", "fsdp2"] = "none"  # fsdp2: each of several processes keeps a share of every large matrix
     exact_sums: bool = False  # gradients with the same bits for any number of processes, somewhat slower

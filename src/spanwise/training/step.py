@@ -27,8 +27,8 @@ from spanwise.runtime.device import HostCopy, autocast
 from spanwise.runtime.memory import keep_freed_memory
 from spanwise.runtime.seed import keys_for, seed_device
 from spanwise.training.evaluate import loss_sum, num_correct
-from spanwise.training.exact import AddedGradients, ExactGradients, Gradients
-from spanwise.training.optim import Optimizer, clip_gradients, guard
+from spanwise.training.exact import AddedGradients, CopiedGradients, ExactGradients, Gradients
+from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm, guard
 from spanwise.training.pieces import KeptModel
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
@@ -104,13 +104,14 @@ class Updater:
     reducer: Reducer = field(default_factory=SingleProcess)
     exact_sums: bool = False  # gradients have the same bits for any number of processes
     kept: KeptModel | None = None  # None: this process keeps the whole model
+    graphs: bool = False  # parts of the model give results in memory that their next call overwrites
 
     def __post_init__(self) -> None:
         keep_freed_memory()
         self._kept = self.kept or KeptModel(self.model)
         self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
-        kind = ExactGradients if self.exact_sums else AddedGradients
+        kind = ExactGradients if self.exact_sums else CopiedGradients if self.graphs else AddedGradients
         held = {piece.tensor: piece for piece in self._kept.pieces}
         self._gradients: Gradients = kind([held[tensor] for tensor in self._trainable], self.reducer)
         self._bad = torch.zeros((), device=self.device)  # 1 from the first number on that is not finite
@@ -165,10 +166,13 @@ class Updater:
         ids_S[: len(batch.ids)] = batch.ids[: len(ids_S)]
         return replace(batch, sequences=sequences.keyed(keys_for(self.seed, "dropout", step, ids_S)))
 
-    def rehearse(self, batch: Batch) -> None:
-        """Compute losses and gradients of a pack and forget them; the model stays as it is."""
-        self._forward_backward(1, 0, batch, batch.counts)
+    def rehearse(self, batch: Batch) -> list[float]:
+        """Compute losses and gradients of a pack and forget them; the model stays as it is. Returns the losses and the
+        norm of the gradient."""
+        found = self._forward_backward(1, 0, batch, batch.counts)
+        norm = gradient_norm([p.grad for p in self._trainable if p.grad is not None])
         self.optimizer.zero_grad(set_to_none=True)
+        return [*(float(value) for (kind, _), value in found.items() if kind == "loss"), float(norm)]
 
     def read(self, steps: Sequence[Begun]) -> list[tuple[StepSums, float]]:
         """Return the sums of steps and the norms of their gradients before clipping, once the device has them.
@@ -203,6 +207,8 @@ class Updater:
         seed_device(self.seed, "pack", step, self.reducer.number_in_step(k))
         with self.timer.section("data"):
             batch = batch.to(self.device)
+        if self.graphs:
+            torch.compiler.cudagraph_mark_step_begin()
         with self.timer.section("forward"):
             with self._kept.computing(), autocast(self.precision, self.device):
                 losses = self.model(batch)
@@ -214,9 +220,10 @@ class Updater:
         with self.timer.section("backward"), self._kept.computing():
             if loss.requires_grad:
                 loss.backward()
-        sums = {("loss", name): loss_sum(value).detach() for name, value in losses.items()}
+        sums = {("loss", name): loss_sum(value) for name, value in losses.items()}
         right = {("correct", name): num_correct(value) for name, value in losses.items()}
-        return sums | {key: value.detach() for key, value in right.items() if value is not None}
+        found = sums | {key: value for key, value in right.items() if value is not None}
+        return {key: value.detach().clone() if self.graphs else value.detach() for key, value in found.items()}
 
     def _bad_numbers(self, one: Begun, found: list[dict[Key, float]]) -> BadNumbers:
         """Find the pack that is to blame, the same in every process. Nothing has been updated since."""

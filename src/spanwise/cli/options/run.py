@@ -70,8 +70,9 @@ class RunOptions:
     """How many of the newest checkpoints are kept."""
     deterministic: bool = False
     """Give equal bits on a GPU too, also after an interruption, somewhat slower. A CPU always does."""
-    compile: Literal["auto", "on", "off"] | None = None
-    """Layers and heads of pre-training by torch.compile. Default: on a GPU."""
+    compile: Literal["auto", "on", "graphs", "off"] | None = None
+    """Layers and heads of pre-training by torch.compile; graphs: and as CUDA graphs, for small models. Default: on a
+    GPU."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
     log_to: LogTo = None
