@@ -114,8 +114,9 @@ def test_what_a_reader_must_know_is_told(record):
     told = "\n".join(sentences(changed))
     assert "only 3 documents" in told and "no head for masked tokens" in told and "with the encoder still" in told
     assert "made for something else" not in told
-    without = replace(record, objective="mlm", fresh_heads=["mlm"])
+    without = replace(record, objective="mlm", fresh_heads=["mlm"], is_unjudged=True)
     assert "made for something else" in "\n".join(sentences(without))
+    assert "made for something else" not in "\n".join(sentences(replace(without, checks=[])))  # it is the start
     assert "1 words became pieces (chromatography)" in told and "per hidden character" in told and "A note." in told
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from spanwise.nn import packed_attention as module
 from spanwise.nn.packed_attention import (
@@ -124,3 +125,31 @@ def test_blocks_that_share_keys_stay_with_one_thread(monkeypatch):
     ends = [blocks[call.args[1] - 1].keys.own.stop for call in calls]
     starts = [blocks[call.args[0]].keys.own.start for call in calls]
     assert starts == [0, *ends[:-1]]  # a part begins where the one before it ends
+
+
+def test_a_mode_that_watches_operators_sees_those_of_all_sequences(with_threads):
+    lengths = (300,) * 8
+    qkv = torch.randn(sum(lengths), 3 * 32)
+
+    class Watching(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), named=None):
+            seen.append(function)
+            return function(*arguments, **(named or {}))
+
+    def attend():
+        seen.clear()
+        with Watching():
+            PackedAttention.apply(qkv, lengths, 2, Reach(None, None))
+        return len(seen)
+
+    seen = []
+    one, three = with_threads(attend, 1, 3)
+    assert one == three > 8
+
+
+def test_a_gradient_of_the_gradient_is_refused_as_there_is_none():
+    qkv = torch.randn(40, 96, requires_grad=True)
+    loss = PackedAttention.apply(qkv, (40,), 2, Reach(None, None)).square().sum()
+    (gradient,) = torch.autograd.grad(loss, qkv, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()

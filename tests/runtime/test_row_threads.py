@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import random
+import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -56,6 +60,47 @@ def test_an_error_in_any_part_reaches_the_caller(threads):
 
     with pytest.raises(IndexError, match="last part"):
         in_parts(loop, 100)
+
+
+def test_ctrl_c_is_never_lost(threads):
+    """Signals at any moment: each is raised where the loop was called, and the loop works again afterwards."""
+    draw, caught = random.Random(0), 0
+
+    def interrupt(ready, seconds):
+        ready.wait()
+        time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    for _ in range(60):
+        ready = threading.Event()
+        sender = threading.Thread(target=interrupt, args=(ready, draw.uniform(0, 2e-3)))
+        sender.start()
+        try:
+            ready.set()
+            while True:
+                assert sum(in_parts(lambda _, first, last: last - first, 1000)) == 1000
+        except KeyboardInterrupt:
+            caught += 1
+        sender.join()
+    assert caught == 60
+
+
+def test_after_an_error_no_further_part_begins():
+    before, begun = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+
+    def call(part):
+        begun.append(part)
+        if part < 2:
+            raise IndexError("one of the first")
+        time.sleep(0.05)
+
+    try:
+        with pytest.raises(IndexError, match="one of the first"):
+            row_threads.side_by_side([functools.partial(call, part) for part in range(20)])
+    finally:
+        torch.set_num_threads(before)
+    assert len(begun) <= 4 or not row_threads.shares_threads()
 
 
 def test_callers_in_several_threads_keep_their_rows_apart(threads):

@@ -89,7 +89,8 @@ class Job:
         self.heads_length = length.part(HEADS_SHARE)
         recipe = self._recipe(length.part(1 - HEADS_SHARE) if self.fresh else length)
         self.recipe = settled(recipe, overrides=self.overrides)
-        if not (NAMES.keys() & self.checkpoint.heads.keys() or self.labels or self.unproven):
+        self.is_unjudged = not NAMES.keys() & self.checkpoint.heads.keys()
+        if self.is_unjudged and self.labels is None and not self.unproven:
             raise ConfigError(
                 f"{self.start} has no head for {' or '.join(NAMES[name] for name in self.fresh)}, so the loss that is "
                 "measured here can't tell whether it becomes better or worse at what it was made for; All-MiniLM-L6 "
@@ -325,4 +326,5 @@ class Job:
             tasks=list(self.checkpoint.tasks),
             notes=list(self.notes),
             proof=self.proof,
+            is_unjudged=self.is_unjudged,
         )

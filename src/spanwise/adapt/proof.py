@@ -2,21 +2,25 @@
 
 The loss of hidden words falls on almost any text, also where an encoder loses what a task needs of it: a model without
 a head for such words was made for something else, and the loss can't tell what becomes of that (records/adaptation).
-Labels can. Each seed draws another head and another order, the same for both sides.
+Labels can. Each seed draws another order and another fresh head, the same for both sides; a head that the start has of
+its task goes on. The interval is over seeds alone: that the dev labels are few, or the adaptation was lucky, is not in.
 """
 
+from __future__ import annotations
+
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from spanwise.errors import ConfigError
+from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.disk import DISK
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.json_text import decode_json
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.evaluate import evaluate
+from spanwise.tasks.files.guess import read_data
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
 from spanwise.tasks.training_files import hash_file
@@ -29,17 +33,17 @@ NUM_SEEDS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """Labelled files of a person's task. Raises: ConfigError for a task that is not known or a missing file."""
+    """Labelled files of a person's task. Raises: ConfigError for a task that is not known, DataError for files that the
+    task can't read."""
 
     task: str
     train: Path
     dev: Path
 
     def __post_init__(self) -> None:
-        task_recipe(self.task)
-        for path in (self.train, self.dev):
-            if not path.exists():
-                raise ConfigError(f"{path} does not exist; give the labels as --proof TASK TRAIN DEV.")
+        task = task_recipe(self.task).task
+        read_data(self.task, task, self.train, purpose="train")
+        read_data(self.task, task, self.dev, purpose="score")
 
     def record(self) -> dict[str, str]:
         """Return what tells them from other labels."""
@@ -60,8 +64,14 @@ class Proof:
 
     @property
     def is_won(self) -> bool:
-        """Whether the gain is more than chance explains."""
+        """Whether the gain is more than seeds differ by."""
         return self.low > 0
+
+    @classmethod
+    def read(cls, folder: Path) -> Proof | None:
+        """Return what `prove` left in a folder; None where it has not ended. Raises: CheckpointError."""
+        path = folder / "proof.json"
+        return cls(**_read(path)) if path.exists() else None
 
 
 def prove(
@@ -73,6 +83,7 @@ def prove(
     *,
     device: str | None,
     resume_command: str,
+    allow_edited: bool,
 ) -> Proof:
     """Teach both models the labels with every seed, as `spanwise finetune` does by default, and compare.
 
@@ -93,6 +104,7 @@ def prove(
                     out=work,
                     overrides=[f"training.seed={seed}"],
                     resume=True,
+                    allow_edited=allow_edited,
                     device=device,
                     log=RunLog(work, stream=None),
                     resume_command=resume_command,
@@ -104,19 +116,31 @@ def prove(
                 write_text_atomic(path, json.dumps({"score": name, "value": float(value)}) + "\n")
             if work.exists():
                 DISK.remove_tree(work)
-            record = decode_json(path.read_bytes())
+            record = _read(path)
             score = record["score"]
             found[side].append(record["value"])
         log.say(f"Seed {seed}: {score} of the start {found['start'][-1]:.1f}, adapted {found['adapted'][-1]:.1f}.")
     both = paired_difference(np.array(found["adapted"]), np.array(found["start"]), np.arange(NUM_SEEDS))
-    return Proof(task=labels.task, score=score, **found, gain=both.value, low=both.low, high=both.high)
+    proof = Proof(task=labels.task, score=score, **found, gain=both.value, low=both.low, high=both.high)
+    write_text_atomic(out / "proof.json", json.dumps(asdict(proof)) + "\n")
+    return proof
 
 
 def _claim(out: Path, labels: Labels) -> None:
-    """Make the folder of the scores, or check that it is of these labels."""
-    path = out / "labels.json"
-    if not path.exists():
-        DISK.make_folders(out)
-        write_text_atomic(path, json.dumps(labels.record()) + "\n")
-    elif decode_json(path.read_bytes()) != labels.record():
-        raise ConfigError(f"{out} is a proof by other labels; take those, or adapt again in another folder.")
+    """Make the folder of the scores, or check that those in it are of these labels."""
+    path, record = out / "labels.json", labels.record()
+    if path.exists() and _read(path) == record:
+        return
+    if any(out.glob("*-seed-*.json")):
+        raise ConfigError(f"{out} has scores by other labels; take those, or adapt again in another folder.")
+    if out.exists():
+        DISK.remove_tree(out)
+    DISK.make_folders(out)
+    write_text_atomic(path, json.dumps(record) + "\n")
+
+
+def _read(path: Path) -> JsonObject:
+    try:
+        return dict(decode_json(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as cause:
+        raise CheckpointError(f"{path} is damaged; remove the folder {path.parent} and prove again.") from cause

@@ -82,6 +82,7 @@ class AdaptationRecord:
     final: str
     tasks: list[str] = field(default_factory=list)  # of the start, carried over without a step
     notes: list[str] = field(default_factory=list)
+    is_unjudged: bool = False  # the start was made for something of which no loss here tells
     proof: Proof | None = None  # by labels; where it is not won, the start is kept though `checks` kept other weights
 
     @property

@@ -85,7 +85,7 @@ def _conditions(record: AdaptationRecord) -> list[str]:
             f"The start had no head for {heads}: it was taught first, on general text with the encoder still, and "
             "'before' is measured after that, so a head alone wins nothing."
         )
-    if record.proof is None and set(record.fresh_heads) == set(HEADS[record.objective]):
+    if record.is_unjudged and record.kept is not None and record.proof is None:
         lines.append(
             "A model without any such head was made for something else, and this loss does not tell whether it is "
             "better or worse at that now: teach start and result your task, and compare. All-MiniLM-L6 lost by it."
@@ -164,13 +164,19 @@ def verdict(record: AdaptationRecord) -> list[str]:
 
 def _proof(record: AdaptationRecord) -> list[str]:
     """Tell what labels say of start and result."""
-    if record.proof is None:
+    proof = record.proof
+    if proof is None:
         return []
-    if record.proof.is_won:
-        return [f"{_compared(record.proof)} So the result is kept."]
+    if proof.is_won:
+        return [f"{_compared(proof)} So the result is kept."]
+    why = "The seeds differ by more than that"
+    if proof.high < 0:
+        why = "So adapting did harm"
+    elif math.isnan(proof.gain):
+        why = "They can't be compared"
     return [
-        f"{_compared(record.proof)} That is no more than chance explains, so the start is kept; the adapted weights "
-        f"lie in {Path(record.final).with_name(UNPROVEN)}."
+        f"{_compared(proof)} {why}: the start is kept, and the adapted weights lie in "
+        f"{Path(record.final).with_name(UNPROVEN)}."
     ]
 
 

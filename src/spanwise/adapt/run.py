@@ -20,13 +20,13 @@ from spanwise.adapt.job import Job
 from spanwise.adapt.judge import Judge
 from spanwise.adapt.options import AdaptationOptions
 from spanwise.adapt.proof import FOLDER as PROOF
-from spanwise.adapt.proof import UNPROVEN, Labels, prove
+from spanwise.adapt.proof import UNPROVEN, Labels, Proof, prove
 from spanwise.adapt.record import RECORD_NAME, AdaptationRecord
 from spanwise.adapt.report import sentences
 from spanwise.adapt.settled import Settled
 from spanwise.adapt.texts import GENERAL, OWN, SourceText, SplitText, split_text
 from spanwise.runtime.disk import DISK
-from spanwise.runtime.files import atomic_folder, write_text_atomic
+from spanwise.runtime.files import BEST_NAME, atomic_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog, finite
 from spanwise.tasks.dev_scores import check_best, put_best_in_place
 from spanwise.text.corpus import CorpusOptions
@@ -74,7 +74,7 @@ def adapt(
     vocabulary (`pieces.py` says which other kinds are refused). `overrides` change values of the run's recipe; `log`
     makes the log of a run folder; `notes` are sentences for the report; `origins` is one licence and source of `texts`,
     or none. With `proof`, start and result are taught those labels, and the start is kept unless the result scores
-    better by more than chance explains; without it a start that brings none of the heads is refused unless `unproven`
+    better by more than seeds differ; without it a start that brings none of the heads is refused unless `unproven`
     is set, as no loss can tell whether it became better. The same call with `resume=True` goes on bit for bit.
 
     Raises: DataError, ConfigError, CheckpointError before anything is written, where the call cannot work; and
@@ -111,14 +111,28 @@ def adapt(
 
 def _prove(job: Job, final: Path, judge: Judge, log: RunLog, resume_command: str) -> None:
     """Let labels decide between the start and other weights in `final`, where there are both."""
-    if job.labels is None or judge.memory["best"] is None:
+    folder, unproven = job.out / PROOF, job.out / UNPROVEN
+    if judge.memory["best"] is None:
         return
-    unproven = job.out / UNPROVEN
-    adapted = unproven if unproven.exists() else final
+    if job.labels is None:  # what was decided stays so
+        job.proof = Proof.read(folder)
+        return
     job.proof = prove(
-        job.start, adapted, job.labels, job.out / PROOF, log, device=job.device, resume_command=resume_command
+        job.start,
+        unproven if unproven.exists() else final,
+        job.labels,
+        folder,
+        log,
+        device=job.device,
+        resume_command=resume_command,
+        allow_edited=job.allow_edited,
     )
-    if not job.proof.is_won:
+    if job.proof.is_won and unproven.exists():  # another proof had refuted it
+        with atomic_folder(job.out / BEST_NAME, existing="replace") as temporary:
+            DISK.copy_tree(unproven, temporary)
+        put_best_in_place(job.out, final)
+        DISK.remove_tree(unproven)
+    elif not job.proof.is_won:
         if not unproven.exists():
             with atomic_folder(unproven) as temporary:
                 DISK.copy_tree(final, temporary)

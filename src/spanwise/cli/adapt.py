@@ -77,7 +77,7 @@ class ProofOptions:
 
     proof: tuple[str, Path, Path] | None = None
     """TASK TRAIN DEV: labels of your own. Start and result are taught them five times each, and the start is kept
-    unless the result scores better on DEV by more than chance explains."""
+    unless the result scores better on DEV by more than the five differ (95 %)."""
     unproven: bool = False
     """Adapt a model without any head for hidden words though no loss can tell whether it becomes better."""
 

@@ -71,8 +71,10 @@ def prepare(
     with TokenStoreWriter(out, tokenizer, shard_bytes=shard_bytes, side_arrays=side_arrays) as writer:
         encode = _tagged(tokenizer, taggers) if taggers else _plain(tokenizer)
         batches = _batches(documents)
-        # words are looked up without the interpreter lock, so that the next text is read and split meanwhile
-        with Prefetcher(lambda _: next(batches, None), depth=1) as ahead:
+        # Words are looked up without the interpreter lock, so that the next text is read and split meanwhile. An
+        # iterator may be slow, or belong to its thread: it is asked in this one.
+        depth = 1 if isinstance(source, str | Path | Sequence) else 0
+        with Prefetcher(lambda _: next(batches, None), depth=depth) as ahead:
             for number in itertools.count():
                 held = ahead.get(number)
                 if held is None:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from spanwise.runtime.row_threads import shares_threads, side_by_side
 
@@ -102,7 +103,9 @@ def _each(compute: Callable[[int], None], blocks: list[_Block]) -> None:
     """Call `compute(place)` for every block, each thread for neighbours with about its share of the products. Blocks
     that share keys stay together."""
     work = [(q.end - q.begin) * (k.end - k.begin) for q, k, _ in blocks]
-    num_parts = torch.get_num_threads() if sum(work) >= LEAST_WORK and shares_threads() else 1
+    # a mode that watches operators, of torch or of a person's own, is one of this thread
+    is_apart = sum(work) >= LEAST_WORK and shares_threads() and not torch._C._len_torch_dispatch_stack()
+    num_parts = torch.get_num_threads() if is_apart else 1
     borders, done, seen = [0], 0, 0  # seen: the first row that no block so far has as a key
     for place, block in enumerate(blocks):
         own = block.keys.own
@@ -113,7 +116,8 @@ def _each(compute: Callable[[int], None], blocks: list[_Block]) -> None:
     is_inference = torch.is_inference_mode_enabled()
 
     def some(first: int, last: int) -> None:
-        with torch.inference_mode(is_inference), torch.no_grad():  # a thread has modes of its own
+        # a thread has modes of its own; without autocast the type is that of qkv in each
+        with torch.inference_mode(is_inference), torch.no_grad(), torch.autocast("cpu", enabled=False):
             for place in range(first, last):
                 compute(place)
 
@@ -148,6 +152,7 @@ class PackedAttention(torch.autograd.Function):
         return out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad: Tensor):
         qkv, *probabilities = ctx.saved_tensors
         return _backward(grad, qkv, ctx.blocks, probabilities, ctx.num_heads, ctx.is_split), None, None, None

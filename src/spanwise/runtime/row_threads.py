@@ -1,12 +1,13 @@
 """Compiled loops over rows by the threads that torch computes with.
 
 After an operator torch's threads keep their cores for some milliseconds, turning in place to be ready for the next one,
-so threads of another kind would wait for a core as long. Therefore a loop is handed to those very threads, by the
-parallel regions of the OpenMP library that torch is linked with. Where it has no such entry (macOS, Windows) and in a
-forked process, which inherits no thread, threads that are kept for this take all parts but the first. Loops release the
+so threads of another kind would wait for a core as long. Therefore a loop is handed to those very threads, by a
+parallel region of the OpenMP library that torch is linked with. Where it has no such entry (macOS, Windows) and in a
+process forked since this was imported, threads that are kept for this take all parts but the first. (A child of a
+process in which torch has computed with several threads must not do so with torch either.) Loops release the
 interpreter lock. Parts depend on the number of rows and threads alone, so results are repeatable.
 
-Source: `GOMP_parallel` of GCC's libgomp, which the libraries of LLVM and Intel have on Linux too.
+Source: `GOMP_parallel_start` of GCC's libgomp, which the libraries of LLVM and Intel have on Linux too.
 """
 
 import ctypes
@@ -15,7 +16,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 
@@ -56,20 +57,33 @@ def shares_threads() -> bool:
 def _in_region(calls: Sequence[Callable[[], Result]]) -> list[Result]:
     found: dict[int, Result] = {}
     errors: list[BaseException] = []
-    left = iter(range(len(calls)))  # a thread takes one after the other: a region may have fewer threads than asked for
+    left = iter(range(len(calls)))  # each thread takes one after the other, and a region may have fewer than asked for
 
-    def take(_: Any = None) -> None:
+    def take() -> None:
+        for part in left:
+            if errors:
+                break
+            found[part] = calls[part]()
+
+    def take_elsewhere(_: Any) -> None:
         try:
-            for part in left:
-                found[part] = calls[part]()
+            take()
         except BaseException as error:  # an exception can't leave a region
             errors.append(error)
 
+    entry, region = _REGION(take_elsewhere), _region_of_torch()
+    assert region is not None  # as `shares_threads` says
     # torch's own number of threads: a region of fewer would end the others, and torch start them anew
-    enter = _region_of_torch()
-    assert enter is not None  # as `shares_threads` says
-    enter(_REGION(take), None, torch.get_num_threads(), 0)
-    take()
+    num_threads = torch.get_num_threads()
+    # This thread's part is no callback: signals reach Python here, and what they raise would be lost in one.
+    try:
+        region.start(entry, None, num_threads)
+        take()
+    except BaseException as error:
+        errors.append(error)  # the others stop behind their part
+        raise
+    finally:
+        region.end()
     if errors:
         raise errors[0]
     return [found[part] for part in range(len(calls))]
@@ -80,16 +94,25 @@ def _by_kept_threads(calls: Sequence[Callable[[], Result]]) -> list[Result]:
     return [calls[0](), *(other.result() for other in others)]
 
 
+class _Region(NamedTuple):
+    """The entries of torch's OpenMP library that begin a region, in which the caller is one thread, and end it."""
+
+    start: Callable[[Any, None, int], None]
+    end: Callable[[], None]
+
+
 @functools.lru_cache(maxsize=1)
-def _region_of_torch() -> Callable[..., None] | None:
-    """The entry of torch's OpenMP library that starts a region, or None where it has none."""
+def _region_of_torch() -> _Region | None:
+    """The entries, or None where the library has none."""
     try:
         # what torch is linked with is found through torch: another copy of the library would have other threads
-        enter = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so")).GOMP_parallel
+        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"))
+        start, end = library.GOMP_parallel_start, library.GOMP_parallel_end
     except (OSError, AttributeError):
         return None
-    enter.argtypes, enter.restype = [_REGION, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
-    return enter
+    start.argtypes, start.restype = [_REGION, ctypes.c_void_p, ctypes.c_uint], None
+    end.argtypes, end.restype = [], None
+    return _Region(start, end)
 
 
 @functools.lru_cache(maxsize=1)
