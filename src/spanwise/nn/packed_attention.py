@@ -117,7 +117,7 @@ def _each(compute: Callable[[int], None], blocks: list[_Block]) -> None:
 
     def some(first: int, last: int) -> None:
         # a thread has modes of its own; without autocast the type is that of qkv in each
-        with torch.inference_mode(is_inference), torch.no_grad(), torch.autocast("cpu", enabled=False):
+        with torch.inference_mode(is_inference), torch.autocast("cpu", enabled=False):
             for place in range(first, last):
                 compute(place)
 
