@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 FEWEST_ROWS = 16  # of a part that is worth a thread
 _PROCESS = os.getpid()
-_REGION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def num_parts(num_rows: int) -> int:
@@ -71,7 +71,7 @@ def _in_region(calls: Sequence[Callable[[], Result]]) -> list[Result]:
         except BaseException as error:  # an exception can't leave a region
             errors.append(error)
 
-    entry, region = _REGION(take_elsewhere), _region_of_torch()
+    entry, region = _ENTRY(take_elsewhere), _region_of_torch()
     assert region is not None  # as `shares_threads` says
     # torch's own number of threads: a region of fewer would end the others, and torch start them anew
     num_threads = torch.get_num_threads()
@@ -110,7 +110,7 @@ def _region_of_torch() -> _Region | None:
         start, end = library.GOMP_parallel_start, library.GOMP_parallel_end
     except (OSError, AttributeError):
         return None
-    start.argtypes, start.restype = [_REGION, ctypes.c_void_p, ctypes.c_uint], None
+    start.argtypes, start.restype = [_ENTRY, ctypes.c_void_p, ctypes.c_uint], None
     end.argtypes, end.restype = [], None
     return _Region(start, end)
 
