@@ -92,7 +92,7 @@ def num_kernels(model: nn.Module, pack: Any) -> int:
     """Compile the regions of a model, and count the kernels and library calls of one pack in them, both ways."""
     from torch._inductor import config
 
-    from spanwise.training.regions import compiled_regions
+    from spanwise.training.compiled.regions import compiled_regions
 
     def compute() -> list[float]:
         model.zero_grad()

@@ -16,7 +16,7 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - small, large: 12 x 384 and 24 x 1024;
 - base-512-compiled, base-half-compiled, small-compiled: the same steps with layers and heads compiled, packs of one
   shape; how long compiling took, and how many graphs were compiled after the first step (none should be);
-- small-graphs, pretrain-graphs: the same as small-compiled and pretrain with the compiled parts as CUDA graphs;
+- small-graphs, pretrain-graphs: the same as small-compiled and pretrain with a pack and the update as CUDA graphs;
 - waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
 - exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
   two more runs, for what it changes;
@@ -129,26 +129,34 @@ class Bench:
         paragraphs = make_paragraphs(mean, PACKS_AHEAD * self.pack_tokens // min(mean, LONGEST) + 64)
         rows = batches(paragraphs, self.pack_tokens)
         shape = self.pack_tokens + LONGEST + 2 if compiled else None  # batches pass their tokens by up to a sequence
-        side = Ours(size, paragraphs, rows, device_name=self.device, shape=shape, graphs=graphs)
+        said: list[str] = []
+        side = Ours(size, paragraphs, rows, device_name=self.device, shape=shape, graphs=self.graphs(said, graphs))
         with self.compiled(side) if compiled else contextlib.nullcontext({}) as facts_of_compiling:
             rates = step_rates(side, self.rounds, self.synchronize)
             profile = self.profile(side)
-        facts = side.facts() | facts_of_compiling | profile
+        facts = side.facts() | facts_of_compiling | profile | {"said_of_graphs": said}
         told = {"rates": rates, **facts, "share": float(np.median(rates)) * facts["flops_per_token"] / facts["peak"]}
         if self.on_gpu:
             told["memory"] = self.torch.cuda.max_memory_allocated() / 2**20
         return told
+
+    def graphs(self, said: list[str], wanted: bool) -> Any:
+        """What keeps the step as CUDA graphs, where that is wanted and there is a card."""
+        from spanwise.training.compiled.graphs import Graphs
+
+        return Graphs(said.append) if wanted and self.on_gpu else None
 
     @contextlib.contextmanager
     def compiled(self, side: Ours) -> Iterator[dict[str, Any]]:
         """Compile the model of `side` inside the block; afterwards the facts are complete."""
         from torch._dynamo.utils import counters
 
-        from spanwise.training.regions import compiled_regions
+        from spanwise.training.compiled.regions import compiled_regions
 
         pack, said, began = side.prepare(0), [], time.perf_counter()
         rehearse = lambda: side.updater.rehearse(pack)  # noqa: E731
-        with compiled_regions(side.updater.model, pack, rehearse, said.append, graphs=side.updater.graphs) as works:
+        with compiled_regions(side.updater.model, pack, rehearse, said.append) as works:
+            side.updater.record(pack, side.prepare(1))
             facts = {"compiled": works, "said": said, "compile_seconds": time.perf_counter() - began}
             graphs = counters["stats"]["unique_graphs"]
             yield facts

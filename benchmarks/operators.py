@@ -13,7 +13,9 @@ is that of the training loop, on the bundled text; autocast is off, so what it c
 - host copies: tensors made on the host within the step, whose copy to the device makes the host wait.
 
 With `--compiled` packs have one shape, and in place of the operators of compiled parts stand the kernels and library
-calls that torch's compiler makes of them for a CPU; some 20 seconds per recipe.
+calls that torch's compiler makes of them for a CPU; some 20 seconds per recipe. It also counts what the host starts
+with `--compile graphs`: a pack's forward and backward are one graph, the update is another, and copies of a pack to
+the memory of its graph count like operators.
 
 `PYTHONPATH=OTHER_CHECKOUT/src` counts another state of the code, before a change.
 """
@@ -25,7 +27,7 @@ import contextlib
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,9 +63,12 @@ class Counting(TorchDispatchMode):
         self.is_paused = before
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        name = function.overloadpacket.__name__
+        if name == "_fused_adamw_":  # has no form without values where the rate is a tensor, and returns nothing
+            self.operators[name] += not self.is_paused
+            return None
         if self.is_paused:
             return function(*arguments, **(named or {}))
-        name = function.overloadpacket.__name__
         if name in READS or (name == "repeat_interleave" and "output_size" not in (named or {})):
             self.reads[name] += 1
             if name == "_local_scalar_dense":
@@ -118,17 +123,35 @@ def as_on_cuda(counting: Counting) -> None:
     Tensor.tolist = tolist
 
 
-def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
+def keep_graphs(updater: Any, packs: list[Any], counting: Counting) -> bool:
+    """Give an updater that has done a step the graphs of `training/compiled/graphs.py`; a replay counts as one. Returns
+    whether all packs have one shape."""
+    from spanwise.training.compiled.graphs import PackGraph, UpdateGraph
+
+    def record(compute: Callable[[], None]) -> Callable[[], None]:
+        with counting, counting.paused():
+            compute()
+        return lambda: counting.operators.update(["graph"])
+
+    parameters = updater._trainable
+    update = UpdateGraph(lambda: updater._apply(updater._norm, updater._rate), parameters, record)
+    pack = PackGraph(packs[0], [*updater.model.loss_weights], updater._compute, parameters, record)
+    updater.graphs.pack, updater.graphs.update = pack, update
+    return all(map(pack.fits, packs))
+
+
+def count(name: str, folder: Path, compiled: bool = False, graphs: bool = False) -> dict[str, Any]:
     """Count one step of a recipe, the second one: the first makes moments."""
     from spanwise.data.token_store import TokenStore
     from spanwise.pretraining.system import outline_model, training_source
     from spanwise.recipes import find
+    from spanwise.training.compiled.graphs import Graphs
     from spanwise.training.optim import build_optimizer
     from spanwise.training.step import Updater
     from spanwise.training.timing import SectionTimer
 
     recipe, store = find(name), TokenStore.open(folder / "store")
-    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True)) if compiled else recipe
+    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True)) if compiled or graphs else recipe
     counting = Counting()
     as_on_cuda(counting)
     source = training_source(recipe, store)
@@ -141,6 +164,7 @@ def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
         seed=0,
         max_grad_norm=recipe.training.max_grad_norm,
         timer=SectionTimer(META),
+        **({"graphs": Graphs(print)} if graphs else {}),
     )
     begin = getattr(updater, "begin", updater.update)  # earlier states of the code read every step
     keyed = getattr(updater, "keyed", lambda step, pack: pack)
@@ -152,13 +176,15 @@ def count(name: str, folder: Path, compiled: bool = False) -> dict[str, Any]:
             counter.clear()
         with counting:
             begin(step, packs[step - 1], 1e-3)
+        if graphs and step == 1 and not keep_graphs(updater, [*packs[0], *packs[1]], counting):
+            return {"operators": None}
     return {
         "recipe": name,
         "packs": len(packs[1]),
         "operators": counting.operators.total(),
         "reads": counting.reads.total(),
         "copies": counting.copies.total(),
-        "most": dict(counting.operators.most_common(12)),
+        "most": dict(counting.operators.most_common(40)),
     }
 
 
@@ -198,16 +224,20 @@ def main() -> None:
         make_store(folder)
         with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as one:  # what is replaced stays inside
             rows = [one.apply(count, (name, folder)) for name in options.recipes]
-            left = [one.apply(count, (name, folder, True)) for name in options.recipes if options.compiled]
-        for row, rest in zip(rows, left, strict=False):
-            kernels = row["packs"] * count_kernels(row["recipe"], folder)
-            row |= {"compiled": rest["operators"] + kernels, "in_compiled_parts": kernels}
+            for row in rows if options.compiled else ():
+                name = row["recipe"]
+                kernels = row["packs"] * one.apply(count_kernels, (name, folder))
+                outside = one.apply(count, (name, folder, True))["operators"]
+                started = one.apply(count, (name, folder, False, True))
+                row |= {"compiled": outside + kernels, "in_compiled_parts": kernels, "graphs": started["operators"]}
     if options.json:
         print(json.dumps(rows))
         return
     for row in rows:
         line = "{recipe:24} {packs:3} pack(s) {operators:6} operators {reads:3} reads {copies:3} copies".format(**row)
-        print(line + (f" {row['compiled']:6} compiled" if options.compiled else ""))
+        print(
+            line + (f" {row['compiled']:6} compiled {row['graphs'] or '-':>4} with graphs" if options.compiled else "")
+        )
 
 
 if __name__ == "__main__":

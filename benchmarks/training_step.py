@@ -123,7 +123,7 @@ class Ours:
         device_name="cpu",
         shape: int | None = None,  # tokens of every pack, where all have one shape
         exact_sums: bool = False,
-        graphs: bool = False,
+        graphs: Any = None,  # training.compiled.graphs.Graphs; None: kernels one by one
     ) -> None:
         import torch
 

@@ -1,6 +1,7 @@
 """Options of the whole suite. `--slow` adds the long tests; `--data-folder` says where the public data sets lie."""
 
 import os
+import signal
 from pathlib import Path
 
 # One thread a test process: two processes run side by side, and sums come out the same on every machine.
@@ -19,6 +20,9 @@ from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.runtime.progress import Gauge
 from spanwise.text.learn import learn_tokenizer
+
+# Where the suite runs in the background, a shell may have it ignore Ctrl-C, which some tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

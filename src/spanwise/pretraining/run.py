@@ -32,10 +32,10 @@ from spanwise.runtime.processes.distributed import Group, join_processes
 from spanwise.runtime.progress import RunLog
 from spanwise.runtime.remote.fetch import fetch_lost_run
 from spanwise.runtime.remote.upload import kept_elsewhere
+from spanwise.training.compiled.regions import is_wanted
 from spanwise.training.evaluate import evaluate_batches
 from spanwise.training.loop import TrainingResult, train
 from spanwise.training.plan import LENGTHS, with_one_length
-from spanwise.training.regions import is_wanted
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.weights.learned_from import LEARNED_FROM, as_record
 

@@ -68,8 +68,8 @@ class AddedGradients:
 
 
 class CopiedGradients(AddedGradients):
-    """The same sums in memory of their own, where the next backward overwrites what this one gave: the kernels of a
-    CUDA graph write where they wrote before. Memory: 4 bytes per parameter."""
+    """The same sums in memory of their own: the next replay of a CUDA graph overwrites the gradients of this one, and
+    the graph of the update reads its own where it read them before. Memory: 4 bytes per parameter."""
 
     def __init__(self, pieces: Sequence[Piece], reducer: Reducer) -> None:
         super().__init__(pieces, reducer)

@@ -31,11 +31,12 @@ from spanwise.runtime.interrupt import StopRequested
 from spanwise.runtime.processes.distributed import Group
 from spanwise.runtime.progress import RunLog, read_metrics
 from spanwise.training.checkpoint import Saver, check_identity, fingerprint_change, load_tensors, newest_checkpoint
+from spanwise.training.compiled.graphs import graphs_of
+from spanwise.training.compiled.regions import HasRegions, compiled_regions, is_wanted
 from spanwise.training.optim import build_optimizer
 from spanwise.training.pieces import KeptModel
 from spanwise.training.plan import HARMLESS_OPTIONS, BudgetClock, Plan, TrainingOptions
 from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
-from spanwise.training.regions import HasRegions, compiled_regions, is_wanted
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
@@ -244,7 +245,7 @@ class _Loop:
             reducer=self.reducer,
             exact_sums=options.exact_sums,
             kept=self.kept,
-            graphs=options.compile == "graphs",
+            graphs=graphs_of(options.compile, self.device, self.log.say, self.reducer.any),
         )
         self.identity = json.loads(json.dumps(self.identity))
         record = to_record(options)
@@ -383,14 +384,22 @@ class _Loop:
         """Compile what this run compiles, on the first pack of its next step."""
         packs = self._packs(self.state.step) if self.is_compiled else []
         if not packs:
+            self._record(packs)
             yield
             return
         self.model.train()
         rehearse = functools.partial(self.updater.rehearse, packs[0])
-        graphs = self.updater.graphs
-        with compiled_regions(self.model, packs[0], rehearse, self.log.say, graphs=graphs) as self.is_compiled:
+        with compiled_regions(self.model, packs[0], rehearse, self.log.say) as self.is_compiled:
+            self._record(packs)
             self.timer.take()
             yield
+
+    def _record(self, packs: Sequence[Batch]) -> None:
+        """Keep steps as CUDA graphs where that is asked for and every process has packs to try them on."""
+        if self.updater.graphs is not None:
+            ahead = self._packs(self.state.step + 1)
+            if not self.reducer.any(not (self.is_compiled and packs and ahead)):
+                self.updater.record(packs[0], ahead[-1])
 
     def _run_steps(self, stop: StopRequested, prefetch_depth: int) -> None:
         """Do every step that is left."""

@@ -100,8 +100,8 @@ class StackedMuon(torch.optim.Muon):
         if piece is not None:
             directions_KMN = directions_KMN[:, piece.first : piece.first + len(piece.tensor)]
         torch._foreach_mul_(parameters, (1 - rate * group["weight_decay"]) * good + bad)
-        directions = layout.parts(layout.unstacked(directions_KMN) * good)
-        torch._foreach_add_(parameters, directions, alpha=-rate * layout.size)
+        directions = layout.parts(layout.unstacked(directions_KMN) * (good * (-rate * layout.size)))
+        torch._foreach_add_(parameters, directions)
 
     def _layout(self, parameters: list[Tensor]) -> Layout:
         shapes = tuple(self._shape(parameter) for parameter in parameters)

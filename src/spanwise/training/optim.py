@@ -119,7 +119,7 @@ class Lamb(torch.optim.Optimizer):
             piece = self.pieces.get(parameter)
             whole = (parameter, update) if piece is None else (piece.joined(parameter), piece.joined(update))
             update.mul_(_trust(*whole))
-        parameter.sub_(torch.where(is_bad, 0.0, update), alpha=group["lr"])
+        parameter.sub_(torch.where(is_bad, 0.0, update) * group["lr"])
 
 
 def _correction(beta: float, step: Tensor) -> Tensor:
@@ -159,6 +159,13 @@ def guard(optimizer: Optimizer, bad: Tensor) -> None:
     """
     for part in _parts(optimizer):
         part.found_inf = bad  # type: ignore[attr-defined]
+
+
+def let_record(optimizer: Optimizer) -> None:
+    """Let steps be recorded as a CUDA graph, which torch's optimizers refuse unless told; rates may be tensors then."""
+    for group in optimizer.param_groups:
+        if "capturable" in group:
+            group["capturable"] = True
 
 
 def set_pieces(optimizer: Optimizer, pieces: Sequence[Piece]) -> None:

@@ -12,8 +12,10 @@ moments. Whoever reads the numbers then finds the model as it was before the bad
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
@@ -26,14 +28,20 @@ from spanwise.errors import DataError, NumericsError
 from spanwise.runtime.device import HostCopy, autocast
 from spanwise.runtime.memory import keep_freed_memory
 from spanwise.runtime.seed import keys_for, seed_device
+from spanwise.training.compiled.graphs import Graphs, Key, Scale
 from spanwise.training.evaluate import loss_sum, num_correct
 from spanwise.training.exact import AddedGradients, CopiedGradients, ExactGradients, Gradients
-from spanwise.training.optim import Optimizer, clip_gradients, gradient_norm, guard
+from spanwise.training.optim import Optimizer, clip_gradients, guard, let_record
 from spanwise.training.pieces import KeptModel
 from spanwise.training.reduce import Reducer, SingleProcess
 from spanwise.training.timing import SectionTimer
 
 Number = TypeVar("Number", int, float)
+Section = Callable[[str], contextlib.AbstractContextManager[None]]  # measures what is inside, under a name
+
+
+def _unmeasured(name: str) -> contextlib.AbstractContextManager[None]:
+    return contextlib.nullcontext()
 
 
 @dataclass
@@ -71,9 +79,6 @@ class _Share:
     is_finite: bool
 
 
-Key = tuple[str, str]  # "loss" or "correct", and the name of a loss
-
-
 @dataclass(frozen=True)
 class Begun:
     """A step whose numbers may still be in the making: its packs, and where the numbers will be."""
@@ -104,18 +109,21 @@ class Updater:
     reducer: Reducer = field(default_factory=SingleProcess)
     exact_sums: bool = False  # gradients have the same bits for any number of processes
     kept: KeptModel | None = None  # None: this process keeps the whole model
-    graphs: bool = False  # parts of the model give results in memory that their next call overwrites
+    graphs: Graphs | None = None  # None: the host starts every kernel by itself
 
     def __post_init__(self) -> None:
         keep_freed_memory()
         self._kept = self.kept or KeptModel(self.model)
         self._trainable = [p for group in self.optimizer.param_groups for p in group["params"]]
         self._weights: Mapping[str, float] = getattr(self.model, "loss_weights", {})
-        kind = ExactGradients if self.exact_sums else CopiedGradients if self.graphs else AddedGradients
+        kind = ExactGradients if self.exact_sums else AddedGradients if self.graphs is None else CopiedGradients
         held = {piece.tensor: piece for piece in self._kept.pieces}
         self._gradients: Gradients = kind([held[tensor] for tensor in self._trainable], self.reducer)
         self._bad = torch.zeros((), device=self.device)  # 1 from the first number on that is not finite
         guard(self.optimizer, self._bad)
+        self._rate, self._norm = torch.zeros(2, device=self.device).unbind()  # those of the update, for its graph
+        if self.graphs is not None:
+            let_record(self.optimizer)
 
     def update(self, step: int, packs: Sequence[Batch], learning_rate: float) -> tuple[StepSums, float]:
         """Do update number `step` and wait for its sums and the norm of its gradient. Raises: as `begin` and `read`."""
@@ -133,7 +141,7 @@ class Updater:
             totals = self.reducer.counts([batch.counts for batch in packs])
             rounds = self._kept.rounds(packs)
         self.optimizer.zero_grad(set_to_none=True)
-        measured = []
+        measured: list[Mapping[Key, Tensor]] = []
         for k, batch in enumerate(rounds):
             found = self._forward_backward(step, k, batch, totals, weighs=k < len(packs))
             measured += [found] if k < len(packs) else []
@@ -142,7 +150,6 @@ class Updater:
         with self.timer.section("communication"):
             self._gradients.meet()
         with self.timer.section("optimizer"):
-            gradients = [p.grad for p in self._trainable if p.grad is not None]
             norm = self._gradients.norm()
             keys, numbers = _joined(measured, norm)
             is_bad = (numbers.sum() * 0.0).ne(0.0).float()  # of one that is not finite the product is not-a-number
@@ -150,10 +157,7 @@ class Updater:
             is_bad = self.reducer.total(is_bad)
         with self.timer.section("optimizer"):
             torch.maximum(self._bad, is_bad.clamp(max=1.0), out=self._bad)
-            clip_gradients(gradients, norm, self.max_grad_norm)
-            for group in self.optimizer.param_groups:
-                group["lr"] = learning_rate * group["rate_scale"]
-            self.optimizer.step()
+            self._update(norm, learning_rate)
         return Begun(step, packs, totals, keys, HostCopy(numbers))
 
     def keyed(self, step: int, batch: Batch) -> Batch:
@@ -166,13 +170,10 @@ class Updater:
         ids_S[: len(batch.ids)] = batch.ids[: len(ids_S)]
         return replace(batch, sequences=sequences.keyed(keys_for(self.seed, "dropout", step, ids_S)))
 
-    def rehearse(self, batch: Batch) -> list[float]:
-        """Compute losses and gradients of a pack and forget them; the model stays as it is. Returns the losses and the
-        norm of the gradient."""
-        found = self._forward_backward(1, 0, batch, batch.counts)
-        norm = gradient_norm([p.grad for p in self._trainable if p.grad is not None])
+    def rehearse(self, batch: Batch) -> None:
+        """Compute losses and gradients of a pack and forget them; the model stays as it is."""
+        self._forward_backward(1, 0, batch, batch.counts)
         self.optimizer.zero_grad(set_to_none=True)
-        return [*(float(value) for (kind, _), value in found.items() if kind == "loss"), float(norm)]
 
     def read(self, steps: Sequence[Begun]) -> list[tuple[StepSums, float]]:
         """Return the sums of steps and the norms of their gradients before clipping, once the device has them.
@@ -199,31 +200,65 @@ class Updater:
             read.append((sums, shares[0].norm))
         return read
 
+    def record(self, first: Batch, other: Batch) -> None:
+        """Keep forward and backward of packs as a graph, and the update once it has been done; where that works."""
+        if self.graphs is not None:
+            first, other = first.to(self.device), other.to(self.device)
+            self.graphs.record_pack(first, other, self._compute, self._scale(other.counts), self._trainable)
+
+    def _update(self, norm: Tensor, learning_rate: float) -> None:
+        """Clip the gradients, whose norm is given, and let the optimizer do its step."""
+        if self.graphs is None:
+            return self._apply(norm, learning_rate)
+        self._rate.fill_(learning_rate)
+        self._norm.copy_(norm)
+        apply = functools.partial(self._apply, self._norm, self._rate)
+        state = [value for one in self.optimizer.state.values() for value in one.values()]
+        if self.graphs.update is not None and self.graphs.update.fits(self._trainable):
+            self.graphs.update()
+        elif self.graphs.wants_update and state:
+            self.graphs.record_update(apply, self._trainable, state)
+        else:
+            apply()
+
+    def _apply(self, norm: Tensor, learning_rate: float | Tensor) -> None:
+        clip_gradients([p.grad for p in self._trainable if p.grad is not None], norm, self.max_grad_norm)
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate * group["rate_scale"]
+        self.optimizer.step()
+
     def _forward_backward(
         self, step: int, k: int, batch: Batch, totals: Mapping[str, int], *, weighs: bool = True
-    ) -> dict[Key, Tensor]:
+    ) -> Mapping[Key, Tensor]:
         """Loss sums and correct guesses of one pack, on the device, after its gradients were added. One that does not
         weigh only accompanies the packs of other processes."""
         seed_device(self.seed, "pack", step, self.reducer.number_in_step(k))
+        scale = self._scale(totals) if weighs else lambda name: 0.0
+        if self.graphs is not None and self.graphs.pack is not None and self.graphs.pack.fits(batch):
+            with self.timer.section("forward"):
+                return self.graphs.pack(batch, scale)
         with self.timer.section("data"):
             batch = batch.to(self.device)
-        if self.graphs:
-            torch.compiler.cudagraph_mark_step_begin()
-        with self.timer.section("forward"):
+        return self._compute(batch, scale, self.timer.section)
+
+    def _scale(self, totals: Mapping[str, int]) -> Callable[[str], float]:
+        """By what each loss sum is multiplied, given the numbers of targets of the whole step."""
+        return lambda name: self._weights.get(name, 1.0) / max(1, totals.get(name, 0))
+
+    def _compute(self, batch: Batch, scale: Scale, section: Section = _unmeasured) -> dict[Key, Tensor]:
+        """What `_forward_backward` returns; nothing here depends on a number that the device computes."""
+        with section("forward"):
             with self._kept.computing(), autocast(self.precision, self.device):
                 losses = self.model(batch)
-            terms = [
-                loss_sum(value).float() * (self._weights.get(name, 1.0) / max(1, totals.get(name, 0)))
-                for name, value in losses.items()
-            ]
-            loss = torch.stack(terms).sum() * (1.0 if weighs else 0.0)
-        with self.timer.section("backward"), self._kept.computing():
+            terms = [loss_sum(value).float() * scale(name) for name, value in losses.items()]
+            loss = torch.stack(terms).sum()
+        with section("backward"), self._kept.computing():
             if loss.requires_grad:
                 loss.backward()
         sums = {("loss", name): loss_sum(value) for name, value in losses.items()}
         right = {("correct", name): num_correct(value) for name, value in losses.items()}
         found = sums | {key: value for key, value in right.items() if value is not None}
-        return {key: value.detach().clone() if self.graphs else value.detach() for key, value in found.items()}
+        return {key: value.detach() for key, value in found.items()}
 
     def _bad_numbers(self, one: Begun, found: list[dict[Key, float]]) -> BadNumbers:
         """Find the pack that is to blame, the same in every process. Nothing has been updated since."""
@@ -257,7 +292,7 @@ class Updater:
         return next((name for name, g in gradients if g is not None and not torch.isfinite(g).all()), None)
 
 
-def _joined(measured: list[dict[Key, Tensor]], norm: Tensor) -> tuple[list[tuple[int, Key]], Tensor]:
+def _joined(measured: Sequence[Mapping[Key, Tensor]], norm: Tensor) -> tuple[list[tuple[int, Key]], Tensor]:
     """All numbers of a step as one tensor of doubles, the norm last, and what each of the others is."""
     kinds: dict[torch.dtype, list[tuple[int, Key]]] = {}
     for k, pack in enumerate(measured):

@@ -71,8 +71,8 @@ class RunOptions:
     deterministic: bool = False
     """Give equal bits on a GPU too, also after an interruption, somewhat slower. A CPU always does."""
     compile: Literal["auto", "on", "graphs", "off"] | None = None
-    """Layers and heads of pre-training by torch.compile; graphs: and as CUDA graphs, for small models. Default: on a
-    GPU."""
+    """Layers and heads of pre-training by torch.compile; graphs: and whole packs and updates as CUDA graphs, for small
+    models. Default: on a GPU."""
     device: str | None = None
     """cpu, cuda or cuda:1. Default: a GPU where there is one."""
     log_to: LogTo = None

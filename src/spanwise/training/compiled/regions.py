@@ -3,21 +3,16 @@
 A part is compiled whole (no graph break is allowed) and for the one shape that its packs have, so that nothing is
 compiled again in a run. What was compiled is kept in the user's cache folder for the next run. Where a machine can't
 compile, the parts compute as they stand.
-
-With `graphs` a GPU also keeps the kernels of each part as a CUDA graph, which the host starts as one: for models whose
-kernels are shorter than the time to start them. Their results lie in memory that the next pack overwrites, so a step
-takes gradients and losses out of it (`CopiedGradients`, `Updater`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -30,7 +25,6 @@ from spanwise.runtime.compiled import writable
 Compile = Literal["auto", "on", "graphs", "off"]
 BACKEND = "inductor"
 CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
-ALIKE = 1e-2  # relative: how far numbers of a replayed graph may be from those of its kernels one by one
 
 
 @runtime_checkable
@@ -64,10 +58,9 @@ def keep_compiled() -> Path | None:
 class _Region:
     """The forward of a module, compiled while it trains; measuring and predicting go on as ever."""
 
-    def __init__(self, module: nn.Module, *, graphs: bool) -> None:
+    def __init__(self, module: nn.Module) -> None:
         self.module, self.plain = module, module.forward
-        options: dict[str, Any] | None = {"triton.cudagraphs": True} if graphs else None
-        self.compiled = torch.compile(module.forward, fullgraph=True, dynamic=False, backend=BACKEND, options=options)
+        self.compiled = torch.compile(module.forward, fullgraph=True, dynamic=False, backend=BACKEND)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         is_training = self.module.training and torch.is_grad_enabled()
@@ -76,18 +69,12 @@ class _Region:
 
 @contextlib.contextmanager
 def compiled_regions(
-    model: nn.Module,
-    batch: Batch,
-    rehearse: Callable[[], Sequence[float]],
-    say: Callable[[str], None],
-    *,
-    graphs: bool = False,
+    model: nn.Module, batch: Batch, rehearse: Callable[[], object], say: Callable[[str], None]
 ) -> Iterator[bool]:
     """Compile the model's regions inside the block, and give whether they are.
 
-    rehearse: computes losses and gradients of `batch` once and forgets them, but for some numbers that tell of them;
-    all that has to be compiled is compiled there. With `graphs` it is called three times: kernels one by one, recorded,
-    replayed. What torch.compile can't do here is said, and the model computes as it stands, or without graphs.
+    rehearse: computes losses and gradients of `batch` once and forgets them: all that has to be compiled is compiled
+    there. What torch.compile can't do here is said, and the model computes as it stands.
     """
     regions = model.regions(batch) if isinstance(model, HasRegions) else {}
     if not regions:
@@ -99,10 +86,7 @@ def compiled_regions(
     try:
         for encoder in encoders:
             encoder.ignores_rows = True
-        failed = _compile(regions, rehearse, graphs=graphs)
-        if failed and graphs:
-            say(f"CUDA graphs do not work here, so parts are compiled without them: {failed}")
-            failed = _compile(regions, rehearse, graphs=False)
+        failed = _compile(regions, rehearse)
         if failed:
             _restore(regions, encoders)
             say(f"torch.compile does not work here, so nothing is compiled: {failed}")
@@ -114,20 +98,14 @@ def compiled_regions(
         _restore(regions, encoders)
 
 
-def _compile(regions: Mapping[str, nn.Module], rehearse: Callable[[], Sequence[float]], *, graphs: bool) -> str:
+def _compile(regions: Mapping[str, nn.Module], rehearse: Callable[[], object]) -> str:
     """Compile regions and rehearse; return why that does not work here, or nothing."""
     for module in regions.values():
-        vars(module).pop("forward", None)
-        module.forward = _Region(module, graphs=graphs)  # type: ignore[method-assign]
+        module.forward = _Region(module)  # type: ignore[method-assign]
     try:
         with warnings.catch_warnings():  # what is cached here is pure: tracing past it is right
             warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
-            one_by_one = rehearse()
-            for _ in range(2 if graphs else 0):
-                replayed = rehearse()
-                pairs = zip(one_by_one, replayed, strict=True)
-                if not all(math.isclose(one, other, rel_tol=ALIKE) for one, other in pairs):
-                    return f"a graph gave {replayed} where its kernels one by one gave {one_by_one}"
+            rehearse()
     except Exception as error:  # a missing compiler, driver or library each raises a class of its own
         return (" ".join(str(error).split()) or type(error).__name__)[:200]
     return ""

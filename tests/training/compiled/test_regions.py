@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from functorch.compile import make_boxed_func
-from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.utils import counters
 
 from spanwise import recipes
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model, training_source
-from spanwise.training import regions
-from spanwise.training.optim import build_optimizer
-from spanwise.training.regions import CACHE_VARIABLE, compiled_regions, is_wanted, keep_compiled
-from spanwise.training.step import Updater
-from spanwise.training.timing import SectionTimer
+from spanwise.training.compiled import regions
+from spanwise.training.compiled.regions import CACHE_VARIABLE, compiled_regions, is_wanted, keep_compiled
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +55,7 @@ def test_no_graph_breaks_nothing_is_compiled_twice_and_losses_stay(name, tiny_st
     plain = [measured(model, pack) for pack in packs]
     said: list[str] = []
 
-    with compiled_regions(model, packs[0], lambda: measured(model, packs[0])[0], said.append) as works:
+    with compiled_regions(model, packs[0], lambda: measured(model, packs[0]), said.append) as works:
         assert works and said[0].startswith(f"Compiled {len(model.regions(packs[0]))} parts in ")
         graphs = counters["stats"]["unique_graphs"]
         compiled = [measured(model, pack) for pack in packs]
@@ -139,79 +133,6 @@ def test_a_compiled_run_that_goes_on_has_the_bits_of_a_whole_one(tiny_store, tmp
     assert result.resumed_from == 2 and counters["stats"]["unique_graphs"] > 0
     one, other = ((tmp_path / name / "final" / "model.safetensors").read_bytes() for name in ("whole", "resumed"))
     assert one == other
-
-
-class Graphs:
-    """What CUDA graphs do to memory, on a CPU: a call writes where the call at its place among those since the last
-    mark wrote before."""
-
-    def __init__(self, monkeypatch) -> None:
-        self.results: list[list[torch.Tensor]] = []
-        self.place, self.replayed = 0, 0
-        monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", self.begin)
-        monkeypatch.setattr(regions, "BACKEND", aot_autograd(fw_compiler=self.kept, bw_compiler=self.kept))
-
-    def begin(self) -> None:
-        self.place = 0
-
-    def kept(self, graph, inputs):
-        @make_boxed_func
-        def call(*given):
-            found = graph(*given)
-            if self.place == len(self.results):
-                self.results.append([])
-            mine = self.results[self.place]
-            self.place += 1
-            if not mine:
-                mine += [one.clone() for one in found if isinstance(one, torch.Tensor)]
-            else:
-                self.replayed += 1
-            left = iter(mine)  # what is given is held by nobody else, so that autograd takes it as it is
-            return [next(left).copy_(one).detach() if isinstance(one, torch.Tensor) else one for one in found]
-
-        return call
-
-
-def updated(recipe, store, steps, **options):
-    """The parameters, losses and gradient norms of a model after some steps of two packs."""
-    model = build_model(recipe, store.vocabulary.size).train()
-    device = torch.device("cpu")
-    optimizer = build_optimizer(model, recipe.training)
-    timer = SectionTimer(device)
-    updater = Updater(model, optimizer, device, "fp32", 0, 1.0, timer, **options)
-    packs = [training_source(recipe, store).step(index) for index in range(steps)]
-    assert all(len(step) == 2 for step in packs)
-    rehearse, graphs = partial(updater.rehearse, packs[0][0]), options.get("graphs", False)
-    with compiled_regions(model, packs[0][0], rehearse, lambda said: None, graphs=graphs) as works:
-        begun = [updater.begin(step + 1, packs[step], 1e-3) for step in range(steps)]  # all before any is read
-        told = updater.read(begun)
-    return works, [p.detach().clone() for p in model.parameters()], [(sums.losses, norm) for sums, norm in told]
-
-
-@pytest.mark.parametrize("exact_sums", [False, True])
-def test_results_that_the_next_pack_overwrites_are_taken_out_in_time(tiny_store, monkeypatch, exact_sums):
-    recipe = small("spanbert-modern-small", dropout=0.1)
-    _, wanted, told = updated(recipe, tiny_store, 3, exact_sums=exact_sums)
-    graphs = Graphs(monkeypatch)
-    torch._dynamo.reset()
-    works, found, also = updated(recipe, tiny_store, 3, exact_sums=exact_sums, graphs=True)
-
-    assert works and graphs.replayed > 20
-    for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
-    for (losses, norm), (wanted_losses, wanted_norm) in zip(also, told, strict=True):
-        assert losses == pytest.approx(wanted_losses, rel=1e-5) and norm == pytest.approx(wanted_norm, rel=1e-4)
-
-
-def test_graphs_that_give_other_numbers_are_said_and_left_out(tiny_store):
-    recipe = small("spanbert-tiny")
-    model = build_model(recipe, tiny_store.vocabulary.size).train()
-    pack, said, numbers = training_source(recipe, tiny_store).step(0)[0], [], iter([[1.0], [1.0], [1.5], [1.0]])
-
-    with compiled_regions(model, pack, lambda: next(numbers), said.append, graphs=True) as works:
-        assert works and "a graph gave [1.5] where its kernels one by one gave [1.0]" in said[0]
-        assert "without them" in said[0] and said[1].startswith("Compiled")
-        assert model.encoder.layers[0].forward.compiled is not None
 
 
 def test_a_gpu_compiles_by_itself_and_a_processor_when_asked():

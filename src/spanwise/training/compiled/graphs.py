@@ -1,0 +1,231 @@
+"""Computations that a GPU keeps as CUDA graphs: the host starts all kernels of one at once, for models whose kernels
+are shorter than the time to start each.
+
+A graph reads and writes the memory that it was recorded with. So a pack is copied to where the recorded one lies, and
+what comes out is copied before the next pack overwrites it. What the host decided while a graph was recorded stays
+decided: so each is tried on values that it was not recorded with, and kept if it gives what single kernels give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from spanwise.data.batch import Batch
+
+Key = tuple[str, str]  # "loss" or "correct", and the name of a loss
+Replay = Callable[[], object]
+Record = Callable[[Callable[[], None]], Replay]  # keeps what a call starts, and returns what starts it again
+Scale = Callable[[str], float | Tensor]  # by what the sum of a loss is multiplied
+Compute = Callable[[Batch, Scale], Mapping[Key, Tensor]]  # forward and backward of a pack
+
+ALIKE = 1e-2  # relative: how far numbers of a graph may be from those of its kernels one by one
+ROUNDING = 1e-5  # the same beside the whole gradient
+
+
+def cuda_graph(compute: Callable[[], None]) -> Replay:
+    """Record what a call starts on a GPU; nothing is computed yet. Other threads may use the GPU meanwhile."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        compute()
+    return graph.replay
+
+
+class PackGraph:
+    """Forward and backward of packs of one shape. Gradients are those of the last pack alone, and are overwritten."""
+
+    def __init__(
+        self, batch: Batch, names: Sequence[str], compute: Compute, parameters: Sequence[Tensor], record: Record
+    ) -> None:
+        batch = batch.changed(torch.clone)
+        self._places = _tensors(batch)
+        self._names, self._parameters = names, parameters
+        self._scales = torch.ones(len(names), device=batch.input_ids.device)
+        self._keys: list[Key] = []
+        self._numbers = self._scales  # written by the first call
+        self._replay = record(lambda: self._compute(batch, compute))
+        self._gradients = [parameter.grad for parameter in parameters]
+
+    def _compute(self, batch: Batch, compute: Compute) -> None:
+        found = compute(batch, lambda name: self._scales[self._names.index(name)])
+        self._keys = list(found)
+        self._numbers = torch.stack([value.reshape(()).double() for value in found.values()])
+
+    def fits(self, batch: Batch) -> bool:
+        """Return whether a pack has the shape of the recorded one."""
+        return [one.shape for one in _tensors(batch)] == [one.shape for one in self._places]
+
+    def __call__(self, batch: Batch, scale: Scale) -> dict[Key, Tensor]:
+        """Compute a pack that fits, on this device or in pinned memory; leave its gradients in the parameters."""
+        scales = torch.tensor([scale(name) for name in self._names])
+        scales = scales.pin_memory() if self._scales.is_cuda else scales
+        for place, given in zip([*self._places, self._scales], [*_tensors(batch), scales], strict=True):
+            place.copy_(given, non_blocking=True)
+        self._replay()
+        for parameter, gradient in zip(self._parameters, self._gradients, strict=True):
+            parameter.grad = gradient
+        return dict(zip(self._keys, self._numbers.clone().unbind(), strict=True))
+
+
+class UpdateGraph:
+    """An update of the parameters that have gradients now, by gradients in the memory where they lie now."""
+
+    def __init__(self, update: Callable[[], None], parameters: Sequence[Tensor], record: Record) -> None:
+        self._parameters = [parameter for parameter in parameters if parameter.grad is not None]
+        self._gradients = [parameter.grad for parameter in self._parameters if parameter.grad is not None]
+        self._replay = record(update)
+
+    def fits(self, parameters: Sequence[Tensor]) -> bool:
+        """Return whether the same parameters have gradients as when it was recorded."""
+        reached = [parameter for parameter in parameters if parameter.grad is not None]
+        return len(reached) == len(self._parameters) and all(map(_same, reached, self._parameters))
+
+    def __call__(self) -> None:
+        """Update the parameters by their gradients; those that lie elsewhere are copied first."""
+        pairs = zip(self._gradients, self._parameters, strict=True)
+        moved = [(mine, p.grad) for mine, p in pairs if p.grad is not None and p.grad is not mine]
+        if moved:
+            torch._foreach_copy_([mine for mine, _ in moved], [given for _, given in moved])
+        self._replay()
+
+
+@dataclass
+class Graphs:
+    """The graphs of a run: of the forward and backward of a pack, and of the update; None while there is none."""
+
+    say: Callable[[str], None]  # what could not be recorded, and why
+    agree: Callable[[bool], bool] = bool  # whether any process says yes: all of them use a graph, or none
+    record: Record = cuda_graph
+    pack: PackGraph | None = None
+    update: UpdateGraph | None = None
+    wants_update: bool = False  # whether the update is still to be recorded
+
+    def record_pack(
+        self, first: Batch, other: Batch, compute: Compute, scale: Scale, parameters: Sequence[Tensor]
+    ) -> None:
+        """Record the first pack and try the graph on the other one."""
+
+        graph, why = None, ""
+        try:
+            numbers = compute(other, scale)
+            names = [name for kind, name in numbers if kind == "loss"]
+            wanted, gradients = _losses(numbers), _taken(parameters)
+            graph = PackGraph(first, names, compute, parameters, self.record)
+            _taken(parameters)
+            if not graph.fits(other):
+                why = "packs differ in shape"
+            elif not _are_alike(found := _losses(graph(other, scale)), wanted):
+                why = f"the graph of a pack gave losses {found} where its kernels one by one gave {wanted}"
+            elif not _are_near(_taken(parameters), gradients):
+                why = "the graph of a pack gave other gradients than its kernels one by one"
+        except Exception as error:  # of a driver, a library or an operator that can't be recorded: each has its class
+            why = _reason(error)
+        _taken(parameters)
+        if self._failed(why):
+            return
+        self.pack, self.wants_update = graph, True
+        self.say("Each pack is one CUDA graph.")
+
+    def record_update(self, update: Callable[[], None], parameters: Sequence[Tensor], state: Sequence[Tensor]) -> None:
+        """Update once, kernel by kernel, and record that: parameters with gradients, which have all moments already."""
+        self.wants_update = False
+        reached = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        before = _Before([*parameters, *reached, *state])
+        graph, why, found = None, "", [math.nan]
+        try:
+            graph = UpdateGraph(update, parameters, self.record)
+            before.put_back()
+            graph()
+            found = before.changes()
+        except Exception as error:
+            why = _reason(error)
+        before.put_back()
+        update()
+        if not why and not _are_alike(found, before.changes()):
+            why = "the graph of an update changed the model in another way than its kernels one by one"
+        if not self._failed(why):
+            self.update = graph
+
+    def _failed(self, why: str) -> bool:
+        if why:
+            self.say(f"CUDA graphs do not work here, so kernels start one by one: {why}.")
+        return self.agree(bool(why))
+
+
+def graphs_of(
+    compile: str, device: torch.device, say: Callable[[str], None], agree: Callable[[bool], bool]
+) -> Graphs | None:
+    """What keeps the steps of a run as graphs, where that is asked for and can be had."""
+    if compile == "graphs" and device.type != "cuda":
+        say("CUDA graphs need a GPU with CUDA, so parts are compiled without them.")
+    return Graphs(say, agree) if compile == "graphs" and device.type == "cuda" else None
+
+
+class _Before:
+    """Tensors as they are now, to be compared with and put back."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._tensors = [tensor.detach() for tensor in tensors]
+        self._copies = [tensor.clone() for tensor in self._tensors]
+
+    def put_back(self) -> None:
+        for tensor, copy in zip(self._tensors, self._copies, strict=True):
+            tensor.copy_(copy)
+
+    def changes(self) -> list[float]:
+        """How far each tensor is from its copy: the 2-norm of the difference."""
+        pairs = zip(self._tensors, self._copies, strict=True)
+        return torch.stack([(tensor - copy).double().norm() for tensor, copy in pairs]).tolist()
+
+
+def _losses(numbers: Mapping[Key, Tensor]) -> list[float]:
+    return [float(value) for (kind, _), value in numbers.items() if kind == "loss"]
+
+
+def _taken(parameters: Sequence[Tensor]) -> list[Tensor | None]:
+    """The gradients, which are taken from the parameters."""
+    gradients = [parameter.grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = None
+    return gradients
+
+
+def _are_alike(graph: Sequence[float], one_by_one: Sequence[float]) -> bool:
+    """Return whether a graph gave the numbers that its kernels one by one gave, but for rounding."""
+    return all(math.isclose(one, other, rel_tol=ALIKE) for one, other in zip(graph, one_by_one, strict=True))
+
+
+def _are_near(graph: Sequence[Tensor | None], one_by_one: Sequence[Tensor | None]) -> bool:
+    """The same of gradients. What is nothing but rounding, beside the whole gradient, may be any."""
+    if [one is None for one in graph] != [one is None for one in one_by_one]:
+        return False
+    pairs = [
+        (one, other) for one, other in zip(graph, one_by_one, strict=True) if one is not None and other is not None
+    ]
+    sizes = torch.stack([other.double().norm() for _, other in pairs])
+    gaps = torch.stack([(one - other).double().norm() for one, other in pairs])
+    return bool((gaps <= ALIKE * sizes + ROUNDING * sizes.norm()).all())
+
+
+def _reason(error: Exception) -> str:
+    """What an error of a driver or a compiler says, in one line."""
+    return (" ".join(str(error).split()) or type(error).__name__)[:200]
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one is other
+
+
+def _tensors(batch: Batch) -> list[Tensor]:
+    found: list[Tensor] = []
+
+    def keep(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    batch.changed(keep)
+    return found

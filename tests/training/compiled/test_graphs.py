@@ -1,0 +1,216 @@
+"""A step whose packs and update are graphs computes what its operators compute one by one."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+import torch
+from tests.training.compiled import tape
+
+from spanwise import recipes
+from spanwise.nn.encoder import Encoder
+from spanwise.pretraining import model
+from spanwise.pretraining.corruption import generator
+from spanwise.pretraining.run import pretrain
+from spanwise.pretraining.system import build_model, training_source
+from spanwise.runtime.progress import RunLog
+from spanwise.training.compiled.graphs import Graphs
+from spanwise.training.optim import build_optimizer
+from spanwise.training.step import Updater
+from spanwise.training.timing import SectionTimer
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _as_on_a_gpu(monkeypatch):
+    """Operators of torch in place of loops for a CPU, as where a model is compiled: a tape sees those alone."""
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    for module in (model, generator):
+        monkeypatch.setattr(module, "rows_read", lambda *given: None)
+    monkeypatch.setattr(Encoder, "fills_rows", False)
+
+
+def small(name: str, optimizer: str = "adamw", attention_dropout: float = 0.0):
+    recipe = recipes.find(name)
+    sizes = {"num_layers": 2, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "max_positions": 64}
+    return replace(
+        recipe,
+        encoder=replace(recipe.encoder, **sizes, attention_dropout=attention_dropout),
+        format=replace(recipe.format, max_length=64),
+        batch=replace(recipe.batch, tokens_per_step=512, max_tokens=256, fixed=True),
+        training=replace(recipe.training, optimizer=optimizer),
+    )
+
+
+def updater_of(recipe, store, graphs=None, **options):
+    built = build_model(recipe, store.vocabulary.size).train()
+    optimizer = build_optimizer(built, recipe.training)
+    return Updater(built, optimizer, CPU, "fp32", 0, 1.0, SectionTimer(CPU), graphs=graphs, **options)
+
+
+def trained(updater, packs):
+    """The parameters, and losses and norms of all steps, which are begun before any is read."""
+    begun = [updater.begin(step + 1, packs[step], 1e-3 * (step + 1)) for step in range(len(packs))]
+    told = [(sums.losses, sums.correct, norm) for sums, norm in updater.read(begun)]
+    return [p.detach().clone() for p in updater.model.parameters()], told
+
+
+def recorded(updater, packs):
+    keyed = [updater.keyed(step + 1, step_packs[-1]) for step, step_packs in enumerate(packs)]
+    updater.record(keyed[0], keyed[1])
+
+
+def packs_of(recipe, store):
+    packs = [training_source(recipe, store).step(index) for index in range(4)]
+    assert len({pack.sequences.lengths for step in packs for pack in step}) > 1
+    return packs
+
+
+@pytest.mark.parametrize(
+    ("name", "optimizer", "exact_sums"),
+    [
+        ("spanbert-modern-small", "muon", False),
+        ("spanbert-modern-small", "muon", True),
+        ("albert-mini", "lamb", False),
+        ("gpt1-mini", "adamw", False),
+    ],
+)
+def test_packs_and_update_as_graphs_give_the_same_bits(name, optimizer, exact_sums, tiny_store):
+    recipe = small(name, optimizer)
+    packs, said = packs_of(recipe, tiny_store), []
+    graphs = Graphs(said.append, record=tape.record)
+    updater = updater_of(recipe, tiny_store, graphs, exact_sums=exact_sums)
+    recorded(updater, packs)
+    found, told = trained(updater, packs)
+
+    wanted, also = trained(updater_of(recipe, tiny_store, Graphs(pytest.fail), exact_sums=exact_sums), packs)
+    assert said == ["Each pack is one CUDA graph."] and graphs.pack is not None and graphs.update is not None
+    assert told == also
+    assert all(map(torch.equal, found, wanted))
+
+
+def test_rates_are_those_without_graphs(tiny_store):
+    """A graph takes the rate as a number of the device, which has fewer digits than one of the host."""
+    recipe = small("spanbert-modern-small", "muon")
+    packs = packs_of(recipe, tiny_store)[:1]
+    found, told = trained(updater_of(recipe, tiny_store, Graphs(pytest.fail)), packs)
+    wanted, also = trained(updater_of(recipe, tiny_store), packs)
+
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
+    assert told == also
+
+
+def test_a_step_after_a_bad_one_changes_nothing(tiny_store):
+    recipe = small("spanbert-modern-small", "muon")
+    packs = packs_of(recipe, tiny_store)
+    updater = updater_of(recipe, tiny_store, Graphs([].append, record=tape.record))
+    recorded(updater, packs)
+    begun = [updater.begin(step + 1, packs[step], 1e-3) for step in range(3)]
+    assert updater.graphs.update is not None
+    before = [p.detach().clone() for p in updater.model.parameters()]
+    updater.max_grad_norm = 1.0
+    updater._bad.fill_(1.0)
+    begun.append(updater.begin(4, packs[3], 1e-3))
+
+    assert all(map(torch.equal, before, updater.model.parameters()))
+
+
+def test_a_model_whose_packs_have_no_common_shape_is_told(question_store):
+    recipe = small("spanbert-selection-mini")
+    every_word = replace(recipe.masking.first, frequent_share=1.0)
+    recipe = replace(recipe, masking=replace(recipe.masking, first=every_word))
+    packs, said = packs_of(recipe, question_store), []
+    updater = updater_of(recipe, question_store, Graphs(said.append, record=tape.record))
+    recorded(updater, packs)
+
+    assert "so kernels start one by one: packs differ in shape" in said[0]
+    found, told = trained(updater, packs)
+    wanted, also = trained(updater_of(recipe, question_store, Graphs(pytest.fail)), packs)
+    assert told == also and all(map(torch.equal, found, wanted))
+
+
+def test_what_the_host_knew_of_the_recorded_pack_is_found_by_another_pack(tiny_store):
+    """Probabilities of attention are dropped sequence by sequence, by lengths that the host knows."""
+    recipe = small("spanbert-tiny", attention_dropout=0.1)
+    packs, said = packs_of(recipe, tiny_store), []
+    updater = updater_of(recipe, tiny_store, Graphs(said.append, record=tape.record))
+    recorded(updater, packs)
+
+    assert updater.graphs.pack is None and not updater.graphs.wants_update
+    assert "the graph of a pack gave" in said[0]
+    assert all(parameter.grad is None for parameter in updater.model.parameters())
+
+
+def test_gradients_that_a_graph_gives_otherwise_are_found(tiny_store):
+    def record(compute):
+        replay = tape.record(compute)
+
+        def halved():
+            replay()
+            held[3].neg_()
+
+        return halved
+
+    said = []
+    updater = updater_of(small("spanbert-tiny"), tiny_store, Graphs(said.append, record=record))
+    held, forward = [], updater._compute
+
+    def compute(*given):
+        found = forward(*given)
+        held[:] = [parameter.grad for parameter in updater._trainable]
+        return found
+
+    updater._compute = compute
+    recorded(updater, packs_of(small("spanbert-tiny"), tiny_store))
+
+    assert updater.graphs.pack is None and "gave other gradients" in said[0]
+
+
+def test_what_waits_for_the_device_is_told(tiny_store):
+    updater = updater_of(small("spanbert-tiny"), tiny_store, Graphs((said := []).append, record=tape.record))
+    forward = updater.model.forward
+    updater.model.forward = lambda batch: forward(batch) if batch.input_ids.sum().item() else {}
+    recorded(updater, packs_of(small("spanbert-tiny"), tiny_store))
+
+    assert updater.graphs.pack is None and "not permitted when stream is capturing" in said[0]
+
+
+def test_an_update_that_a_graph_does_otherwise_is_done_kernel_by_kernel(tiny_store):
+    recipe = small("spanbert-modern-small", "muon")
+    packs, said, calls = packs_of(recipe, tiny_store), [], []
+
+    def record(compute):
+        calls.append(compute)
+        replay = tape.record(compute)
+        return replay if len(calls) == 1 else lambda: None
+
+    updater = updater_of(recipe, tiny_store, Graphs(said.append, record=record))
+    recorded(updater, packs)
+    found, told = trained(updater, packs)
+
+    wanted, also = trained(updater_of(recipe, tiny_store, Graphs(pytest.fail)), packs)
+    assert len(calls) == 2 and updater.graphs.update is None and "the graph of an update changed" in said[1]
+    assert told == also and all(map(torch.equal, found, wanted))
+
+
+def test_all_processes_use_a_graph_or_none(tiny_store):
+    updater = updater_of(
+        small("spanbert-tiny"), tiny_store, Graphs([].append, agree=lambda failed: True, record=tape.record)
+    )
+    recorded(updater, packs_of(small("spanbert-tiny"), tiny_store))
+
+    assert updater.graphs.pack is None
+
+
+def test_a_run_without_a_gpu_says_that_it_has_no_graphs(tiny_store, tmp_path):
+    recipe = small("spanbert-tiny")
+    training = replace(recipe.training, max_tokens=None, max_steps=2, save_minutes=None, compile="graphs")
+    log = RunLog(tmp_path / "run", stream=(said := io.StringIO()))
+    with torch.compiler.set_stance("force_eager"):
+        pretrain(replace(recipe, training=training), data=tiny_store.path, out=tmp_path / "run", device="cpu", log=log)
+
+    assert "CUDA graphs need a GPU" in said.getvalue()
