@@ -76,12 +76,21 @@ def test_full_packs_keep_the_order_but_for_rows_that_fill_a_pack():
     assert order.tolist() == [0, 4, 1, 2, 3] and borders.tolist() == [0, 2, 5]
 
 
-def test_full_packs_have_less_room_left_than_packs_in_order():
-    lengths = np.random.default_rng(0).integers(20, 513, 4_000)
+@pytest.mark.parametrize(("shortest", "longest", "room"), [(20, 512, 8_192), (12, 256, 2_048)])
+def test_full_packs_leave_less_than_a_hundredth_of_their_room(shortest, longest, room):
+    draw = np.random.default_rng(0)  # most rows are nearly as long as they may be, as blocks of a text are
+    lengths = np.maximum(shortest, (longest * (1 - 0.2 * draw.random(4_000) ** 2)).astype(np.int64))
+    lengths[draw.random(4_000) < 0.08] = shortest + draw.integers(longest - shortest)
 
-    order, borders = full_packs(lengths, 8_192)
-    tail = 1 - lengths[order][: borders[-2]].sum() / (8_192 * (len(borders) - 2))
-    plain = pack_boundaries(lengths, 8_192)
+    order, borders = full_packs(lengths, room)
+    tail = 1 - lengths[order][: borders[-2]].sum() / (room * (len(borders) - 2))
+    plain = pack_boundaries(lengths, room)
 
     assert tail < 0.01 and len(borders) < len(plain)
     assert np.abs(order - np.arange(len(order))).max() < 300  # no row is put off for long
+
+
+def test_the_last_three_rows_of_a_full_pack_are_chosen_together():
+    order, borders = full_packs(np.array([70, 9, 8, 14, 8, 2]), 100)
+
+    assert order[: borders[1]].tolist() == [0, 2, 3, 4]  # 70 + 8 + 14 + 8; in order it would be 70 + 9 + 8 + 8

@@ -12,6 +12,7 @@ from spanwise.runtime.compiled import njit
 
 _NO_LIMIT = np.iinfo(np.int64).max
 _AHEAD = 256  # rows that are looked at for one that still fits
+_LAST_ROWS = 3  # of a pack, which are chosen together so that they fill it
 
 
 @njit
@@ -77,35 +78,98 @@ def _full_packs(lengths_n, targets_n, max_tokens, max_sequences, max_targets):
     order_n, borders = np.empty(n, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
     is_taken_n = np.zeros(n, dtype=np.bool_)
     num_packs, num_taken, first = 0, 0, 0
+    longest = 0
+    for length in lengths_n:
+        longest = max(longest, length)
     while num_taken < n:
         tokens, rows, targets = 0, 0, 0
         in_order = True
         while rows < max_sequences:
             while first < n and is_taken_n[first]:
                 first += 1
-            best = -1
-            for i in range(first, min(first + _AHEAD, n)):
-                if is_taken_n[i]:
-                    continue
-                targets_i = targets_n[i] if len(targets_n) else 0
-                if tokens + lengths_n[i] <= max_tokens and targets + targets_i <= max_targets:
-                    if best < 0 or lengths_n[i] > lengths_n[best]:
-                        best = i
-                    if in_order:
-                        break
-                else:
-                    in_order = False  # from here on the longest that fits
-            if best < 0:
+            last = min(first + _AHEAD, n)
+            room = max_tokens - tokens
+            chosen = np.full(_LAST_ROWS, -1)
+            if rows and room <= _LAST_ROWS * longest and rows + _LAST_ROWS <= max_sequences:
+                chosen = _fill(lengths_n, is_taken_n, first, last, room, longest)
+                brought = 0
+                for i in chosen:
+                    brought += targets_n[i] if i >= 0 and len(targets_n) else 0
+                if targets + brought > max_targets:
+                    chosen[:] = -1
+            if chosen[0] < 0:
+                best, in_order = _next_row(
+                    lengths_n, targets_n, is_taken_n, first, last, room, max_targets - targets, in_order
+                )
+                chosen[0] = best
+            if chosen[0] < 0:
                 break
-            is_taken_n[best] = True
-            order_n[num_taken] = best
-            num_taken += 1
-            rows += 1
-            tokens += lengths_n[best]
-            targets += targets_n[best] if len(targets_n) else 0
+            for i in chosen:
+                if i >= 0:
+                    is_taken_n[i] = True
+                    order_n[num_taken] = i
+                    num_taken += 1
+                    rows += 1
+                    tokens += lengths_n[i]
+                    targets += targets_n[i] if len(targets_n) else 0
         num_packs += 1
         borders[num_packs] = num_taken
     return order_n, borders[: num_packs + 1].copy()
+
+
+@njit
+def _next_row(lengths_n, targets_n, is_taken_n, first, last, room, targets_left, in_order):
+    """Return the next row that fits and whether rows are still taken in order: where one did not fit, the longest that
+    fits is next. -1: none fits."""
+    best = -1
+    for i in range(first, last):
+        if is_taken_n[i]:
+            continue
+        if lengths_n[i] <= room and (not len(targets_n) or targets_n[i] <= targets_left):
+            if best < 0 or lengths_n[i] > lengths_n[best]:
+                best = i
+            if in_order:
+                break
+        else:
+            in_order = False
+    return best, in_order
+
+
+@njit
+def _fill(lengths_n, is_taken_n, first, last, room, longest):
+    """Return up to three rows, in order, that together leave the least of `room`; -1 behind them, [3]."""
+    count = np.zeros(longest + 1, dtype=np.int64)  # of rows by their length
+    for i in range(first, last):
+        count[lengths_n[i]] += not is_taken_n[i]
+    below = np.zeros(longest + 1, dtype=np.int64)  # the length of the longest row of at most this; 0: there is none
+    for length in range(1, longest + 1):
+        below[length] = length if count[length] else below[length - 1]
+    best, lengths = 0, np.zeros(_LAST_ROWS, dtype=np.int64)
+    one = below[min(longest, room)]
+    while one and best < room:
+        two = below[one if count[one] > 1 else one - 1]
+        two = below[min(two, room - one)]
+        three = 0
+        if one > best:
+            best, lengths[0], lengths[1], lengths[2] = one, one, 0, 0
+        while two and best < room:
+            three = below[min(two, room - one - two)]
+            while three and count[three] < 1 + (three == one) + (three == two):
+                three = below[three - 1]
+            if one + two + three > best:
+                best, lengths[0], lengths[1], lengths[2] = one + two + three, one, two, three
+            two = below[two - 1]
+        one = below[one - 1]
+    chosen = np.full(_LAST_ROWS, -1)
+    found = 0
+    for i in range(first, last):
+        for k in range(_LAST_ROWS):
+            if not is_taken_n[i] and lengths_n[i] == lengths[k]:
+                chosen[found] = i
+                found += 1
+                lengths[k] = 0
+                break
+    return chosen
 
 
 def _checked(
