@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,13 +56,13 @@ def paragraphs_of(path: str | Path) -> Iterator[str]:
         yield from document.sentences
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, help="training files: questions or text")
     parser.add_argument("--test", nargs="+", type=Path, required=True, help="question files of the test set")
     parser.add_argument("--words", type=int, default=RUN_WORDS, help=f"length of a run (default: {RUN_WORDS})")
     parser.add_argument("--show", type=int, default=0, help="shared runs to print per file")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     runs = paragraph_runs(asked.test, length=asked.words)
     found = [leaks_of(path, runs) for path in asked.files]
     for leaks in found:

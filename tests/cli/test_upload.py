@@ -65,6 +65,7 @@ main(sys.argv[2:])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_whose_folder_is_lost_goes_on_from_the_address_with_more_processes(world, tiny, tmp_path, capsys):
     address = f"file://{tmp_path / 'bucket' / 'run'}"
     steps = ["--set", "training.max_tokens=null", "--set", "training.max_steps=8", "--save-every", "2"]

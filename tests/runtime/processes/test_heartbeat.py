@@ -24,7 +24,7 @@ with join_processes() as group:
 """
 
 
-@pytest.mark.parametrize("stopped", [0, 1])
+@pytest.mark.parametrize("stopped", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_stopped_process_is_named_by_the_others_which_leave(stopped, capfd, monkeypatch):
     monkeypatch.setattr(
         spanwise.runtime.processes.launch, "GRACE_SECONDS", 0.5
