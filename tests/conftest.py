@@ -58,10 +58,20 @@ def pytest_addoption(parser):
     )
 
 
+def _shares_a_fixture(item) -> bool:
+    """Return whether a test takes what is made once per file."""
+    known = getattr(item, "_fixtureinfo", None)
+    definitions = [one for found in known.name2fixturedefs.values() for one in found] if known else []
+    return any(one.scope == "module" for one in definitions)
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leave out what was not asked for; pytest's closing line counts it as deselected."""
+    """Leave out what was not asked for; pytest's closing line counts it as deselected. What a file's tests share is
+    made by one of the processes that run them."""
     left_out = []
     for item in items:
+        if _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
         slow = item.get_closest_marker("slow") and not config.getoption("--slow")
         if slow or ("data_folder" in item.fixturenames and config.getoption("--data-folder") is None):
             left_out.append(item)

@@ -17,7 +17,6 @@ from spanwise.reporting.page import render
 from spanwise.text.corpus import CorpusOptions
 from spanwise.weights.learned_from import NOT_STATED, learned_by
 
-pytestmark = pytest.mark.xdist_group("quickstart from scratch")  # one worker makes its model, once
 BUDGET = 12.0
 TOWNS = ["Moss", "Bergen", "Oslo", "Hamar", "Alta", "Molde", "Narvik", "Larvik"]
 
