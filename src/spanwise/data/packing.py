@@ -164,7 +164,7 @@ def _fill(lengths_n, is_taken_n, first, last, room, longest):
     found = 0
     for i in range(first, last):
         for k in range(_LAST_ROWS):
-            if not is_taken_n[i] and lengths_n[i] == lengths[k]:
+            if lengths[k] and lengths_n[i] == lengths[k] and not is_taken_n[i]:
                 chosen[found] = i
                 found += 1
                 lengths[k] = 0

@@ -395,11 +395,10 @@ class _Loop:
             yield
 
     def _record(self, packs: Sequence[Batch]) -> None:
-        """Keep steps as CUDA graphs where that is asked for and every process has packs to try them on."""
+        """Keep steps as CUDA graphs, where that is asked for and works in every process."""
         if self.updater.graphs is not None:
-            ahead = self._packs(self.state.step + 1)
-            if not self.reducer.any(not (self.is_compiled and packs and ahead)):
-                self.updater.record(packs[0], ahead[-1])
+            ahead = [pack for later in (1, 2) for pack in self._packs(self.state.step + later)] if packs else []
+            self.updater.record([*packs, *ahead])
 
     def _run_steps(self, stop: StopRequested, prefetch_depth: int) -> None:
         """Do every step that is left."""

@@ -200,11 +200,12 @@ class Updater:
             read.append((sums, shares[0].norm))
         return read
 
-    def record(self, first: Batch, other: Batch) -> None:
+    def record(self, packs: Sequence[Batch]) -> None:
         """Keep forward and backward of packs as a graph, and the update once it has been done; where that works."""
         if self.graphs is not None:
-            first, other = first.to(self.device), other.to(self.device)
-            self.graphs.record_pack(first, other, self._compute, self._scale(other.counts), self._trainable)
+            packs = [pack.to(self.device) for pack in packs]
+            scale = self._scale(packs[-1].counts if packs else {})
+            self.graphs.record_pack(packs, self._compute, scale, self._trainable)
 
     def _update(self, norm: Tensor, learning_rate: float) -> None:
         """Clip the gradients, whose norm is given, and let the optimizer do its step."""
@@ -212,14 +213,14 @@ class Updater:
             return self._apply(norm, learning_rate)
         self._rate.fill_(learning_rate)
         self._norm.copy_(norm)
-        apply = functools.partial(self._apply, self._norm, self._rate)
-        state = [value for one in self.optimizer.state.values() for value in one.values()]
         if self.graphs.update is not None and self.graphs.update.fits(self._trainable):
-            self.graphs.update()
-        elif self.graphs.wants_update and state:
-            self.graphs.record_update(apply, self._trainable, state)
-        else:
-            apply()
+            return self.graphs.update()
+        reached, state = [p for p in self._trainable if p.grad is not None], self.optimizer.state
+        if self.graphs.wants_update and all(state.get(parameter) for parameter in reached):
+            moments = [value for one in state.values() for value in one.values()]
+            apply = functools.partial(self._apply, self._norm, self._rate)
+            return self.graphs.record_update(apply, reached, moments, [self._norm, self._rate])
+        self._apply(self._norm, self._rate)
 
     def _apply(self, norm: Tensor, learning_rate: float | Tensor) -> None:
         clip_gradients([p.grad for p in self._trainable if p.grad is not None], norm, self.max_grad_norm)
@@ -234,7 +235,8 @@ class Updater:
         weigh only accompanies the packs of other processes."""
         seed_device(self.seed, "pack", step, self.reducer.number_in_step(k))
         scale = self._scale(totals) if weighs else lambda name: 0.0
-        if self.graphs is not None and self.graphs.pack is not None and self.graphs.pack.fits(batch):
+        if self.graphs is not None and self.graphs.fits(batch):
+            assert self.graphs.pack is not None
             with self.timer.section("forward"):
                 return self.graphs.pack(batch, scale)
         with self.timer.section("data"):

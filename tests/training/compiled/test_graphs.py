@@ -59,8 +59,8 @@ def trained(updater, packs):
 
 
 def recorded(updater, packs):
-    keyed = [updater.keyed(step + 1, step_packs[-1]) for step, step_packs in enumerate(packs)]
-    updater.record(keyed[0], keyed[1])
+    keyed = [updater.keyed(number, pack) for number, step in enumerate(packs, 1) for pack in step]
+    updater.record(keyed)
 
 
 def packs_of(recipe, store):
@@ -87,21 +87,60 @@ def test_packs_and_update_as_graphs_give_the_same_bits(name, optimizer, exact_su
     found, told = trained(updater, packs)
 
     wanted, also = trained(updater_of(recipe, tiny_store, Graphs(pytest.fail), exact_sums=exact_sums), packs)
-    assert said == ["Each pack is one CUDA graph."] and graphs.pack is not None and graphs.update is not None
+    assert said == ["Each pack is one CUDA graph.", "Each update is one CUDA graph."]
     assert told == also
     assert all(map(torch.equal, found, wanted))
 
 
 def test_rates_are_those_without_graphs(tiny_store):
     """A graph takes the rate as a number of the device, which has fewer digits than one of the host."""
-    recipe = small("spanbert-modern-small", "muon")
-    packs = packs_of(recipe, tiny_store)[:1]
-    found, told = trained(updater_of(recipe, tiny_store, Graphs(pytest.fail)), packs)
+    recipe = small("spanbert-modern-small", "adamw")
+    packs = packs_of(recipe, tiny_store)
+    found, told = trained(updater_of(recipe, tiny_store, Graphs([].append, record=tape.record)), packs)
     wanted, also = trained(updater_of(recipe, tiny_store), packs)
 
     for one, other in zip(found, wanted, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-6, atol=1e-7)
-    assert told == also
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+    assert [norm for *_, norm in told] == pytest.approx([norm for *_, norm in also], rel=1e-4)
+
+
+def test_an_optimizer_may_be_recorded(tiny_store):
+    """torch's AdamW refuses to be unless every group says that it may."""
+    for optimizer, allowed in (("adamw", [True, True]), ("muon", [True, True])):
+        updater = updater_of(small("spanbert-modern-small", optimizer), tiny_store, Graphs(pytest.fail))
+        groups = updater.optimizer.param_groups
+        assert [group["capturable"] for group in groups if "capturable" in group] == allowed
+
+
+def test_sequences_of_other_lengths_than_were_tried_go_without_a_graph(tiny_store):
+    recipe = small("spanbert-tiny")
+    packs, said = packs_of(recipe, tiny_store), []
+    graphs = Graphs(said.append, record=tape.record)
+    updater = updater_of(recipe, tiny_store, graphs)
+    first = updater.keyed(1, packs[0][0])
+    updater.record([first, first])
+    assert graphs.fits(first) and not said[1:]
+    other = next(pack for step in packs for pack in step if pack.sequences.lengths != packs[0][0].sequences.lengths)
+    assert not graphs.fits(updater.keyed(1, other)) and "another shape" in said[1]
+    assert not graphs.fits(updater.keyed(1, other)) and len(said) == 2  # told once
+
+
+def test_an_update_is_recorded_once_all_that_has_a_gradient_has_its_moments(tiny_store):
+    recipe = small("spanbert-tiny")
+    packs = packs_of(recipe, tiny_store)
+
+    def steps(graphs):
+        updater = updater_of(recipe, tiny_store, graphs)
+        late = updater._trainable[-1]
+        late.requires_grad_(False)
+        updater.begin(1, packs[0], 1e-3)
+        late.requires_grad_(True)
+        return trained(updater, packs)
+
+    graphs = Graphs([].append, record=tape.record, wants_update=True)
+    found, told = steps(graphs)
+    wanted, also = steps(Graphs(pytest.fail))
+    assert graphs.update is not None and told == also and all(map(torch.equal, found, wanted))
 
 
 def test_a_step_after_a_bad_one_changes_nothing(tiny_store):
@@ -127,7 +166,7 @@ def test_a_model_whose_packs_have_no_common_shape_is_told(question_store):
     updater = updater_of(recipe, question_store, Graphs(said.append, record=tape.record))
     recorded(updater, packs)
 
-    assert "so kernels start one by one: packs differ in shape" in said[0]
+    assert "so its kernels start one by one: packs differ in shape" in said[0]
     found, told = trained(updater, packs)
     wanted, also = trained(updater_of(recipe, question_store, Graphs(pytest.fail)), packs)
     assert told == also and all(map(torch.equal, found, wanted))
@@ -141,7 +180,7 @@ def test_what_the_host_knew_of_the_recorded_pack_is_found_by_another_pack(tiny_s
     recorded(updater, packs)
 
     assert updater.graphs.pack is None and not updater.graphs.wants_update
-    assert "the graph of a pack gave" in said[0]
+    assert "A pack can't be a CUDA graph here" in said[0] and "its kernels one by one" in said[0]
     assert all(parameter.grad is None for parameter in updater.model.parameters())
 
 
@@ -193,17 +232,22 @@ def test_an_update_that_a_graph_does_otherwise_is_done_kernel_by_kernel(tiny_sto
     found, told = trained(updater, packs)
 
     wanted, also = trained(updater_of(recipe, tiny_store, Graphs(pytest.fail)), packs)
-    assert len(calls) == 2 and updater.graphs.update is None and "the graph of an update changed" in said[1]
+    assert (
+        len(calls) == 2
+        and updater.graphs.update is None
+        and "An update can't be" in said[1]
+        and "in another way" in said[1]
+    )
     assert told == also and all(map(torch.equal, found, wanted))
 
 
 def test_all_processes_use_a_graph_or_none(tiny_store):
     updater = updater_of(
-        small("spanbert-tiny"), tiny_store, Graphs([].append, agree=lambda failed: True, record=tape.record)
+        small("spanbert-tiny"), tiny_store, Graphs((said := []).append, agree=lambda failed: True, record=tape.record)
     )
     recorded(updater, packs_of(small("spanbert-tiny"), tiny_store))
 
-    assert updater.graphs.pack is None
+    assert updater.graphs.pack is None and "another process could not" in said[0]
 
 
 def test_a_run_without_a_gpu_says_that_it_has_no_graphs(tiny_store, tmp_path):

@@ -3,7 +3,8 @@ are shorter than the time to start each.
 
 A graph reads and writes the memory that it was recorded with. So a pack is copied to where the recorded one lies, and
 what comes out is copied before the next pack overwrites it. What the host decided while a graph was recorded stays
-decided: so each is tried on values that it was not recorded with, and kept if it gives what single kernels give.
+decided: so each is tried on values that it was not recorded with (a pack on another one, an update on another rate and
+norm), and kept if it gives what single kernels give.
 """
 
 from __future__ import annotations
@@ -29,18 +30,32 @@ ROUNDING = 1e-5  # the same beside the whole gradient
 
 def cuda_graph(compute: Callable[[], None]) -> Replay:
     """Record what a call starts on a GPU; nothing is computed yet. Other threads may use the GPU meanwhile."""
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        compute()
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            compute()
+    finally:
+        torch.cuda.set_stream(stream)  # a recording that fails leaves its own
     return graph.replay
 
 
 class PackGraph:
-    """Forward and backward of packs of one shape. Gradients are those of the last pack alone, and are overwritten."""
+    """Forward and backward of packs of one shape. Gradients are those of the last pack alone, and are overwritten.
+
+    any_lengths: whether sequences of other lengths were tried, and so may follow.
+    """
 
     def __init__(
-        self, batch: Batch, names: Sequence[str], compute: Compute, parameters: Sequence[Tensor], record: Record
+        self,
+        batch: Batch,
+        names: Sequence[str],
+        compute: Compute,
+        parameters: Sequence[Tensor],
+        record: Record,
+        *,
+        any_lengths: bool = True,
     ) -> None:
+        self._shape, self._lengths = shape_of(batch), None if any_lengths else batch.sequences.lengths
         batch = batch.changed(torch.clone)
         self._places = _tensors(batch)
         self._names, self._parameters = names, parameters
@@ -57,7 +72,7 @@ class PackGraph:
 
     def fits(self, batch: Batch) -> bool:
         """Return whether a pack has the shape of the recorded one."""
-        return [one.shape for one in _tensors(batch)] == [one.shape for one in self._places]
+        return shape_of(batch) == self._shape and self._lengths in (None, batch.sequences.lengths)
 
     def __call__(self, batch: Batch, scale: Scale) -> dict[Key, Tensor]:
         """Compute a pack that fits, on this device or in pinned memory; leave its gradients in the parameters."""
@@ -97,72 +112,94 @@ class UpdateGraph:
 class Graphs:
     """The graphs of a run: of the forward and backward of a pack, and of the update; None while there is none."""
 
-    say: Callable[[str], None]  # what could not be recorded, and why
+    say: Callable[[str], None]  # what is a graph, what is none, and why
     agree: Callable[[bool], bool] = bool  # whether any process says yes: all of them use a graph, or none
     record: Record = cuda_graph
     pack: PackGraph | None = None
     update: UpdateGraph | None = None
     wants_update: bool = False  # whether the update is still to be recorded
+    is_told: bool = False  # whether it was said that packs have another shape now
 
-    def record_pack(
-        self, first: Batch, other: Batch, compute: Compute, scale: Scale, parameters: Sequence[Tensor]
-    ) -> None:
-        """Record the first pack and try the graph on the other one."""
-
-        graph, why = None, ""
+    def record_pack(self, packs: Sequence[Batch], compute: Compute, scale: Scale, parameters: Sequence[Tensor]) -> None:
+        """Record the last of some packs, and try the graph on another one of that shape, if it can be one whose
+        sequences have other lengths."""
+        first = packs[-1] if packs else None
+        alike = [one for one in packs[:-1] if first is not None and shape_of(one) == shape_of(first)]
+        differ = [one for one in alike if first is not None and one.sequences.lengths != first.sequences.lengths]
+        graph, why = None, "" if alike else "packs differ in shape"
         try:
-            numbers = compute(other, scale)
-            names = [name for kind, name in numbers if kind == "loss"]
-            wanted, gradients = _losses(numbers), _taken(parameters)
-            graph = PackGraph(first, names, compute, parameters, self.record)
-            _taken(parameters)
-            if not graph.fits(other):
-                why = "packs differ in shape"
-            elif not _are_alike(found := _losses(graph(other, scale)), wanted):
-                why = f"the graph of a pack gave losses {found} where its kernels one by one gave {wanted}"
-            elif not _are_near(_taken(parameters), gradients):
-                why = "the graph of a pack gave other gradients than its kernels one by one"
+            if first is not None and alike:
+                other = [*alike, *differ][-1]
+                numbers = compute(other, scale)
+                names = [name for kind, name in numbers if kind == "loss"]
+                wanted, gradients = _losses(numbers), _taken(parameters)
+                graph = PackGraph(first, names, compute, parameters, self.record, any_lengths=bool(differ))
+                _taken(parameters)
+                found = _losses(graph(other, scale))
+                if not all(math.isclose(one, two, rel_tol=ALIKE) for one, two in zip(found, wanted, strict=True)):
+                    why = f"it gave losses {found} where its kernels one by one gave {wanted}"
+                elif not _are_near(_taken(parameters), gradients):
+                    why = "it gave other gradients than its kernels one by one"
         except Exception as error:  # of a driver, a library or an operator that can't be recorded: each has its class
             why = _reason(error)
         _taken(parameters)
-        if self._failed(why):
-            return
-        self.pack, self.wants_update = graph, True
-        self.say("Each pack is one CUDA graph.")
+        if not self._failed("A pack", why):
+            self.pack, self.wants_update = graph, True
+            self.say("Each pack is one CUDA graph.")
 
-    def record_update(self, update: Callable[[], None], parameters: Sequence[Tensor], state: Sequence[Tensor]) -> None:
-        """Update once, kernel by kernel, and record that: parameters with gradients, which have all moments already."""
+    def fits(self, batch: Batch) -> bool:
+        """Return whether there is a graph of packs like this one; where there was one until now, that is told."""
+        is_fit = self.pack is not None and self.pack.fits(batch)
+        if self.pack is not None and not is_fit and not self.is_told:
+            self.is_told = True
+            self.say("A pack has another shape than the CUDA graph; kernels of such packs start one by one.")
+        return is_fit
+
+    def record_update(
+        self,
+        update: Callable[[], None],
+        parameters: Sequence[Tensor],
+        others: Sequence[Tensor],
+        given: Sequence[Tensor],
+    ) -> None:
+        """Record an update, try it on other numbers, and update once, kernel by kernel.
+
+        parameters: those that have gradients, and all their moments already. others: tensors beside them that it
+        changes. given: numbers that it reads.
+        """
         self.wants_update = False
-        reached = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        before = _Before([*parameters, *reached, *state])
-        graph, why, found = None, "", [math.nan]
+        graph, why = None, ""
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         try:
-            graph = UpdateGraph(update, parameters, self.record)
-            before.put_back()
-            graph()
-            found = before.changes()
-        except Exception as error:
+            before = _Before([*parameters, *gradients, *others, *given])
+        except Exception as error:  # no room for copies
             why = _reason(error)
-        before.put_back()
+        else:
+            try:
+                graph = UpdateGraph(update, parameters, self.record)
+                changes = []
+                for call in (graph, update):
+                    before.put_back()
+                    for number in given:
+                        number.mul_(0.5)
+                    call()
+                    changes.append(before.changes())
+                if not _are_near(*changes):
+                    why = "it changed the model in another way than its kernels one by one"
+            except Exception as error:
+                why = _reason(error)
+            before.put_back()
         update()
-        if not why and not _are_alike(found, before.changes()):
-            why = "the graph of an update changed the model in another way than its kernels one by one"
-        if not self._failed(why):
+        if not self._failed("An update", why):
             self.update = graph
+            self.say("Each update is one CUDA graph.")
 
-    def _failed(self, why: str) -> bool:
-        if why:
-            self.say(f"CUDA graphs do not work here, so kernels start one by one: {why}.")
-        return self.agree(bool(why))
-
-
-def graphs_of(
-    compile: str, device: torch.device, say: Callable[[str], None], agree: Callable[[bool], bool]
-) -> Graphs | None:
-    """What keeps the steps of a run as graphs, where that is asked for and can be had."""
-    if compile == "graphs" and device.type != "cuda":
-        say("CUDA graphs need a GPU with CUDA, so parts are compiled without them.")
-    return Graphs(say, agree) if compile == "graphs" and device.type == "cuda" else None
+    def _failed(self, what: str, why: str) -> bool:
+        failed = self.agree(bool(why))
+        if failed:
+            why = why or "another process could not record it"
+            self.say(f"{what} can't be a CUDA graph here, so its kernels start one by one: {why}.")
+        return failed
 
 
 class _Before:
@@ -176,10 +213,18 @@ class _Before:
         for tensor, copy in zip(self._tensors, self._copies, strict=True):
             tensor.copy_(copy)
 
-    def changes(self) -> list[float]:
-        """How far each tensor is from its copy: the 2-norm of the difference."""
-        pairs = zip(self._tensors, self._copies, strict=True)
-        return torch.stack([(tensor - copy).double().norm() for tensor, copy in pairs]).tolist()
+    def changes(self) -> list[Tensor]:
+        """How far each tensor is from its copy."""
+        return [tensor - copy for tensor, copy in zip(self._tensors, self._copies, strict=True)]
+
+
+def graphs_of(
+    compile: str, device: torch.device, say: Callable[[str], None], agree: Callable[[bool], bool]
+) -> Graphs | None:
+    """What keeps the steps of a run as graphs, where that is asked for and can be had."""
+    if compile == "graphs" and device.type != "cuda":
+        say("CUDA graphs need a GPU with CUDA, so parts are compiled without them.")
+    return Graphs(say, agree) if compile == "graphs" and device.type == "cuda" else None
 
 
 def _losses(numbers: Mapping[Key, Tensor]) -> list[float]:
@@ -194,26 +239,28 @@ def _taken(parameters: Sequence[Tensor]) -> list[Tensor | None]:
     return gradients
 
 
-def _are_alike(graph: Sequence[float], one_by_one: Sequence[float]) -> bool:
-    """Return whether a graph gave the numbers that its kernels one by one gave, but for rounding."""
-    return all(math.isclose(one, other, rel_tol=ALIKE) for one, other in zip(graph, one_by_one, strict=True))
-
-
 def _are_near(graph: Sequence[Tensor | None], one_by_one: Sequence[Tensor | None]) -> bool:
-    """The same of gradients. What is nothing but rounding, beside the whole gradient, may be any."""
+    """Return whether a graph gave the tensors that its kernels one by one gave, but for rounding, of each of them or of
+    all."""
     if [one is None for one in graph] != [one is None for one in one_by_one]:
         return False
-    pairs = [
-        (one, other) for one, other in zip(graph, one_by_one, strict=True) if one is not None and other is not None
-    ]
-    sizes = torch.stack([other.double().norm() for _, other in pairs])
-    gaps = torch.stack([(one - other).double().norm() for one, other in pairs])
+    pairs = [(one, two) for one, two in zip(graph, one_by_one, strict=True) if one is not None and two is not None]
+    sizes = torch.stack([two.double().norm() for _, two in pairs])
+    gaps = torch.stack([(one - two).double().norm() for one, two in pairs])
     return bool((gaps <= ALIKE * sizes + ROUNDING * sizes.norm()).all())
 
 
-def _reason(error: Exception) -> str:
-    """What an error of a driver or a compiler says, in one line."""
-    return (" ".join(str(error).split()) or type(error).__name__)[:200]
+def _reason(error: BaseException) -> str:
+    """What an error of a driver or a compiler says, in one line: the first one, where others followed from it."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
+
+
+def shape_of(batch: Batch) -> tuple[object, ...]:
+    """What packs of one graph have in common."""
+    sequences = batch.sequences
+    return sequences.longest, sequences.num_positions, *(tensor.shape for tensor in _tensors(batch))
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
