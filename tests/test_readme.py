@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 SAME = ROOT / "README.ko.md"  # shows the commands and code of README.md in the same order, so they run once
 # Pages whose commands train longer than a moment: slow tests.
-HEAVY = ("moving", "systems", "adapt.md", "pretrain.md", "scale.md", "serving.md", "tasks")
+HEAVY = ("adapt.md", "asking.md", "deploying.md", "moving", "pretrain.md", "scale.md", "serving.md", "systems", "tasks")
 HEAVY = tuple("docs/" + name for name in HEAVY)
 HEAVY = (*HEAVY, "docs/ko/adapt.md", "docs/ko/tasks.md")
 TINY = """encoder.hidden_size=16 encoder.intermediate_size=32 encoder.num_layers=1 training.max_tokens=null

@@ -129,7 +129,9 @@ def test_a_reader_that_goes_away_from_the_help_ends_it_quietly():
     assert child.communicate(timeout=60) == ("141\n", "")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", ["<&- >&- 2>&-", *(pytest.param(one, marks=pytest.mark.slow) for one in (">&-", "2>&-"))]
+)
 def test_closed_streams_are_no_mistake_of_ours(closed, tmp_path):
     command = f"{shlex.quote(sys.executable)} -m spanwise init spanbert-tiny --out r.yaml"
     done = subprocess.run(f"{command} {closed}; echo $? > status", shell=True, cwd=tmp_path, capture_output=True)

@@ -44,6 +44,7 @@ def finished(tmp_path_factory):
     return result, stream.getvalue(), time.perf_counter() - began
 
 
+@pytest.mark.slow
 def test_it_ends_on_time_and_says_where_the_time_went(finished):
     result, _, seconds = finished
 
@@ -55,6 +56,7 @@ def test_it_ends_on_time_and_says_where_the_time_went(finished):
     assert sum(stage.seconds for stage in record.stages) <= record.total_seconds + 0.1
 
 
+@pytest.mark.slow
 def test_every_measure_stands_beside_its_random_weights_control(finished):
     record = finished[0].record
 
@@ -66,6 +68,7 @@ def test_every_measure_stands_beside_its_random_weights_control(finished):
     assert all({"unigram", "bigram"} <= set(measure.values) for measure in record.measures)
 
 
+@pytest.mark.slow
 def test_result_is_json_and_the_page_is_a_function_of_it(finished):
     result = finished[0]
 
@@ -76,6 +79,7 @@ def test_result_is_json_and_the_page_is_a_function_of_it(finished):
     assert "무작위 가중치" in korean
 
 
+@pytest.mark.slow
 def test_the_page_can_be_written_again_and_a_foreign_folder_is_named(finished, tmp_path):
     result = finished[0]
 
@@ -86,6 +90,7 @@ def test_the_page_can_be_written_again_and_a_foreign_folder_is_named(finished, t
         rewrite_report(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escaped(finished):
     result = finished[0]
 
@@ -97,6 +102,7 @@ def test_the_question_is_answered_from_the_users_text_and_markup_in_it_is_escape
     assert "<b>every</b>" not in page
 
 
+@pytest.mark.slow
 def test_the_shipped_weights_are_asked_the_same_questions_and_answer(finished):
     record = finished[0].record
 
@@ -109,6 +115,7 @@ def test_the_shipped_weights_are_asked_the_same_questions_and_answer(finished):
     assert "shipped" in finished[1]
 
 
+@pytest.mark.slow
 def test_both_models_are_folders_that_load(finished):
     import spanwise
 
@@ -119,6 +126,7 @@ def test_both_models_are_folders_that_load(finished):
     assert "The people of Moss sang."[answer["start"] : answer["end"]] == answer["answer"]
 
 
+@pytest.mark.slow
 def test_both_models_list_what_they_learned_from(finished):
     with open_bundle() as bundle:
         questions = bundle.question_origin
@@ -131,6 +139,7 @@ def test_both_models_list_what_they_learned_from(finished):
     assert control == trained[1:]  # its random weights learned from nothing before
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_spans_measures_and_three_next_commands(finished):
     _, shown, _ = finished
 
@@ -139,6 +148,7 @@ def test_the_terminal_shows_spans_measures_and_three_next_commands(finished):
     assert shown.count("spanwise") >= 3
 
 
+@pytest.mark.slow
 def test_a_full_folder_and_a_budget_without_time_are_refused(finished, tmp_path):
     with pytest.raises(ConfigError, match="not empty"):
         quickstart(out=finished[0].folder, budget=60)
@@ -184,6 +194,7 @@ def test_the_language_of_the_questions_is_said_before_anything_is_learned(senten
     assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["LOCK"])  # free for the corrected call
 
 
+@pytest.mark.slow
 def test_the_page_says_where_the_questions_are_in_another_language(finished):
     record = finished[0].record
     assert record.corpus.language == "en" and "another language" not in render(build_page(record))

@@ -41,6 +41,7 @@ def mine():
 """
 
 
+@pytest.mark.slow
 def test_a_process_finds_the_parts_of_a_users_file_and_gives_the_figures_of_this_one(tiny_store, tmp_path):
     (tmp_path / "my_study.py").write_text(OWN.format(toy=str(Path(__file__).parent)))
     study = find_study(f"{tmp_path / 'my_study.py'}:mine")

@@ -170,6 +170,7 @@ def memory(*options):
     return row
 
 
+@pytest.mark.slow
 def test_a_longer_document_does_not_keep_the_hidden_layers_of_all_its_candidates():
     row = memory("--words", 200, 1200, "--sizes", "1x64", "--ffn", 3000)
     # They alone would be 180 MiB. 27 to 45 are taken, as the allocator likes: the ratio is left to the slow test.

@@ -123,17 +123,17 @@ class Graphs:
     def record_pack(self, packs: Sequence[Batch], compute: Compute, scale: Scale, parameters: Sequence[Tensor]) -> None:
         """Record the last of some packs, and try the graph on another one of that shape, if it can be one whose
         sequences have other lengths."""
-        first = packs[-1] if packs else None
-        alike = [one for one in packs[:-1] if first is not None and shape_of(one) == shape_of(first)]
-        differ = [one for one in alike if first is not None and one.sequences.lengths != first.sequences.lengths]
-        graph, why = None, "" if alike else "packs differ in shape"
+        pair, graph, why = _to_try(packs), None, ""
         try:
-            if first is not None and alike:
-                other = [*alike, *differ][-1]
+            if pair is None:
+                why = "packs differ in shape"
+            else:
+                first, other = pair
                 numbers = compute(other, scale)
                 names = [name for kind, name in numbers if kind == "loss"]
                 wanted, gradients = _losses(numbers), _taken(parameters)
-                graph = PackGraph(first, names, compute, parameters, self.record, any_lengths=bool(differ))
+                any_lengths = first.sequences.lengths != other.sequences.lengths
+                graph = PackGraph(first, names, compute, parameters, self.record, any_lengths=any_lengths)
                 _taken(parameters)
                 found = _losses(graph(other, scale))
                 if not all(math.isclose(one, two, rel_tol=ALIKE) for one, two in zip(found, wanted, strict=True)):
@@ -225,6 +225,13 @@ def graphs_of(
     if compile == "graphs" and device.type != "cuda":
         say("CUDA graphs need a GPU with CUDA, so parts are compiled without them.")
     return Graphs(say, agree) if compile == "graphs" and device.type == "cuda" else None
+
+
+def _to_try(packs: Sequence[Batch]) -> tuple[Batch, Batch] | None:
+    """Return a pack to record and another of its shape, of other lengths if there is one; None where all differ."""
+    alike = [one for one in packs if shape_of(one) == shape_of(packs[-1])][:-1]
+    differ = [one for one in alike if one.sequences.lengths != packs[-1].sequences.lengths]
+    return (packs[-1], [*alike, *differ][-1]) if alike else None
 
 
 def _losses(numbers: Mapping[Key, Tensor]) -> list[float]:
