@@ -17,6 +17,8 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - base-512-compiled, base-half-compiled, small-compiled: the same steps with layers and heads compiled, packs of one
   shape; how long compiling took, and how many graphs were compiled after the first step (none should be);
 - small-graphs, pretrain-graphs: the same as small-compiled and pretrain with a pack and the update as CUDA graphs;
+- answer, teach-questions, teach-coreference: tasks at base size, predicted beside transformers and learned, with all
+  memory and with 24 GB (`gpu_answers.py`);
 - waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
 - exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
   two more runs, for what it changes;
@@ -43,6 +45,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gpu_answers
 import gpu_packs
 import numpy as np
 from interleaved import show_rows
@@ -60,12 +63,15 @@ PARTS = {
     "base-512-compiled": 120,
     "small-compiled": 110,
     "small-graphs": 120,
-    "base-half-compiled": 120,
+    "answer": 90,
+    "teach-questions": 55,
+    "teach-coreference": 35,
+    "base-half-compiled": 105,
     "pretrain": 90,
     "pretrain-graphs": 100,
     "pretrain-8x384": 90,
     "pretrain-selection": 90,
-    "peer": 110,
+    "peer": 100,
     "small": 40,
     "large": 60,
 }
@@ -330,6 +336,15 @@ class Bench:
                 prepare(bundle.train_text, tokenizer, folder / "store")
         return folder / "store"
 
+    def answer(self) -> dict[str, Any]:
+        return gpu_answers.answer(self.out / "answer", self.device, tiny=self.tiny)
+
+    def teach_questions(self) -> dict[str, Any]:
+        return gpu_answers.teach_questions(self.out / "teach", self.device, tiny=self.tiny)
+
+    def teach_coreference(self) -> dict[str, Any]:
+        return gpu_answers.teach_coreference(self.out / "teach-coreference", self.device, tiny=self.tiny)
+
     def pretrain(self) -> dict[str, Any]:
         """A run of `spanbert-small` as it comes."""
         return self.trained("run", [])
@@ -452,6 +467,16 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         if part in parts:
             add(f"{part}, share of the bf16 matrix product", "", parts[part]["flop_utilisation"], None, goal)
             add(f"{part}, share of time that waits for data", "", parts[part]["data_share"], None, 0.02, True)
+    if "answer" in parts:
+        sides = {name: float(np.median(rates)) for name, rates in parts["answer"]["sides"].items()}
+        best = f"questions answered, against transformers at its best ({parts['answer']['best_batch']} a batch)"
+        add(best, "real tokens/s", sides["ours"], sides["best"], 1.3, part="answer")
+        add("the same, padded to 384", "real tokens/s", sides["ours"], sides["padded"], 5.0, part="answer")
+    for name, told in parts.get("teach-questions", {}).items():
+        add(f"questions learned, memory: {name}, share of the matrix product", "", told["flop_utilisation"], None, 0.3)
+    if "teach-coreference" in parts:
+        share = parts["teach-coreference"]["flop_utilisation"]
+        add("coreference learned, share of the matrix product", "", share, None, 0.3)
     if "waits" in parts:
         waited = sum(bool(error) for error in parts["waits"]["waited"].values())
         add("optimizers of three whose steps wait for the device", "", waited, None, 0.0, True)

@@ -31,6 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -68,8 +69,9 @@ def synthetic_questions(folder: Path, seed: int = 0) -> tuple[Path, Path]:
     return path, folder / "words"
 
 
-def make_model(folder: Path, tokenizer_folder: Path) -> None:
-    """The same random weights for all sides: a folder of BERT-base's shape that `BertForQuestionAnswering` reads."""
+def make_model(folder: Path, tokenizer_folder: Path, shape: dict[str, int] | None = None) -> None:
+    """The same random weights for all sides: a folder of BERT-base's shape that `BertForQuestionAnswering` reads, or of
+    another shape."""
     import torch
 
     from spanwise.interop.folder_plan import FolderContent
@@ -80,7 +82,7 @@ def make_model(folder: Path, tokenizer_folder: Path) -> None:
     from spanwise.recipes.sizes import BASE
     from spanwise.text.tokenizers import Tokenizer
 
-    encoder = Encoder(BASE.for_vocabulary(VOCAB_SIZE))
+    encoder = Encoder(replace(BASE.for_vocabulary(VOCAB_SIZE), **(shape or {})))
     initialize(encoder, encoder.config, seed=0)
     head = QuestionAnsweringHead(encoder.config)
     initialize(head, encoder.config, seed=0, prefix="qa")

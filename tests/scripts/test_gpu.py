@@ -18,6 +18,9 @@ ROOT = Path(__file__).parents[2]
         ("packs", {}),
         ("exact", {"two_runs": True, "killed": True, "without_the_option": True}),
         ("base-half-compiled", {"compiled": True, "recompiled": 0}),
+        ("answer", {}),
+        ("teach-questions", {}),
+        ("teach-coreference", {}),
     ],
 )
 def test_steps_wait_for_nothing_have_equal_bits_where_asked_and_are_compiled_once(tmp_path, part, found):
@@ -31,6 +34,11 @@ def test_steps_wait_for_nothing_have_equal_bits_where_asked_and_are_compiled_onc
     told = json.loads((tmp_path / f"{part}.json").read_text())
 
     assert {name: told[name] for name in found} == found
+    if part == "answer":
+        assert all(rate > 0 for rates in told["sides"].values() for rate in rates) and len(told["sides"]) == 3
+    if part.startswith("teach"):
+        runs = list(told.values()) if part == "teach-questions" else [told]
+        assert all(run["tokens_per_second"] > 0 and run["flop_utilisation"] > 0 for run in runs)
     if part == "packs":
         assert told["all"]["packs"] == 1 and told["own"]["packs"] == 4 and told["again"]["equal_bits"]
         assert told["found"]["gradients_apart"] < 0.02  # in bf16
