@@ -74,6 +74,7 @@ def test_the_folder_is_shown_with_its_head_and_where_it_comes_from(run, capsys):
     assert "length" in (run / "final" / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_from_a_checkpoint_to_the_same_weights(recipe, run, tiny_store, tmp_path):
     store, half = str(tiny_store.path), tmp_path / "half"
     options = ["--data", store, "--valid", store, "--out", str(half), *CHANGES, "--set", "training.save_every=2"]

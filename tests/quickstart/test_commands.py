@@ -32,7 +32,8 @@ def test_the_commands_for_korean_text_say_its_language(tmp_path):
     assert "--language ko" in commands[0][0] and "다리" in commands[1][0]
 
 
-@pytest.mark.parametrize("with_init", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("with_init", [False, True])
 def test_a_stopped_quickstart_is_gone_on_with_by_the_command_it_told(tmp_path, monkeypatch, with_init):
     """Another start changes the recipe, and the folders have blanks in their names."""
     from spanwise.cli.main import main

@@ -173,6 +173,7 @@ def test_without_any_process_the_server_computes_by_itself(tmp_path):
         server.close()
 
 
+@pytest.mark.slow
 def test_nothing_outlives_a_server_that_is_killed_and_its_port_is_free_though_a_worker_still_computes(tmp_path):
     """What was forked sees that nobody asks any more."""
     server = Serving(tmp_path / "log")
