@@ -119,7 +119,7 @@ class Lamb(torch.optim.Optimizer):
             piece = self.pieces.get(parameter)
             whole = (parameter, update) if piece is None else (piece.joined(parameter), piece.joined(update))
             update.mul_(_trust(*whole))
-        parameter.sub_(torch.where(is_bad, 0.0, update) * group["lr"])
+        parameter.sub_(torch.where(is_bad, 0.0, update).mul_(group["lr"]))
 
 
 def _correction(beta: float, step: Tensor) -> Tensor:

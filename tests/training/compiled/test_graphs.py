@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 import torch
 from tests.training.compiled import tape
+from tests.training.compiled.small import small as recipe_of
 
-from spanwise import recipes
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining import model
 from spanwise.pretraining.corruption import generator
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model, training_source
 from spanwise.runtime.progress import RunLog
-from spanwise.training.compiled.graphs import Graphs
+from spanwise.training.compiled.graphs import Graphs, UpdateGraph
 from spanwise.training.optim import build_optimizer
 from spanwise.training.step import Updater
 from spanwise.training.timing import SectionTimer
@@ -34,15 +34,8 @@ def _as_on_a_gpu(monkeypatch):
 
 
 def small(name: str, optimizer: str = "adamw", attention_dropout: float = 0.0):
-    recipe = recipes.find(name)
-    sizes = {"num_layers": 2, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "max_positions": 64}
-    return replace(
-        recipe,
-        encoder=replace(recipe.encoder, **sizes, attention_dropout=attention_dropout),
-        format=replace(recipe.format, max_length=64),
-        batch=replace(recipe.batch, tokens_per_step=512, max_tokens=256, fixed=True),
-        training=replace(recipe.training, optimizer=optimizer),
-    )
+    recipe = recipe_of(name, attention_dropout=attention_dropout)
+    return replace(recipe, training=replace(recipe.training, optimizer=optimizer))
 
 
 def updater_of(recipe, store, graphs=None, **options):
@@ -141,6 +134,17 @@ def test_an_update_is_recorded_once_all_that_has_a_gradient_has_its_moments(tiny
     found, told = steps(graphs)
     wanted, also = steps(Graphs(pytest.fail))
     assert graphs.update is not None and told == also and all(map(torch.equal, found, wanted))
+
+
+def test_an_update_serves_the_parameters_alone_that_had_gradients_when_it_was_recorded():
+    both = [torch.nn.Parameter(torch.ones(2)) for _ in range(2)]
+    for parameter in both:
+        parameter.grad = torch.ones(2)
+    update = UpdateGraph(lambda: None, both, tape.record)
+
+    assert update.fits(both)
+    both[1].grad = None
+    assert not update.fits(both) and not update.fits([torch.nn.Parameter(torch.ones(2)), both[0]])
 
 
 def test_a_step_after_a_bad_one_changes_nothing(tiny_store):

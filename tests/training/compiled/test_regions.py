@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.training.compiled.small import small
 from torch._dynamo.utils import counters
 
 from spanwise import recipes
@@ -26,17 +27,6 @@ def _no_machine_code(monkeypatch, tmp_path):
     counters.clear()
 
 
-def small(name: str, dropout: float = 0.0):
-    recipe = recipes.find(name)
-    sizes = {"num_layers": 2, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64, "max_positions": 64}
-    return replace(
-        recipe,
-        encoder=replace(recipe.encoder, **sizes, hidden_dropout=dropout),
-        format=replace(recipe.format, max_length=64),
-        batch=replace(recipe.batch, tokens_per_step=512, max_tokens=256, fixed=True),
-    )
-
-
 def measured(model, batch):
     """Loss sums, correct guesses, and all gradients."""
     model.zero_grad()
@@ -48,7 +38,7 @@ def measured(model, batch):
 
 @pytest.mark.parametrize("name", ["spanbert-modern-small", "bert-base"])
 def test_no_graph_breaks_nothing_is_compiled_twice_and_losses_stay(name, tiny_store):
-    recipe = small(name)
+    recipe = small(name, hidden_dropout=0.0)
     model = build_model(recipe, tiny_store.vocabulary.size).train()
     packs = [pack for index in range(3) for pack in training_source(recipe, tiny_store).step(index)]
     assert len({pack.sequences.lengths for pack in packs}) > 1 and len({pack.counts["mlm"] for pack in packs}) > 1
@@ -74,7 +64,7 @@ def test_no_graph_breaks_nothing_is_compiled_twice_and_losses_stay(name, tiny_st
 def test_layers_are_compiled_where_spans_become_questions(question_store):
     """Packs are filled up after they were shortened; the head that points has as many targets as there are questions,
     and computes as it stands."""
-    recipe = small("spanbert-selection-mini")
+    recipe = small("spanbert-selection-mini", hidden_dropout=0.0)
     every_word = replace(recipe.masking.first, frequent_share=1.0)  # of a text so small, each makes up a good share
     recipe = replace(recipe, masking=replace(recipe.masking, first=every_word))
     model = build_model(recipe, question_store.vocabulary.size).train()
@@ -93,7 +83,7 @@ def test_layers_are_compiled_where_spans_become_questions(question_store):
 
 
 def test_packs_without_a_common_shape_are_not_compiled_and_told(tiny_store):
-    recipe = replace(small("spanbert-tiny"), batch=recipes.find("spanbert-tiny").batch)
+    recipe = replace(small("spanbert-tiny", hidden_dropout=0.0), batch=recipes.find("spanbert-tiny").batch)
     model = build_model(recipe, tiny_store.vocabulary.size).train()
     said: list[str] = []
 
@@ -102,7 +92,7 @@ def test_packs_without_a_common_shape_are_not_compiled_and_told(tiny_store):
 
 
 def test_what_torch_cannot_compile_is_said_and_computed_as_it_stands(tiny_store, monkeypatch):
-    recipe = small("spanbert-tiny")
+    recipe = small("spanbert-tiny", hidden_dropout=0.0)
     model = build_model(recipe, tiny_store.vocabulary.size).train()
     pack = training_source(recipe, tiny_store).step(0)[0]
     plain, said = measured(model, pack), []
@@ -120,7 +110,7 @@ def _breaks(graph, inputs):
 
 
 def test_a_compiled_run_that_goes_on_has_the_bits_of_a_whole_one(tiny_store, tmp_path):
-    recipe = small("spanbert-tiny", dropout=0.1)
+    recipe = small("spanbert-tiny", hidden_dropout=0.1)
     training = replace(recipe.training, max_tokens=None, max_steps=4, save_every=2, save_minutes=None, compile="on")
     recipe = replace(recipe, training=replace(training, precision="fp32"), batch=replace(recipe.batch, fixed=None))
     pretrain(recipe, data=tiny_store.path, out=tmp_path / "whole", device="cpu")

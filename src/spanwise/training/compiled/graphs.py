@@ -25,7 +25,7 @@ Scale = Callable[[str], float | Tensor]  # by what the sum of a loss is multipli
 Compute = Callable[[Batch, Scale], Mapping[Key, Tensor]]  # forward and backward of a pack
 
 ALIKE = 1e-2  # relative: how far numbers of a graph may be from those of its kernels one by one
-ROUNDING = 1e-5  # the same beside the whole gradient
+ROUNDING = 1e-5  # the same beside all tensors together
 
 
 def cuda_graph(compute: Callable[[], None]) -> Replay:
@@ -247,8 +247,8 @@ def _taken(parameters: Sequence[Tensor]) -> list[Tensor | None]:
 
 
 def _are_near(graph: Sequence[Tensor | None], one_by_one: Sequence[Tensor | None]) -> bool:
-    """Return whether a graph gave the tensors that its kernels one by one gave, but for rounding, of each of them or of
-    all."""
+    """Return whether a graph gave the tensors that its kernels one by one gave, but for rounding: each may be off by
+    ALIKE of its own length, or by ROUNDING of the length of all together."""
     if [one is None for one in graph] != [one is None for one in one_by_one]:
         return False
     pairs = [(one, two) for one, two in zip(graph, one_by_one, strict=True) if one is not None and two is not None]
