@@ -54,8 +54,8 @@ class DrawnTokens(nn.Module):
         hidden, uniform = batch.targets["mlm"], batch.targets["sampling"].uniform
         drawn = (uniform * self.vocab_size).long()
         return Corrupted(
-            input_ids=batch.input_ids.scatter(0, hidden.positions, drawn),
-            original_ids=batch.input_ids.scatter(0, hidden.positions, hidden.ids),
+            input_ids=hidden.written(drawn, batch.input_ids),
+            original_ids=hidden.written(hidden.ids, batch.input_ids),
         )
 
 

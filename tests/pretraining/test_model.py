@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 from test_system import small
+from tests.training.compiled.small import small as in_one_shape
 
 from spanwise import recipes
 from spanwise.data.batch import Batch
@@ -52,12 +53,14 @@ def test_a_pack_without_targets_gives_zero_and_zero_gradients(tiny_store):
     assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
 
 
-@pytest.mark.parametrize("name", ["spanbert-base", "bert-base", "gpt1-mini", "electra-mini"])
-def test_a_pack_of_fixed_shape_has_the_losses_and_gradients_of_its_content(name, tiny_store):
-    recipe = small(recipes.find(name))
-    recipe = replace(recipe, batch=replace(recipe.batch, fixed=True, max_tokens=640))
-    model = build_model(recipe, tiny_store.vocabulary.size).eval()
-    source = training_source(recipe, tiny_store)
+@pytest.mark.parametrize(
+    "name", ["spanbert-base", "bert-base", "gpt1-mini", "electra-mini", "spanbert-selection-mini", "splinter-mini"]
+)
+def test_a_pack_of_fixed_shape_has_the_losses_and_gradients_of_its_content(name, question_store):
+    recipe = in_one_shape(name)
+    recipe = replace(recipe, batch=replace(recipe.batch, max_tokens=640, tokens_per_step=640))
+    model = build_model(recipe, question_store.vocabulary.size).eval()
+    source = training_source(recipe, question_store)
     masked = source.masked(source.num_packs(0) - 1)  # the last of an epoch has what is left
     fixed = source.collator.batch(masked)
     source.collator.parts = replace(source.collator.parts, fixed=False)

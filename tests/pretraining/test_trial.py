@@ -79,6 +79,12 @@ class Same(nn.Module):
         return self.ids(batch)
 
 
+def scattered(batch):
+    """Writes what is dead at the first place."""
+    hidden = batch.targets["mlm"]
+    return Corrupted(input_ids=batch.input_ids, original_ids=batch.input_ids.scatter(0, hidden.positions, hidden.ids))
+
+
 def corruption(ids):
     return type("Mine", (Learning,), {"build": lambda self, encoder: Same(ids) if callable(ids) else ids})()
 
@@ -91,6 +97,10 @@ def corruption(ids):
         (
             lambda batch: Corrupted(input_ids=batch.input_ids[:3]),
             r"gave input_ids of torch.int64 \[3\]; expected int64",
+        ),
+        (
+            lambda batch: scattered(batch),
+            "gave original_ids from -1 to .* expected 0 to 63. On a GPU some hidden tokens",
         ),
         (lambda batch: batch.targets["no"], "corruption Mine failed on a made-up batch .* KeyError"),
     ],

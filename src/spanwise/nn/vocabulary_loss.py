@@ -59,8 +59,8 @@ def vocabulary_loss(
     sampling: also draw an id per row; no gradient flows through it, and the chances are those that the loss has
     computed anyway.
     """
-    if torch.compiler.is_compiling() and sampling is None:
-        return _traced(rows, weight, bias, target_ids, vocab_size, per_row)
+    if torch.compiler.is_compiling():
+        return _traced(rows, weight, bias, target_ids, vocab_size, per_row, sampling)
     device = rows.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
     if chunk_rows is None:
@@ -78,14 +78,24 @@ def vocabulary_logits(rows: Tensor, weight: Tensor, bias: Tensor, vocab_size: in
 
 
 def _traced(
-    rows: Tensor, weight: Tensor, bias: Tensor, target_ids: Tensor, vocab_size: int, per_row: bool
+    rows: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    target_ids: Tensor,
+    vocab_size: int,
+    per_row: bool,
+    sampling: Sampling | None,
 ) -> VocabularyLoss:
     """The same in operators that a compiler fuses. All logits are there at once, in the type of the product."""
     is_id_V = torch.arange(len(bias), device=bias.device) < vocab_size
     scores_NV = F.linear(rows, weight).float() + torch.where(is_id_V, bias.float(), -torch.inf)
     losses_N = F.cross_entropy(scores_NV, target_ids, ignore_index=DEAD, reduction="none")
     num_correct = (scores_NV.argmax(-1) == target_ids).sum()
-    return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None)
+    samples_N = None
+    if sampling is not None:
+        place_N1 = target_ids.clamp(min=0).unsqueeze(1)
+        samples_N = draw_block(scores_NV.detach().softmax(-1), sampling.uniform, place_N1, sampling)
+    return VocabularyLoss(losses_N.sum(), num_correct, losses_N.detach() if per_row else None, samples_N)
 
 
 class _ChunkedCrossEntropy(torch.autograd.Function):

@@ -5,7 +5,7 @@ is in its pack. Letters: T tokens in the pack, S sequences.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.questions import shorten
 from spanwise.pretraining.needs import check_needs
-from spanwise.pretraining.objectives.base import Capacities, Objective, Targets, filled_up
+from spanwise.pretraining.objectives.base import Capacities, Objective, Targets, doubled, filled_up
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
@@ -112,7 +112,8 @@ class PackParts:
         if self.max_targets is None and isinstance(self.replacement, ShorteningReplacement):
             ample = self.masking.ratio * tokens + 2 * self.max_sequences + ROW_MULTIPLE  # ends of words beyond a budget
             targets = min(tokens, ROW_MULTIPLE * math.ceil(ample / ROW_MULTIPLE))
-        return Capacities(tokens=tokens, sequences=self.max_sequences + most_filler, targets=targets)
+        num_sequences, longest = self.max_sequences + most_filler, self.format.max_length
+        return Capacities(tokens=tokens, sequences=num_sequences, targets=targets, longest=longest)
 
     @property
     def trained_objectives(self) -> dict[str, Objective]:
@@ -221,37 +222,35 @@ class Collator:
             name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
         }
         counts = {name: target.count for name, target in targets.items()}
-        draws = {} if masked.draws is None else {DRAWS: Draws(uniform=torch.from_numpy(masked.draws))}
+        if masked.draws is not None:
+            targets[DRAWS] = Draws(uniform=torch.from_numpy(masked.draws))
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         sequences = sequences_of(pack, num_filler, self.format.max_length)
         if capacities is not None:
-            capacities = _roomy(capacities, [targets[name] for name in self.parts.objectives])
+            capacities = _roomy(capacities, targets.values())
             num_filler = capacities.tokens - len(masked.input_ids)
             sequences = sequences_of(pack, num_filler, self.format.max_length, capacities.sequences)
-            own = self.parts.objectives  # what a corruption learns is sampled from, so none of it may be dead
-            targets |= {name: filled_up(targets[name], capacities) for name in own}
+            targets = {name: filled_up(target, capacities) for name, target in targets.items()}
         filler_id = max(0, self.store.vocabulary.pad_id)  # nothing reads it; GPT-1's tokenizer has no [PAD]
         return Batch(
             input_ids=torch.from_numpy(_lengthened(masked.input_ids, num_filler, filler_id)),
             token_type_ids=torch.from_numpy(_lengthened(pack.token_type_ids, num_filler, 0)),
             sequences=sequences,
-            targets={**targets, **draws},
+            targets=targets,
             counts=counts,
             num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
         )
 
 
-def _roomy(capacities: Capacities, targets: Sequence[Targets]) -> Capacities:
+def _roomy(capacities: Capacities, targets: Iterable[Targets]) -> Capacities:
     """Return the capacities with twice the targets, or four times, where a pack has more than was foreseen.
 
     That happens only where a replacement shortens: words of many pieces, or a masking whose parts hide more than its
     ratio says. So a run has a few shapes then, each of them compiled once.
     """
     asked = max((one.count for one in targets if getattr(one, "capacity", None) == "targets"), default=0)
-    while capacities.targets < asked <= capacities.tokens:
-        capacities = replace(capacities, targets=min(2 * capacities.targets, capacities.tokens))
-    return capacities
+    return replace(capacities, targets=min(doubled(capacities.targets, asked), capacities.tokens))
 
 
 def _shortened(masked: Masked, replacement: ShorteningReplacement) -> Masked:
@@ -280,13 +279,15 @@ def sequences_of(pack: Pack, num_filler: int = 0, longest: int = 1, capacity: in
     cu_seqlens, positions_T = _places(borders)
     if capacity is not None:
         cu_seqlens = _lengthened(cu_seqlens, capacity + 1 - len(cu_seqlens), int(cu_seqlens[-1]))
+    num_positions = 0
     if pack.positions is not None:
         positions_T[: len(pack.positions)] = pack.positions
+        num_positions = int(pack.positions.max(initial=-1)) + 1 if capacity is None else longest
     return Sequences(
         lengths=tuple(np.diff(borders).tolist()),
         cu_seqlens=torch.from_numpy(cu_seqlens),
         positions=torch.from_numpy(positions_T),
-        num_positions=0 if pack.positions is None else int(pack.positions.max(initial=-1)) + 1,
+        num_positions=num_positions,
         longest=0 if capacity is None else longest,
     )
 

@@ -50,7 +50,8 @@ class PretrainingModel(nn.Module):
         for name, encoder in encoders.items():
             found[f"{name}.embeddings"] = encoder.embeddings
             found |= {f"{name}.layers.{number}": layer for number, layer in enumerate(encoder.layers)}
-        for name, head in self.heads.items():
+        of_corruption = getattr(self.corruption, "heads", {})
+        for name, head in [*of_corruption.items(), *self.heads.items()]:
             if getattr(batch.targets[name], "capacity", None) in ("targets", "sequences"):
                 found[f"heads.{name}"] = head
         return found

@@ -19,7 +19,7 @@ from spanwise.pretraining.corruption.base import DRAWS, Draws
 from spanwise.pretraining.masking.base import MaskingScheme, left_by
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.needs import hides_tokens
-from spanwise.pretraining.objectives.base import Corrupted
+from spanwise.pretraining.objectives.base import Capacities, Corrupted, filled_up
 from spanwise.pretraining.objectives.trial import made_up_pack
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.runtime.outline import outline
@@ -65,14 +65,17 @@ def try_corruption(recipe: PretrainingRecipe) -> None:
     if not hides_tokens(recipe.masking) or "spans" not in left_by(recipe.replacement):
         return
     pack, spans, hidden = made_up_pack(True, "pair_label" in recipe.format.gives)
-    draws = {DRAWS: Draws(uniform=torch.full((len(hidden.position),), 0.5, dtype=torch.float64))}
     targets = {key: one.targets(pack, spans, hidden) for key, one in recipe.trained_objectives.items()}
+    counts = {key: target.count for key, target in targets.items()}
+    if corruption.samples:
+        targets[DRAWS] = Draws(uniform=torch.full((len(hidden.position),), 0.5, dtype=torch.float64))
+    one_dead = Capacities(tokens=32, sequences=3, targets=len(hidden.position) + 1, longest=16)  # as on a GPU
     batch = Batch(
         input_ids=torch.from_numpy(pack.input_ids),
         token_type_ids=torch.from_numpy(pack.token_type_ids),
         sequences=Sequences.from_lengths(np.diff(pack.borders)),
-        targets={**targets, **(draws if corruption.samples else {})},
-        counts={key: target.count for key, target in targets.items()},
+        targets={key: filled_up(target, one_dead) for key, target in targets.items()},
+        counts=counts,
         ids=(0, 1),
     )
     small = dataclasses.replace(recipe.encoder, num_layers=1, intermediate_size=8, vocab_size=64)
@@ -90,3 +93,10 @@ def try_corruption(recipe: PretrainingRecipe) -> None:
     if not isinstance(ids, Tensor) or ids.shape != batch.input_ids.shape or ids.dtype != torch.int64:
         came = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ConfigError(f"{name} gave input_ids of {came}; expected int64 {list(batch.input_ids.shape)}.")
+    for kind, given in (("input_ids", ids), ("original_ids", found.original_ids)):
+        if given is not None and not 0 <= int(given.min()) <= int(given.max()) < small.vocab_size:
+            raise ConfigError(
+                f"{name} gave {kind} from {int(given.min())} to {int(given.max())}; expected 0 to "
+                f"{small.vocab_size - 1}. On a GPU some hidden tokens are dead, with DEAD for their id: "
+                "MaskedLMTargets.written writes those nowhere."
+            )

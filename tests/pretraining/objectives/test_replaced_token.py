@@ -24,7 +24,11 @@ def make_case(num_tokens=12, num_filler=4):
     ids = original.clone()
     ids[torch.tensor([2, 5])] = 70
     ids[num_tokens:] = 99  # differs everywhere among the filler, which must not count
-    return scorer, hidden, ReplacedTokenTargets(num_tokens=num_tokens), Corrupted(input_ids=ids, original_ids=original)
+    return scorer, hidden, asked_for(num_tokens), Corrupted(input_ids=ids, original_ids=original)
+
+
+def asked_for(num_tokens):
+    return ReplacedTokenTargets(asked=torch.zeros(num_tokens, dtype=torch.int64))
 
 
 def test_the_loss_is_the_binary_cross_entropy_of_all_real_tokens_and_of_no_filler():
@@ -57,7 +61,7 @@ def test_targets_are_all_real_tokens_the_specials_too():
 
 def test_no_token_gives_a_loss_of_zero():
     scorer, hidden, _, corrupted = make_case()
-    found = scorer(hidden, ReplacedTokenTargets(num_tokens=0), corrupted=corrupted)
+    found = scorer(hidden, asked_for(0), corrupted=corrupted)
     found.sum.backward()
     assert float(found.sum.detach()) == 0.0 and scorer.dense.weight.grad.abs().sum() == 0.0
 

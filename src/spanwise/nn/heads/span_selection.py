@@ -20,6 +20,7 @@ from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import HeadKind
 from spanwise.nn.heads.sequence import MIN_ROWS
 from spanwise.nn.layer import gelu
+from spanwise.nn.losses.padded_pointers import PaddedPointers
 from spanwise.nn.losses.pointer import ManyPointers
 from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
@@ -53,12 +54,14 @@ class SpanSelectionHead(nn.Module):
         self.start = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
         self.end = nn.Linear(config.hidden_size, config.hidden_size, bias=False)
 
-    def forward(self, hidden_TD: Tensor, question_P: Tensor, pointers: ManyPointers) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, hidden_TD: Tensor, question_P: Tensor, pointers: ManyPointers | PaddedPointers
+    ) -> tuple[Tensor, Tensor]:
         """Score the tokens for each question: start and end scores [N] float32 each, as `pointer_loss` reads them.
 
         question_P: [P] int64, the rows of the pack that are questions, sequence after sequence as `pointers` counts
         them. Candidates of question p are `borders[p]` to `borders[p + 1]` of `pointers`; a row of the pack is the
-        candidate row + `pointers.shift[p]`.
+        candidate row + `pointers.shift[p]`. Padded pointers give scores [S, K, L].
         """
         start, end = self.rows(hidden_TD, question_P)
         return pointers.scores(*start), pointers.scores(*end)

@@ -27,7 +27,14 @@ DRAWS = "sampling"
 class Draws:
     """One random number for each of the N hidden tokens of a pack."""
 
+    capacity: ClassVar[str] = "targets"
+    label: ClassVar[str] = ""  # that of the hidden tokens says which are dead
+
     uniform: Tensor  # [N] float64 in [0, 1)
+
+    @property
+    def count(self) -> int:
+        return self.uniform.shape[0]
 
 
 class Corruption(Part, Protocol):

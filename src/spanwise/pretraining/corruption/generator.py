@@ -56,8 +56,8 @@ class TokenGenerator(nn.Module):
         for name in sorted(self.heads.keys() - losses.keys()):
             losses[name] = self.heads[name](hidden_TD, batch.targets[name])
         return Corrupted(
-            input_ids=batch.input_ids.scatter(0, hidden.positions, guessed.samples),
-            original_ids=batch.input_ids.scatter(0, hidden.positions, hidden.ids),
+            input_ids=hidden.written(guessed.samples, batch.input_ids),
+            original_ids=hidden.written(hidden.ids, batch.input_ids),
             losses=losses,
         )
 

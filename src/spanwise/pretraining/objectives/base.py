@@ -36,7 +36,8 @@ class Targets(Protocol):
         ...
 
     # Targets that can be given a fixed number have `capacity`, the field of `Capacities` that holds it; `filled_up`
-    # then puts dead ones behind them, whose values are 0 but for those of the field `label`, which are DEAD.
+    # then puts dead ones behind them, whose values are 0 but for those of the field `label`, which are DEAD. Where more
+    # than their number varies, a method `in_shape(capacities)` gives them the shape instead.
     #
     # Where a head reads few tokens, `rows` says which: an int64 tensor of places in the pack, repeats allowed. The last
     # layer then computes no others. Targets without it are read everywhere.
@@ -47,8 +48,21 @@ class Capacities:
     """The shape of all packs of a run."""
 
     tokens: int
-    sequences: int
+    sequences: int  # of filler too
     targets: int  # hidden tokens
+    longest: int  # tokens of a sequence
+
+    @property
+    def read_sequences(self) -> int:
+        """The most sequences that are none of filler."""
+        return max(1, self.sequences - -(-self.tokens // self.longest))
+
+
+def doubled(capacity: int, count: int) -> int:
+    """Return the capacity, doubled as often as a pack with more than was foreseen asks for: so a run has few shapes."""
+    while capacity < count:
+        capacity *= 2
+    return capacity
 
 
 def filled_up(targets: Targets, capacities: Capacities) -> Targets:
@@ -56,6 +70,9 @@ def filled_up(targets: Targets, capacities: Capacities) -> Targets:
     back as they are. Dead ones have no loss and no gradient, and are never right. Raises: ConfigError for too many.
     """
     kind: Any = type(targets)
+    if hasattr(kind, "in_shape"):
+        shaped: Targets = kind.in_shape(targets, capacities)
+        return shaped
     name = getattr(kind, "capacity", None)
     if name is None:
         return targets

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from spanwise.config import part
@@ -15,7 +16,7 @@ from spanwise.config.ranges import Weight
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sampling import Sampling
-from spanwise.nn.vocabulary_loss import VocabularyLoss, vocabulary_loss
+from spanwise.nn.vocabulary_loss import DEAD, VocabularyLoss, vocabulary_loss
 from spanwise.pretraining.objectives.base import PlaceTargets
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
@@ -29,6 +30,12 @@ class MaskedLMTargets(PlaceTargets):
 
     ids: Tensor  # [N] int64, what stood there; any id is legal, 0 too
     sequence: Tensor  # [N] int64, which of the pack's sequences
+
+    def written(self, ids: Tensor, input_ids: Tensor) -> Tensor:
+        """Return input_ids [T] with ids [N] int64 at the hidden places; those of dead targets are written nowhere."""
+        behind = len(input_ids)
+        places_N = self.positions.masked_fill(self.ids == DEAD, behind)
+        return F.pad(input_ids, (0, 1)).scatter(0, places_N, ids)[:behind]
 
 
 class MaskedLMScorer(MaskedLMHead):

@@ -4,7 +4,7 @@ A token that the generator guessed right is no replacement. All real tokens are 
 never.
 
 Source: Clark et al. 2020 (ELECTRA), section 2, weight 50 (lambda) in section 3.1.
-Letters: T tokens in the pack with filler, N real ones, D hidden size.
+Letters: T tokens in the pack with filler, N that are asked for, D hidden size.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from spanwise.config import part
 from spanwise.config.ranges import Weight
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.replaced_token import ReplacedTokenHead
+from spanwise.nn.vocabulary_loss import DEAD
 from spanwise.pretraining.objectives.base import Corrupted
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
@@ -26,13 +27,19 @@ NUM_BINS = 512  # of the chance of a replacement, for the area under the ROC cur
 
 @dataclass(frozen=True, kw_only=True)
 class ReplacedTokenTargets:
-    """The real tokens of a pack; they are its first. Their labels are known when the generator has drawn."""
+    """The N first tokens of a pack: the real ones, and filler where packs have one shape.
 
-    num_tokens: int  # N
+    Their labels are known when the generator has drawn.
+    """
+
+    capacity: ClassVar[str] = "tokens"
+    label: ClassVar[str] = "asked"
+
+    asked: Tensor  # [N] int64: 0, and DEAD at filler
 
     @property
     def count(self) -> int:
-        return self.num_tokens
+        return self.asked.shape[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +80,19 @@ class ReplacedTokenScorer(ReplacedTokenHead):
     def forward(  # type: ignore[override]
         self, hidden: Tensor, targets: ReplacedTokenTargets, corrupted: Corrupted, per_row: bool = False
     ) -> ReplacedTokenLoss:
-        """Return the loss summed over the N real tokens; hidden [T, D]. `per_row` adds the N single losses."""
+        """Return the loss summed over the real ones of the N tokens; hidden [T, D]. `per_row` adds the N single
+        losses."""
         assert corrupted.original_ids is not None  # pretraining/needs.py lets no other corruption through
-        real = slice(targets.num_tokens)
-        scores_N = super().forward(hidden[real])
-        is_replaced_N = corrupted.input_ids[real] != corrupted.original_ids[real]
+        first, is_asked_N = slice(len(targets.asked)), targets.asked != DEAD
+        scores_N = super().forward(hidden[first])
+        is_replaced_N = corrupted.input_ids[first] != corrupted.original_ids[first]
         losses_N = F.binary_cross_entropy_with_logits(scores_N, is_replaced_N.float(), reduction="none")
+        losses_N = losses_N.masked_fill(~is_asked_N, 0.0)
         return ReplacedTokenLoss(
             sum=losses_N.sum(),
-            num_correct=((scores_N > 0) == is_replaced_N).sum(),
+            num_correct=(((scores_N > 0) == is_replaced_N) & is_asked_N).sum(),
             losses=losses_N.detach() if per_row else None,
-            tallies=None if self.training else _tally(scores_N, is_replaced_N),
+            tallies=None if self.training else _tally(scores_N[is_asked_N], is_replaced_N[is_asked_N]),
         )
 
 
@@ -103,7 +112,7 @@ class ReplacedToken:
     weight: Weight = 50.0
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> ReplacedTokenTargets:
-        return ReplacedTokenTargets(num_tokens=len(pack.input_ids))
+        return ReplacedTokenTargets(asked=torch.zeros(len(pack.input_ids), dtype=torch.int64))
 
     def targets_per_token(self, length: float) -> float:
         return 1.0

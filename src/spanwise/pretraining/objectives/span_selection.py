@@ -4,11 +4,14 @@ Source: Ram et al. 2021 (Splinter), sections 3 and 4.2: the mean of two cross-en
 Letters: T tokens in the pack, S sequences, P questions, D hidden size, L tokens of a sequence.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.config import part
@@ -17,11 +20,15 @@ from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.heads.span_selection import SpanSelectionHead
 from spanwise.nn.losses.loss_sum import LossSum
-from spanwise.nn.losses.pointer import ManyPointers
+from spanwise.nn.losses.padded_pointers import PaddedPointers
+from spanwise.nn.losses.pointer import MOST_PADDING, ManyPointers
 from spanwise.nn.sequences import Sequences
+from spanwise.nn.vocabulary_loss import DEAD
+from spanwise.pretraining.objectives.base import Capacities, doubled
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 MOST_QUESTIONS, SHARE = 30, 0.15  # of a sequence, and per token of it; only for the cost, the masking decides
+ROOM = 32  # questions of a sequence in packs of one shape, doubled where one has more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +46,51 @@ class SpanSelectionTargets:
 
     # Keys are made of all tokens of a sequence, so it names no `rows`.
 
+    def in_shape(self, capacities: Capacities) -> SpanSelectionTargets | PaddedSelectionTargets:
+        """Return the targets in the shape of all packs of a run. They stay as they are where sequences are so short
+        that most of it would be padding."""
+        num_rows, longest = capacities.read_sequences, capacities.longest
+        if num_rows * longest > MOST_PADDING * capacities.tokens:
+            return self
+        most = doubled(ROOM, max(self.pointers.counts, default=0))
+        num_pointers = doubled(capacities.targets, self.count)
+        pointers = PaddedPointers.of(self.pointers, (num_rows, most, longest), num_pointers, capacities.tokens)
+        slots_P, lengths = pointers.slots[: self.count], np.array(self.pointers.lengths, dtype=np.int64)
+        starts_P = torch.from_numpy(np.repeat(np.cumsum(lengths) - lengths, self.pointers.counts))
+        ends = []
+        for gold_P in (self.first, self.last):
+            gold_X = torch.full((num_rows * most,), DEAD)
+            gold_X[slots_P] = gold_P - starts_P
+            ends.append(gold_X.view(num_rows, most))
+        questions_P = F.pad(self.questions, (0, num_pointers - self.count))
+        return PaddedSelectionTargets(questions=questions_P, first=ends[0], last=ends[1], pointers=pointers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaddedSelectionTargets:
+    """The same in one shape: answers by the slots of their questions, counted in their sequence, [S, K] int64."""
+
+    capacity: ClassVar[str] = "targets"
+
+    questions: Tensor  # [P] int64, places in the pack
+    first: Tensor
+    last: Tensor
+    pointers: PaddedPointers
+
+    @property
+    def count(self) -> int:
+        return self.questions.shape[0]
+
 
 class SpanSelectionScorer(SpanSelectionHead):
     """The head with its loss; parameters are those of `SpanSelectionHead`."""
 
-    def forward(self, hidden: Tensor, targets: SpanSelectionTargets) -> LossSum:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        self, hidden: Tensor, targets: SpanSelectionTargets | PaddedSelectionTargets
+    ) -> LossSum:
         """Return the loss summed over the P questions, half for each end; hidden [T, D]. Right is who finds both."""
-        starts_N, ends_N = super().forward(hidden, targets.questions, targets.pointers)
-        start, end = targets.pointers.point(starts_N, targets.first), targets.pointers.point(ends_N, targets.last)
+        starts, ends = super().forward(hidden, targets.questions, targets.pointers)
+        start, end = targets.pointers.point(starts, targets.first), targets.pointers.point(ends, targets.last)
         loss, num_correct = -(start.log_p + end.log_p).sum() / 2, (start.on_top & end.on_top).sum()
         return LossSum(sum=loss, num_correct=num_correct, is_log_likelihood=True)
 

@@ -77,7 +77,8 @@ def repacked_capacities(own: Capacities, longest: int, num_portions: int, num_pa
         tokens = most_tokens(own.tokens, longest, num_portions, num_packs)
         return replace(own, tokens=-(-tokens // ROW_MULTIPLE) * ROW_MULTIPLE)
     times = -(-num_portions // num_packs)
-    return Capacities(tokens=times * own.tokens, sequences=times * own.sequences, targets=times * own.targets)
+    more = {name: times * getattr(own, name) for name in ("tokens", "sequences", "targets")}
+    return replace(own, **more)
 
 
 def _part(masked: Masked, number: int, num_parts: int) -> Masked:
