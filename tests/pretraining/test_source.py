@@ -12,14 +12,18 @@ import torch
 from real_text import PACKAGE
 from toy_packs import with_parts
 
+from spanwise import recipes
 from spanwise.data.prefetch import Prefetcher
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
+from spanwise.pretraining.collate import Shortened
 from spanwise.pretraining.formats import SentencePair, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement, TwoMaskings
 from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary, SpanSelection
+from spanwise.pretraining.recipe import PackedBatch
 from spanwise.pretraining.source import PretrainingSource
+from spanwise.pretraining.system import training_source, usual_source
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -296,18 +300,44 @@ def _spans(source):
             yield block, tuple(places[masked.hidden.sequence == number])
 
 
-def test_fixed_packs_of_real_text_are_at_least_99_percent_full(tmp_path):
-    tokenizer = Tokenizer.load(PACKAGE / "weights/mini")
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("real")
     text = lzma.decompress((PACKAGE / "quickstart/corpus/wiki-valid.txt.xz").read_bytes())
-    (tmp_path / "text.txt").write_bytes(text)
-    prepare(tmp_path / "text.txt", tokenizer, tmp_path / "store")
-    real = TokenStore.open(tmp_path / "store")
+    (folder / "text.txt").write_bytes(text)
+    prepare(folder / "text.txt", Tokenizer.load(PACKAGE / "weights/mini"), folder / "store")
+    return TokenStore.open(folder / "store")
 
+
+def test_fixed_packs_of_real_text_are_at_least_99_percent_full(real):
     source = source_of(real, fixed=True, format=SingleSegment(max_length=256), max_tokens=8192)
     *packs, _ = batches_of(source)  # the last one of an epoch has what is left
 
     assert len(packs) > 5
     assert sum(pack.num_padding for pack in packs) < 0.01 * sum(len(pack.input_ids) for pack in packs)
+
+
+@pytest.mark.parametrize(("packs", "most"), [(4, 0.05), (1, 0.03)])
+def test_packs_that_a_replacement_shortens_have_the_shape_of_what_is_left(real, packs, most):
+    recipe = recipes.find("spanbert-selection-mini")
+    batch = replace(recipe.batch, tokens_per_step=16_384, max_tokens=4096, fixed=True, packs=packs)
+    source = training_source(replace(recipe, batch=batch), real)
+    made = [pack for index in range(8) for pack in source.step(index)]
+    full = [pack for pack in made if pack.num_padding < 0.1 * len(pack.input_ids)]  # not the last one of an epoch
+    assert len({len(pack.input_ids) for pack in full}) <= 2 and len(full) > 0.7 * len(made)
+    assert sum(pack.num_padding for pack in full) < most * sum(len(pack.input_ids) for pack in full)
+
+
+def test_a_pack_of_which_more_is_left_than_foreseen_gets_more_room(question_store):
+    recipe = replace(
+        recipes.find("splinter-mini"), batch=PackedBatch(tokens_per_step=2048, max_tokens=2048, fixed=True)
+    )
+    source = usual_source(recipe, question_store)
+    parts = source.collator.parts
+    source.collator.parts = replace(parts, shortened=Shortened(mean=1024.0, deviation=0.0))
+    pack = source.step(0)[0]
+    assert pack.num_tokens > 1024 + 64 and len(pack.input_ids) in range(1152, 2241, 64)
+    assert len(pack.input_ids) == pack.sequences.num_tokens
 
 
 def test_packs_that_a_replacement_shortens_are_filled_to_one_shape_and_keep_what_is_asked(question_store):

@@ -37,15 +37,34 @@ ROW_MULTIPLE = 64
 for, and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike."""
 
 
+@dataclass(frozen=True)
+class Shortened:
+    """What a replacement leaves of packs that were full before: tokens, and how far they differ from pack to pack."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, packs: Iterable["Masked"], tokens_of_pack: int) -> "Shortened":
+        """Measure some packs, as if each had been full."""
+        sizes = [tokens_of_pack * len(one.input_ids) / len((one.text or one.pack).input_ids) for one in packs]
+        return cls(float(np.mean(sizes)), float(np.std(sizes)))
+
+    def room(self, num_packs: int = 1) -> int:
+        """Return the tokens that hold nearly always what is left of so many packs together."""
+        asked = num_packs * self.mean + 3 * math.sqrt(num_packs) * self.deviation
+        return ROW_MULTIPLE * math.ceil(asked / ROW_MULTIPLE)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PackParts:
     """How text becomes packs, and what a pack may hold.
 
     A pack closes at the first of its capacities: `max_tokens` (specials included, before a replacement shortens
     anything), `max_sequences`, `max_targets` (hidden tokens). With `fixed` every pack then gets the shape of a full
-    one; what a replacement shortens is filled up too. `num_maskings` = k repeats the sequences and masks of the first
-    k epochs (static masking; 1 for validation), None draws new ones at every epoch. `word_unit` says what counts as a
-    word.
+    one; where a replacement shortens, the shape of what it leaves of one (`shortened`). `num_maskings` = k repeats the
+    sequences and masks of the first k epochs (static masking; 1 for validation), None draws new ones at every epoch.
+    `word_unit` says what counts as a word.
 
     Raises: ConfigError where an objective or the replacement asks for what none of the other parts gives, and for
     capacities that no sequence fits.
@@ -62,6 +81,7 @@ class PackParts:
     max_sequences: int | None = None
     max_targets: int | None = None
     fixed: bool = False
+    shortened: Shortened | None = None
 
     def __post_init__(self) -> None:
         check_needs(self.format, self.trained_objectives, self.masking, self.corruption, self.replacement)
@@ -113,6 +133,8 @@ class PackParts:
             ample = self.masking.ratio * tokens + 2 * self.max_sequences + ROW_MULTIPLE  # ends of words beyond a budget
             targets = min(tokens, ROW_MULTIPLE * math.ceil(ample / ROW_MULTIPLE))
         num_sequences, longest = self.max_sequences + most_filler, self.format.max_length
+        if self.shortened is not None:
+            tokens = min(tokens, self.shortened.room())
         return Capacities(tokens=tokens, sequences=num_sequences, targets=targets, longest=longest)
 
     @property
@@ -227,7 +249,7 @@ class Collator:
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         sequences = sequences_of(pack, num_filler, self.format.max_length)
         if capacities is not None:
-            capacities = _roomy(capacities, targets.values())
+            capacities = _roomy(capacities, targets.values(), len(masked.input_ids))
             num_filler = capacities.tokens - len(masked.input_ids)
             sequences = sequences_of(pack, num_filler, self.format.max_length, capacities.sequences)
             targets = {name: filled_up(target, capacities) for name, target in targets.items()}
@@ -243,12 +265,16 @@ class Collator:
         )
 
 
-def _roomy(capacities: Capacities, targets: Iterable[Targets]) -> Capacities:
-    """Return the capacities with twice the targets, or four times, where a pack has more than was foreseen.
+def _roomy(capacities: Capacities, targets: Iterable[Targets], num_tokens: int) -> Capacities:
+    """Return the capacities with twice the targets, or four times, and with a sixteenth more tokens, or two, where a
+    pack has more than was foreseen.
 
     That happens only where a replacement shortens: words of many pieces, or a masking whose parts hide more than its
-    ratio says. So a run has a few shapes then, each of them compiled once.
+    ratio says; a pack of which hardly anything was replaced. So a run has a few shapes then, each compiled once.
     """
+    while capacities.tokens < num_tokens:
+        more = ROW_MULTIPLE * math.ceil(capacities.tokens / 16 / ROW_MULTIPLE)
+        capacities = replace(capacities, tokens=capacities.tokens + more)
     asked = max((one.count for one in targets if getattr(one, "capacity", None) == "targets"), default=0)
     return replace(capacities, targets=min(doubled(capacities.targets, asked), capacities.tokens))
 

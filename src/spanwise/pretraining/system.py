@@ -14,7 +14,7 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
-from spanwise.pretraining.collate import PackParts
+from spanwise.pretraining.collate import PackParts, Shortened
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of
@@ -38,6 +38,7 @@ from spanwise.text.extend import with_roles
 from spanwise.text.specials import role_piece
 from spanwise.text.tokenizers import Tokenizer
 
+TRIED_PACKS = 16  # of which is measured what a replacement leaves of them
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
 
 
@@ -289,7 +290,9 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
             own = Capacities(**{name: max(size, getattr(own, name)) for name, size in vars(begun).items()})
     if batch.packs == "auto" or batch.packs == batch.packs_per_step:
         return source
-    capacities = own and repacked_capacities(own, recipe.format.max_length, batch.packs_per_step, batch.packs)
+    shortened = None if warmup.steps else usual.collator.parts.shortened
+    longest, portions = recipe.format.max_length, batch.packs_per_step
+    capacities = own and repacked_capacities(own, longest, portions, batch.packs, shortened)
     return RepackedSource(
         source, partial(usual.collator.batch, capacities=capacities), batch.packs_per_step, batch.packs
     )
@@ -314,11 +317,16 @@ def usual_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource 
 def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
     """Return the packs of `training_source` without a length warm-up."""
     parts, seed, packs_per_step = pack_parts(recipe), recipe.training.seed, recipe.batch.packs_per_step
-    if isinstance(data, Mixture):
-        if len(data.parts) > 1:
-            return MixedSource(data, parts, seed=seed, packs_per_step=packs_per_step)
-        data = data.parts[0].store
-    return PretrainingSource(data, parts, seed=seed, packs_per_step=packs_per_step)
+    source: PretrainingSource | MixedSource
+    if isinstance(data, Mixture) and len(data.parts) > 1:
+        source = MixedSource(data, parts, seed=seed, packs_per_step=packs_per_step)
+    else:
+        store = data.parts[0].store if isinstance(data, Mixture) else data
+        source = PretrainingSource(store, parts, seed=seed, packs_per_step=packs_per_step)
+    if parts.fixed and isinstance(parts.replacement, ShorteningReplacement):
+        measured = Shortened.of(map(source.masked, range(TRIED_PACKS)), parts.tokens_of_pack)
+        source.collator.parts = replace(source.collator.parts, shortened=measured)
+    return source
 
 
 def validation_source(
