@@ -69,7 +69,7 @@ class Counting(TorchDispatchMode):
             return None
         if self.is_paused:
             return function(*arguments, **(named or {}))
-        if name in READS or (name == "repeat_interleave" and "output_size" not in (named or {})):
+        if name in READS or _waits_for_a_shape(name, arguments, named or {}):
             self.reads[name] += 1
             if name == "_local_scalar_dense":
                 return 0.0
@@ -83,6 +83,13 @@ class Counting(TorchDispatchMode):
         if name not in NO_WORK and not function.is_view and any(value.is_meta for value in _tensors(arguments, found)):
             self.operators[name] += 1
         return found
+
+
+def _waits_for_a_shape(name: str, arguments: tuple, named: dict) -> bool:
+    """Whether the host waits until the device knows how much comes out."""
+    if name in ("index", "index_put", "index_put_", "_index_put_impl_"):
+        return any(one is not None and one.dtype in (torch.bool, torch.uint8) for one in arguments[1])
+    return name == "bincount" or (name == "repeat_interleave" and "output_size" not in named)
 
 
 def _tensors(*values: Any) -> list[Tensor]:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from spanwise.nn.sampling import GROUP, Sampling, draw, draw_block
 from spanwise.nn.vocabulary_loss import vocabulary_logits, vocabulary_loss
@@ -42,6 +43,27 @@ def test_an_id_without_weight_is_never_drawn_not_even_at_the_ends(u):
     weights = torch.zeros(3 * GROUP, 3 * GROUP)
     weights.fill_diagonal_(0.1)
     assert draw(weights, torch.full((3 * GROUP,), u)).tolist() == list(range(3 * GROUP))
+
+
+def test_sums_are_those_of_whole_numbers_which_have_no_order():
+    """torch refuses a floating-point `cumsum` on a GPU under deterministic algorithms."""
+    seen = []
+
+    class Types(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, arguments=(), named=None):
+            if function.overloadpacket.__name__ == "cumsum":
+                seen.append(arguments[0].dtype)
+            return function(*arguments, **(named or {}))
+
+    with Types():
+        draw(make_chances(3), torch.tensor([0.1, 0.5, 0.9]))
+    assert set(seen) == {torch.int64}
+
+
+def test_chances_that_are_no_numbers_give_some_id():
+    """Of a step that is bad, and found to be so later."""
+    drawn = draw(torch.full((2, VP), float("nan")), torch.tensor([0.0, 0.7]))
+    assert ((drawn >= 0) & (drawn < VP)).all()
 
 
 def test_temperature_sharpens_and_flattens():

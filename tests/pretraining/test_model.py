@@ -63,7 +63,7 @@ def test_a_pack_of_fixed_shape_has_the_losses_and_gradients_of_its_content(name,
     source = training_source(recipe, question_store)
     masked = source.masked(source.num_packs(0) - 1)  # the last of an epoch has what is left
     fixed = source.collator.batch(masked)
-    source.collator.parts = replace(source.collator.parts, fixed=False)
+    source.collator.parts = replace(source.collator.parts, shape=None)
     plain = source.collator.batch(masked)
     assert fixed.num_padding > plain.num_padding and fixed.counts == plain.counts
 

@@ -17,7 +17,6 @@ from spanwise.data.prefetch import Prefetcher
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError, DataError
-from spanwise.pretraining.collate import Shortened
 from spanwise.pretraining.formats import SentencePair, SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, QuestionTokens, RecurringGroups, Replacement, TwoMaskings
 from spanwise.pretraining.objectives import MaskedLM, NextSentence, SpanBoundary, SpanSelection
@@ -282,12 +281,17 @@ def test_a_pack_with_more_targets_than_foreseen_gets_more_room_and_loses_none(qu
         max_tokens=2048,
     )
     fixed, plain = (source_of(question_store, fixed=one, **options) for one in (True, False))
+    parts = fixed.collator.parts
+    assert all(pack.is_usual for pack in batches_of(fixed))  # as it was tried on
+    few = {**parts.shape.tried, "targets": (parts.capacities.targets / 3,)}
+    fixed.collator.parts = replace(parts, shape=replace(parts.shape, tried=few))
     foreseen = fixed.collator.parts.capacities.targets
 
     packs = batches_of(fixed)
     sizes = {len(pack.targets["mlm"].ids) for pack in packs}
-    assert max(sizes) > foreseen and sizes <= {foreseen, 2 * foreseen, 4 * foreseen, 2048}
-    assert {len(pack.input_ids) for pack in packs} == {2048}
+    assert max(sizes) > foreseen and sizes <= {foreseen, 2 * foreseen, 4 * foreseen}
+    assert all(pack.is_usual == (len(pack.targets["mlm"].ids) == foreseen) for pack in packs)
+    assert len({len(pack.input_ids) for pack in packs}) == 1
     assert sum(pack.counts["mlm"] for pack in packs) == sum(pack.counts["mlm"] for pack in batches_of(plain))
 
 
@@ -329,15 +333,17 @@ def test_packs_that_a_replacement_shortens_have_the_shape_of_what_is_left(real, 
 
 
 def test_a_pack_of_which_more_is_left_than_foreseen_gets_more_room(question_store):
-    recipe = replace(
-        recipes.find("splinter-mini"), batch=PackedBatch(tokens_per_step=2048, max_tokens=2048, fixed=True)
-    )
+    recipe = recipes.find("splinter-mini")
+    recipe = replace(recipe, batch=PackedBatch(tokens_per_step=2048, max_tokens=2048, fixed=True))
     source = usual_source(recipe, question_store)
-    parts = source.collator.parts
-    source.collator.parts = replace(parts, shortened=Shortened(mean=1024.0, deviation=0.0))
+    parts, usual = source.collator.parts, source.step(0)[0]
+    assert usual.is_usual and len(usual.input_ids) == parts.capacities.tokens
+    few = {name: (1.0,) for name in parts.shape.tried}
+    source.collator.parts = replace(parts, shape=replace(parts.shape, tried=few | {"tokens": (1024.0,)}))
     pack = source.step(0)[0]
-    assert pack.num_tokens > 1024 + 64 and len(pack.input_ids) in range(1152, 2241, 64)
-    assert len(pack.input_ids) == pack.sequences.num_tokens
+    assert not pack.is_usual and pack.num_tokens == usual.num_tokens
+    assert len(pack.input_ids) == pack.sequences.num_tokens == 2048
+    assert pack.counts == usual.counts
 
 
 def test_packs_that_a_replacement_shortens_are_filled_to_one_shape_and_keep_what_is_asked(question_store):

@@ -98,9 +98,10 @@ def corruption(ids):
             lambda batch: Corrupted(input_ids=batch.input_ids[:3]),
             r"gave input_ids of torch.int64 \[3\]; expected int64",
         ),
+        (scattered, "wrote a dead hidden token, .* to the first place of original_ids; write by"),
         (
-            lambda batch: scattered(batch),
-            "gave original_ids from -1 to .* expected 0 to 63. On a GPU some hidden tokens",
+            lambda batch: Corrupted(input_ids=batch.input_ids, original_ids=[1]),
+            r"gave original_ids of list; expected int64 \[32\]",
         ),
         (lambda batch: batch.targets["no"], "corruption Mine failed on a made-up batch .* KeyError"),
     ],

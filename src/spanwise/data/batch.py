@@ -34,6 +34,7 @@ class Batch:
     counts: dict[str, int] = field(default_factory=dict)
     num_padding: int = 0  # filler tokens among the T
     ids: tuple[int, ...] = ()  # which blocks or windows these are, to name a bad batch
+    is_usual: bool = True  # False where packs have one shape, and this one needs more than that
 
     @property
     def num_tokens(self) -> int:

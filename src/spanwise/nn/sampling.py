@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 GROUP = 64  # vocabularies are padded to a multiple of this
+ONE = 1 << 30  # a chance of 1; the product of two fits 64 bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,20 +37,25 @@ def draw_block(chances: Tensor, uniform: Tensor, targets: Tensor, sampling: Samp
 
 
 def draw(weights: Tensor, uniform: Tensor) -> Tensor:
-    """Draw from weights [B, Vp], 0 or more and of any sum; an id of weight 0 is never drawn. Returns [B] int64."""
+    """Draw from weights [B, Vp], 0 or more and of any sum; an id of weight 0 is never drawn. Returns [B] int64.
+
+    Weights are added up as whole numbers: a GPU gives sums of those the same bits in every run.
+    """
     num_groups = weights.shape[1] // GROUP
     groups_BKG = weights.view(-1, num_groups, GROUP)
-    upto_BK = groups_BKG.sum(-1).cumsum(-1)
+    upto_BK = _counts(groups_BKG.sum(-1)).cumsum(-1)
     total_B1 = upto_BK[:, -1:]
-    wanted_B1 = _below(uniform.to(weights.dtype).unsqueeze(1) * total_B1, total_B1)
+    wanted_B1 = torch.minimum((uniform.double().unsqueeze(1) * total_B1).long(), total_B1 - 1)
     group_B1 = torch.searchsorted(upto_BK, wanted_B1, right=True).clamp_(max=num_groups - 1)
-    before_B1 = torch.where(group_B1 > 0, upto_BK.gather(1, (group_B1 - 1).clamp_(min=0)), 0.0)
-    inside_BG = groups_BKG.gather(1, group_B1.unsqueeze(-1).expand(-1, 1, GROUP)).squeeze(1).cumsum(-1)
-    rest_B1 = _below(wanted_B1 - before_B1, inside_BG[:, -1:])
+    before_B1 = torch.where(group_B1 > 0, upto_BK.gather(1, (group_B1 - 1).clamp_(min=0)), 0)
+    inside_BG = _counts(groups_BKG.gather(1, group_B1.unsqueeze(-1).expand(-1, 1, GROUP)).squeeze(1)).cumsum(-1)
+    of_group_B1 = (upto_BK.gather(1, group_B1) - before_B1).clamp_(min=1)
+    rest_B1 = (wanted_B1 - before_B1) * inside_BG[:, -1:] // of_group_B1
     place_B1 = torch.searchsorted(inside_BG, rest_B1, right=True).clamp_(max=GROUP - 1)
     return (group_B1 * GROUP + place_B1).squeeze(1)
 
 
-def _below(values: Tensor, limits: Tensor) -> Tensor:
-    """Values pushed below their limits, where rounding had brought them there: the id found then has a weight."""
-    return torch.minimum(values, torch.nextafter(limits, torch.zeros_like(limits)))
+def _counts(weights: Tensor) -> Tensor:
+    """Weights [B, n] as whole numbers with a sum near ONE; those above 0 stay above 0, and what is no number is 0."""
+    shares = weights.double() / weights.double().sum(-1, keepdim=True)
+    return (shares.nan_to_num(0.0) * ONE).ceil().long()

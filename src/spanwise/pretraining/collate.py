@@ -26,34 +26,13 @@ from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.merge import hidden_tokens
 from spanwise.pretraining.masking.questions import shorten
 from spanwise.pretraining.needs import check_needs
-from spanwise.pretraining.objectives.base import Capacities, Objective, Targets, doubled, filled_up
+from spanwise.pretraining.objectives.base import Capacities, Objective, Targets, filled_up, sizes_of
+from spanwise.pretraining.packing.shape import ROW_MULTIPLE, PackShape, grown, tried_sizes
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 from spanwise.runtime.compiled import njit
 from spanwise.runtime.seed import keys_for
 
 _NOTHING = Symbols()
-ROW_MULTIPLE = 64
-"""Tokens of a batch are a multiple of this. oneDNN compiles a matrix product for every number of rows that it is asked
-for, and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike."""
-
-
-@dataclass(frozen=True)
-class Shortened:
-    """What a replacement leaves of packs that were full before: tokens, and how far they differ from pack to pack."""
-
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, packs: Iterable["Masked"], tokens_of_pack: int) -> "Shortened":
-        """Measure some packs, as if each had been full."""
-        sizes = [tokens_of_pack * len(one.input_ids) / len((one.text or one.pack).input_ids) for one in packs]
-        return cls(float(np.mean(sizes)), float(np.std(sizes)))
-
-    def room(self, num_packs: int = 1) -> int:
-        """Return the tokens that hold nearly always what is left of so many packs together."""
-        asked = num_packs * self.mean + 3 * math.sqrt(num_packs) * self.deviation
-        return ROW_MULTIPLE * math.ceil(asked / ROW_MULTIPLE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +41,7 @@ class PackParts:
 
     A pack closes at the first of its capacities: `max_tokens` (specials included, before a replacement shortens
     anything), `max_sequences`, `max_targets` (hidden tokens). With `fixed` every pack then gets the shape of a full
-    one; where a replacement shortens, the shape of what it leaves of one (`shortened`). `num_maskings` = k repeats the
+    one; where a replacement shortens, that of what it leaves of one (`shape`). `num_maskings` = k repeats the
     sequences and masks of the first k epochs (static masking; 1 for validation), None draws new ones at every epoch.
     `word_unit` says what counts as a word.
 
@@ -81,7 +60,7 @@ class PackParts:
     max_sequences: int | None = None
     max_targets: int | None = None
     fixed: bool = False
-    shortened: Shortened | None = None
+    shape: PackShape | None = None
 
     def __post_init__(self) -> None:
         check_needs(self.format, self.trained_objectives, self.masking, self.corruption, self.replacement)
@@ -105,8 +84,7 @@ class PackParts:
         """Return the parts with capacities for sequences and targets where packs are to have one shape.
 
         Both follow from the mean length of the blocks and are ample: packs close at the tokens, and no mask is cut.
-        Where a replacement shortens, most of what is hidden is no target: the masking has no capacity then, and
-        `capacities` leaves the room that the rest usually takes.
+        Where a replacement shortens, most of what is hidden is no target: the masking has no capacity then.
         """
         if not self.fixed:
             return self
@@ -121,21 +99,23 @@ class PackParts:
             num_targets = ROW_MULTIPLE * math.ceil(asked / ROW_MULTIPLE)
         return replace(self, max_sequences=num_sequences, max_targets=num_targets)
 
+    def shaped(self, tried: Mapping[str, tuple[float, ...]]) -> "PackParts":
+        """Return settled parts with the shape of all packs, by what some of them need."""
+        assert self.max_sequences is not None
+        shape = PackShape(
+            tokens=self.tokens_of_pack,
+            sequences=self.max_sequences,
+            targets=self.max_targets,
+            longest=self.format.max_length,
+            shortens=isinstance(self.replacement, ShorteningReplacement),
+            tried=tried,
+        )
+        return replace(self, shape=shape)
+
     @property
     def capacities(self) -> Capacities | None:
         """What every pack is filled up to; None where each is as large as its content."""
-        if not self.fixed or self.max_sequences is None:
-            return None
-        tokens = self.tokens_of_pack
-        most_filler = -(-tokens // self.format.max_length)  # sequences of filler, where a pack holds nothing else
-        targets = tokens if self.max_targets is None else self.max_targets
-        if self.max_targets is None and isinstance(self.replacement, ShorteningReplacement):
-            ample = self.masking.ratio * tokens + 2 * self.max_sequences + ROW_MULTIPLE  # ends of words beyond a budget
-            targets = min(tokens, ROW_MULTIPLE * math.ceil(ample / ROW_MULTIPLE))
-        num_sequences, longest = self.max_sequences + most_filler, self.format.max_length
-        if self.shortened is not None:
-            tokens = min(tokens, self.shortened.room())
-        return Capacities(tokens=tokens, sequences=num_sequences, targets=targets, longest=longest)
+        return None if self.shape is None else self.shape.capacities()
 
     @property
     def trained_objectives(self) -> dict[str, Objective]:
@@ -240,16 +220,15 @@ class Collator:
         capacities: of packs that are not cut as this collator's are; None: its own, where packs have one shape.
         """
         pack, capacities = masked.pack, capacities or self.parts.capacities
-        targets: dict[str, Targets] = {
-            name: objective.targets(pack, masked.spans, masked.hidden) for name, objective in self.objectives.items()
-        }
+        targets, is_usual = self._targets(masked), True
         counts = {name: target.count for name, target in targets.items()}
         if masked.draws is not None:
             targets[DRAWS] = Draws(uniform=torch.from_numpy(masked.draws))
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
         sequences = sequences_of(pack, num_filler, self.format.max_length)
         if capacities is not None:
-            capacities = _roomy(capacities, targets.values(), len(masked.input_ids))
+            foreseen, capacities = capacities, grown(capacities, _sizes(masked, targets))
+            is_usual = capacities == foreseen
             num_filler = capacities.tokens - len(masked.input_ids)
             sequences = sequences_of(pack, num_filler, self.format.max_length, capacities.sequences)
             targets = {name: filled_up(target, capacities) for name, target in targets.items()}
@@ -262,21 +241,29 @@ class Collator:
             counts=counts,
             num_padding=num_filler,
             ids=tuple(pack.block_ids.tolist()),
+            is_usual=is_usual,
         )
 
+    def tried(self, packs: Iterable[Masked]) -> dict[str, tuple[float, ...]]:
+        """Return what some packs need of each capacity, as if each had been full."""
+        packs = list(packs)
+        fill = [len((one.text or one.pack).input_ids) / self.parts.tokens_of_pack for one in packs]
+        return tried_sizes([_sizes(one, self._targets(one)) for one in packs], fill)
 
-def _roomy(capacities: Capacities, targets: Iterable[Targets], num_tokens: int) -> Capacities:
-    """Return the capacities with twice the targets, or four times, and with a sixteenth more tokens, or two, where a
-    pack has more than was foreseen.
+    def _targets(self, masked: Masked) -> dict[str, Targets]:
+        return {
+            name: objective.targets(masked.pack, masked.spans, masked.hidden)
+            for name, objective in self.objectives.items()
+        }
 
-    That happens only where a replacement shortens: words of many pieces, or a masking whose parts hide more than its
-    ratio says; a pack of which hardly anything was replaced. So a run has a few shapes then, each compiled once.
-    """
-    while capacities.tokens < num_tokens:
-        more = ROW_MULTIPLE * math.ceil(capacities.tokens / 16 / ROW_MULTIPLE)
-        capacities = replace(capacities, tokens=capacities.tokens + more)
-    asked = max((one.count for one in targets if getattr(one, "capacity", None) == "targets"), default=0)
-    return replace(capacities, targets=min(doubled(capacities.targets, asked), capacities.tokens))
+
+def _sizes(masked: Masked, targets: Mapping[str, Targets]) -> dict[str, int]:
+    """What a pack needs of each capacity."""
+    sizes = {"tokens": len(masked.input_ids)}
+    for one in targets.values():
+        for name, size in sizes_of(one).items():
+            sizes[name] = max(size, sizes.get(name, 0))
+    return sizes
 
 
 def _shortened(masked: Masked, replacement: ShorteningReplacement) -> Masked:

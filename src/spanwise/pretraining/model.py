@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
 from spanwise.pretraining.corruption.base import Unchanged
+from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.objectives.base import rows_read
 
 
@@ -41,7 +42,7 @@ class PretrainingModel(nn.Module):
         """Return the parts that see the same shapes in every pack of this shape: embeddings, layers, and the heads
         whose targets have a fixed number; none where packs have no common shape.
 
-        A head that reads every token (`capacity` "tokens") is none of them: compiled, it would hold all logits.
+        A head that reads every token (`capacity` "tokens") is none of them: compiled, a decoder would hold all logits.
         """
         if not batch.sequences.longest:
             return {}
@@ -50,8 +51,10 @@ class PretrainingModel(nn.Module):
         for name, encoder in encoders.items():
             found[f"{name}.embeddings"] = encoder.embeddings
             found |= {f"{name}.layers.{number}": layer for number, layer in enumerate(encoder.layers)}
-        of_corruption = getattr(self.corruption, "heads", {})
-        for name, head in [*of_corruption.items(), *self.heads.items()]:
+        heads = dict(self.heads)
+        if isinstance(self.corruption, TokenGenerator):
+            heads |= dict(self.corruption.heads)
+        for name, head in heads.items():
             if getattr(batch.targets[name], "capacity", None) in ("targets", "sequences"):
                 found[f"heads.{name}"] = head
         return found

@@ -55,6 +55,7 @@ class PretrainingSource(PackedSteps):
         self._first_packs = [0]  # first pack of epoch e, over all epochs laid end to end
         self._first_tokens = [0]  # and the tokens before it
         self._epoch(0)
+        self._give_shape()
 
     @property
     def table(self) -> BlockTable:

@@ -14,7 +14,7 @@ from spanwise.interop.checkpoint import Checkpoint, build_encoder, fill
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder, Pooler
 from spanwise.nn.init import initialize
-from spanwise.pretraining.collate import PackParts, Shortened
+from spanwise.pretraining.collate import PackParts
 from spanwise.pretraining.corruption.folders import fill_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
 from spanwise.pretraining.formats.side_arrays import check_side_arrays, side_arrays_of
@@ -28,7 +28,7 @@ from spanwise.pretraining.model import PretrainingModel
 from spanwise.pretraining.needs import check_encoder_needs, check_needs, hides_tokens
 from spanwise.pretraining.objectives.base import Capacities
 from spanwise.pretraining.objectives.trial import check_objective, try_objective
-from spanwise.pretraining.packing.repacked import RepackedSource, repacked_capacities
+from spanwise.pretraining.packing.repacked import RepackedSource, share_of
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
 from spanwise.pretraining.trial import try_corruption, try_masking
@@ -38,7 +38,6 @@ from spanwise.text.extend import with_roles
 from spanwise.text.specials import role_piece
 from spanwise.text.tokenizers import Tokenizer
 
-TRIED_PACKS = 16  # of which is measured what a replacement leaves of them
 VALIDATION_PURPOSE = 1_000_003  # mixed into the seed, so that validation masks are never those of training
 
 
@@ -281,18 +280,16 @@ def training_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> So
     warmup, batch = recipe.length_warmup, recipe.batch
     usual = usual_source(recipe, data)
     source: Source = usual
-    own = usual.collator.parts.capacities
+    shapes = [usual.collator.parts.shape]
     if warmup.steps:
         short = usual_source(_short(recipe), data)
         source = GrowingSource(short, usual, warmup.steps, recipe.training)
-        begun = short.collator.parts.capacities
-        if own is not None and begun is not None:  # short sequences are more of them in a pack
-            own = Capacities(**{name: max(size, getattr(own, name)) for name, size in vars(begun).items()})
+        shapes.append(short.collator.parts.shape)
     if batch.packs == "auto" or batch.packs == batch.packs_per_step:
         return source
-    shortened = None if warmup.steps else usual.collator.parts.shortened
-    longest, portions = recipe.format.max_length, batch.packs_per_step
-    capacities = own and repacked_capacities(own, longest, portions, batch.packs, shortened)
+    share = share_of(batch.max_tokens, recipe.format.max_length, batch.packs_per_step, batch.packs)
+    sizes = [vars(shape.capacities(share)) for shape in shapes if shape is not None]
+    capacities = Capacities(**{name: max(size[name] for size in sizes) for name in sizes[0]}) if sizes else None
     return RepackedSource(
         source, partial(usual.collator.batch, capacities=capacities), batch.packs_per_step, batch.packs
     )
@@ -317,16 +314,11 @@ def usual_source(recipe: PretrainingRecipe, data: Mixture) -> PretrainingSource 
 def usual_source(recipe: PretrainingRecipe, data: TokenStore | Mixture) -> PretrainingSource | MixedSource:
     """Return the packs of `training_source` without a length warm-up."""
     parts, seed, packs_per_step = pack_parts(recipe), recipe.training.seed, recipe.batch.packs_per_step
-    source: PretrainingSource | MixedSource
-    if isinstance(data, Mixture) and len(data.parts) > 1:
-        source = MixedSource(data, parts, seed=seed, packs_per_step=packs_per_step)
-    else:
-        store = data.parts[0].store if isinstance(data, Mixture) else data
-        source = PretrainingSource(store, parts, seed=seed, packs_per_step=packs_per_step)
-    if parts.fixed and isinstance(parts.replacement, ShorteningReplacement):
-        measured = Shortened.of(map(source.masked, range(TRIED_PACKS)), parts.tokens_of_pack)
-        source.collator.parts = replace(source.collator.parts, shortened=measured)
-    return source
+    if isinstance(data, Mixture):
+        if len(data.parts) > 1:
+            return MixedSource(data, parts, seed=seed, packs_per_step=packs_per_step)
+        data = data.parts[0].store
+    return PretrainingSource(data, parts, seed=seed, packs_per_step=packs_per_step)
 
 
 def validation_source(

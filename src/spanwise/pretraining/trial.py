@@ -19,7 +19,7 @@ from spanwise.pretraining.corruption.base import DRAWS, Draws
 from spanwise.pretraining.masking.base import MaskingScheme, left_by
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.needs import hides_tokens
-from spanwise.pretraining.objectives.base import Capacities, Corrupted, filled_up
+from spanwise.pretraining.objectives.base import Capacities, Corrupted, filled_up, sizes_of
 from spanwise.pretraining.objectives.trial import made_up_pack
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.runtime.outline import outline
@@ -64,23 +64,46 @@ def try_corruption(recipe: PretrainingRecipe) -> None:
         )
     if not hides_tokens(recipe.masking) or "spans" not in left_by(recipe.replacement):
         return
+    small = dataclasses.replace(recipe.encoder, num_layers=1, intermediate_size=8, vocab_size=64)
+    made: nn.Module = corruption.build(Encoder(small))
+    plain, filled = (_corrupted(name, made, _made_up_batch(recipe, num_dead)) for num_dead in (0, 1))
+    for kind in ("input_ids", "original_ids"):
+        one, other = getattr(plain, kind), getattr(filled, kind)
+        if one is not None and one[0] != other[0]:
+            raise ConfigError(
+                f"{name} wrote a dead hidden token, which only fills up a pack, to the first place of {kind}; write by "
+                "`batch.targets['mlm'].written(ids, batch.input_ids)`, which writes those nowhere."
+            )
+
+
+def _made_up_batch(recipe: PretrainingRecipe, num_dead: int) -> Batch:
+    """A batch of the made-up pack, with some dead hidden tokens, as in packs of one shape."""
     pack, spans, hidden = made_up_pack(True, "pair_label" in recipe.format.gives)
     targets = {key: one.targets(pack, spans, hidden) for key, one in recipe.trained_objectives.items()}
     counts = {key: target.count for key, target in targets.items()}
-    if corruption.samples:
+    if recipe.corruption.samples:
         targets[DRAWS] = Draws(uniform=torch.full((len(hidden.position),), 0.5, dtype=torch.float64))
-    one_dead = Capacities(tokens=32, sequences=3, targets=len(hidden.position) + 1, longest=16)  # as on a GPU
-    batch = Batch(
+    if num_dead:
+        sizes = {name: size for one in targets.values() for name, size in sizes_of(one).items()}
+        sizes = {"tokens": len(pack.input_ids), **sizes, "sequences": len(pack.block_ids)}
+        most = max((one.count for one in targets.values() if getattr(one, "capacity", None) == "targets"), default=0)
+        sizes["targets"] = most + num_dead
+        shape = Capacities(**{**sizes, "most_tokens": sizes["tokens"], "longest": len(pack.input_ids)})
+        targets = {key: filled_up(target, shape) for key, target in targets.items()}
+    return Batch(
         input_ids=torch.from_numpy(pack.input_ids),
         token_type_ids=torch.from_numpy(pack.token_type_ids),
         sequences=Sequences.from_lengths(np.diff(pack.borders)),
-        targets={key: filled_up(target, one_dead) for key, target in targets.items()},
+        targets=targets,
         counts=counts,
         ids=(0, 1),
     )
-    small = dataclasses.replace(recipe.encoder, num_layers=1, intermediate_size=8, vocab_size=64)
+
+
+def _corrupted(name: str, module: nn.Module, batch: Batch) -> Corrupted:
+    """Let a corruption change a batch. Raises: ConfigError where it fails, or returns what no encoder reads."""
     try:
-        found: object = corruption.build(Encoder(small))(batch)
+        found: object = module(batch)
     except Exception as error:
         raise ConfigError(
             f"{name} failed on a made-up batch of 2 sequences of 16 tokens: {type(error).__name__}: {error}."
@@ -89,14 +112,11 @@ def try_corruption(recipe: PretrainingRecipe) -> None:
         raise ConfigError(
             f"the module of {name} returned {type(found).__name__}; expected pretraining.objectives.base.Corrupted."
         )
-    ids: object = found.input_ids
-    if not isinstance(ids, Tensor) or ids.shape != batch.input_ids.shape or ids.dtype != torch.int64:
-        came = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ConfigError(f"{name} gave input_ids of {came}; expected int64 {list(batch.input_ids.shape)}.")
-    for kind, given in (("input_ids", ids), ("original_ids", found.original_ids)):
-        if given is not None and not 0 <= int(given.min()) <= int(given.max()) < small.vocab_size:
-            raise ConfigError(
-                f"{name} gave {kind} from {int(given.min())} to {int(given.max())}; expected 0 to "
-                f"{small.vocab_size - 1}. On a GPU some hidden tokens are dead, with DEAD for their id: "
-                "MaskedLMTargets.written writes those nowhere."
-            )
+    for kind in ("input_ids", "original_ids"):
+        ids: object = getattr(found, kind)
+        if ids is None and kind == "original_ids":
+            continue
+        if not isinstance(ids, Tensor) or ids.shape != batch.input_ids.shape or ids.dtype != torch.int64:
+            came = f"{ids.dtype} {list(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+            raise ConfigError(f"{name} gave {kind} of {came}; expected int64 {list(batch.input_ids.shape)}.")
+    return found

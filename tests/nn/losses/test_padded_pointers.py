@@ -29,7 +29,7 @@ def test_losses_hits_and_gradients_are_those_of_the_flat_array(shape, spare, see
     padded = PaddedPointers.of(flat, room, num_pointers, num_tokens)
 
     def drawn(count):
-        return torch.randint(-3, 4, (count, 4), generator=generator).double().float().requires_grad_()
+        return torch.randint(-3, 4, (count, 4), generator=generator).float().requires_grad_()
 
     queries, tokens = drawn(num_pointers), drawn(num_tokens)  # whole numbers: ties, and no rounding
     columns = torch.tensor([seed % length for length, count in shape for _ in range(count)], dtype=torch.int64)

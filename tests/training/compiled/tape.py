@@ -1,6 +1,7 @@
 """What a CUDA graph does, on a CPU: a call is recorded operator by operator, and replayed with the memory of then.
 
-Numbers that the host knew stay what they were; operators whose result the host would wait for are refused.
+Numbers that the host knew stay what they were; operators whose result the host would wait for are refused, and those
+whose result has a shape that the device computes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Tape(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
-        if function.overloadpacket.__name__ in READS:
+        if function.overloadpacket.__name__ in READS or _waits_for_a_shape(function, arguments, named):
             raise RuntimeError(f"operation not permitted when stream is capturing: {function}")
         found = function(*arguments, **named)
         given = {one.data_ptr() for one in tree_leaves((arguments, named)) if isinstance(one, Tensor)}
@@ -40,6 +41,13 @@ class Tape(TorchDispatchMode):
                     fresh = [one for one in tree_leaves(found) if isinstance(one, Tensor)]
                     for mine, one in zip(new, fresh, strict=True):
                         mine.copy_(one)
+
+
+def _waits_for_a_shape(function, arguments, named) -> bool:
+    name = function.overloadpacket.__name__
+    if name in ("index", "index_put", "index_put_", "_index_put_impl_"):
+        return any(one is not None and one.dtype in (torch.bool, torch.uint8) for one in arguments[1])
+    return name == "bincount" or (name == "repeat_interleave" and named.get("output_size") is None)
 
 
 def record(compute):

@@ -27,13 +27,13 @@ class PaddedPointers:
 
     `slots` [P] says which of the S x K slots each pointer has, `token_slots` [T] which of the S x L slots each token;
     the slot behind the last is that of all others. `candidates` [S, K]: how many tokens a pointer may point at, 1 where
-    there is none. `places` [L] counts the tokens of a sequence.
+    there is none. `longest` is L.
     """
 
     slots: Tensor
     token_slots: Tensor
     candidates: Tensor
-    places: Tensor
+    longest: int
 
     @classmethod
     def of(
@@ -58,7 +58,7 @@ class PaddedPointers:
             slots=torch.from_numpy(_slots(row, counts, most, rows * most, num_pointers)),
             token_slots=torch.from_numpy(_slots(row, lengths, longest, rows * longest, num_tokens)),
             candidates=torch.from_numpy(candidates),
-            places=torch.arange(longest),
+            longest=longest,
         )
 
     def scores(self, queries: Tensor, tokens: Tensor) -> Tensor:
@@ -66,9 +66,10 @@ class PaddedPointers:
         minus infinity behind its last token."""
         rows, most = self.candidates.shape
         queries_SKD = _laid_out(queries, self.slots, rows, most)
-        tokens_SLD = _laid_out(tokens, self.token_slots, rows, len(self.places))
+        tokens_SLD = _laid_out(tokens, self.token_slots, rows, self.longest)
         scores_SKL = torch.bmm(queries_SKD, tokens_SLD.mT).float()
-        return scores_SKL.masked_fill(self.places >= self.candidates.unsqueeze(-1), -torch.inf)
+        place_L = torch.arange(self.longest, device=tokens.device)
+        return scores_SKL.masked_fill(place_L >= self.candidates.unsqueeze(-1), -torch.inf)
 
     def point(self, scores: Tensor, gold: Tensor) -> Pointed:
         """Return how each slot, by its scores, stands to its gold token [S, K], which is counted in its sequence.

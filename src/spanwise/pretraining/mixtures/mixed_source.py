@@ -79,6 +79,7 @@ class MixedSource(PackedSteps):
         nothing = (0,) * len(self._streams)
         self._begins = [_Begin(places=nothing, tokens=nothing, pack=0)]
         self._kept = lru_cache(_KEPT_CHUNKS)(self._walk)
+        self._give_shape()
 
     @property
     def tables(self) -> list[tuple[BlockTable, float]]:

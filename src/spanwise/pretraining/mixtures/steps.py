@@ -17,6 +17,7 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.pretraining.collate import Collator, Masked
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.formats.checked import table_of
+from spanwise.pretraining.packing.shape import TRIED_PACKS
 
 Position = dict[str, float | int | dict[str, float]]
 """Epochs and tokens of text that were passed, and the epochs of each of several stores."""
@@ -42,6 +43,12 @@ class PackedSteps(ABC):
         """Return the packs of one step before they become tensors: what pictures and counts are made of."""
         first = index * self.packs_per_step
         return [self.masked(pack) for pack in range(first + rank, first + self.packs_per_step, num_ranks)]
+
+    def _give_shape(self) -> None:
+        """Give packs that are to have one shape what their first ones need."""
+        parts = self.collator.parts
+        if parts.fixed:
+            self.collator.parts = parts.shaped(self.collator.tried(map(self.masked, range(TRIED_PACKS))))
 
     @abstractmethod
     def masked(self, pack: int) -> Masked:

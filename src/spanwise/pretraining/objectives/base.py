@@ -37,7 +37,7 @@ class Targets(Protocol):
 
     # Targets that can be given a fixed number have `capacity`, the field of `Capacities` that holds it; `filled_up`
     # then puts dead ones behind them, whose values are 0 but for those of the field `label`, which are DEAD. Where more
-    # than their number varies, a method `in_shape(capacities)` gives them the shape instead.
+    # than their number varies, `sizes()` says what they need of each field, and `in_shape(capacities)` gives the shape.
     #
     # Where a head reads few tokens, `rows` says which: an int64 tensor of places in the pack, repeats allowed. The last
     # layer then computes no others. Targets without it are read everywhere.
@@ -48,31 +48,33 @@ class Capacities:
     """The shape of all packs of a run."""
 
     tokens: int
+    most_tokens: int  # before a replacement shortens anything
     sequences: int  # of filler too
     targets: int  # hidden tokens
     longest: int  # tokens of a sequence
-
-    @property
-    def read_sequences(self) -> int:
-        """The most sequences that are none of filler."""
-        return max(1, self.sequences - -(-self.tokens // self.longest))
+    pointers: int = 1
+    pointing: int = 1  # sequences that have a pointer
+    pointers_of_one: int = 1  # of one sequence
 
 
-def doubled(capacity: int, count: int) -> int:
-    """Return the capacity, doubled as often as a pack with more than was foreseen asks for: so a run has few shapes."""
-    while capacity < count:
-        capacity *= 2
-    return capacity
+def sizes_of(targets: Targets) -> dict[str, int]:
+    """Return what targets need of each field of `Capacities`."""
+    given: Any = targets
+    if hasattr(given, "sizes"):
+        return dict(given.sizes())
+    name = getattr(given, "capacity", None)
+    return {} if name is None else {name: targets.count}
 
 
 def filled_up(targets: Targets, capacities: Capacities) -> Targets:
     """Return targets with dead ones behind them, as many as the shape asks for; targets that know of no capacity come
     back as they are. Dead ones have no loss and no gradient, and are never right. Raises: ConfigError for too many.
     """
-    kind: Any = type(targets)
-    if hasattr(kind, "in_shape"):
-        shaped: Targets = kind.in_shape(targets, capacities)
+    given: Any = targets
+    if hasattr(given, "in_shape"):
+        shaped: Targets = given.in_shape(capacities)
         return shaped
+    kind: Any = type(targets)
     name = getattr(kind, "capacity", None)
     if name is None:
         return targets

@@ -4,7 +4,7 @@ A token that the generator guessed right is no replacement. All real tokens are 
 never.
 
 Source: Clark et al. 2020 (ELECTRA), section 2, weight 50 (lambda) in section 3.1.
-Letters: T tokens in the pack with filler, N that are asked for, D hidden size.
+Letters: T tokens in the pack with filler, N of them that are targets, D hidden size.
 """
 
 from dataclasses import dataclass

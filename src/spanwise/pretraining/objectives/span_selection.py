@@ -24,11 +24,10 @@ from spanwise.nn.losses.padded_pointers import PaddedPointers
 from spanwise.nn.losses.pointer import MOST_PADDING, ManyPointers
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import DEAD
-from spanwise.pretraining.objectives.base import Capacities, doubled
+from spanwise.pretraining.objectives.base import Capacities
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 MOST_QUESTIONS, SHARE = 30, 0.15  # of a sequence, and per token of it; only for the cost, the masking decides
-ROOM = 32  # questions of a sequence in packs of one shape, doubled where one has more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +45,19 @@ class SpanSelectionTargets:
 
     # Keys are made of all tokens of a sequence, so it names no `rows`.
 
+    def sizes(self) -> dict[str, int]:
+        """What they need of each capacity."""
+        counts = self.pointers.counts
+        pointing = sum(count > 0 for count in counts)
+        return {"pointers": self.count, "pointing": pointing, "pointers_of_one": max(counts, default=0)}
+
     def in_shape(self, capacities: Capacities) -> SpanSelectionTargets | PaddedSelectionTargets:
         """Return the targets in the shape of all packs of a run. They stay as they are where sequences are so short
         that most of it would be padding."""
-        num_rows, longest = capacities.read_sequences, capacities.longest
+        num_rows, most, longest = capacities.pointing, capacities.pointers_of_one, capacities.longest
         if num_rows * longest > MOST_PADDING * capacities.tokens:
             return self
-        most = doubled(ROOM, max(self.pointers.counts, default=0))
-        num_pointers = doubled(capacities.targets, self.count)
+        num_pointers = capacities.pointers
         pointers = PaddedPointers.of(self.pointers, (num_rows, most, longest), num_pointers, capacities.tokens)
         slots_P, lengths = pointers.slots[: self.count], np.array(self.pointers.lengths, dtype=np.int64)
         starts_P = torch.from_numpy(np.repeat(np.cumsum(lengths) - lengths, self.pointers.counts))

@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from spanwise.data.batch import Batch
-from spanwise.pretraining.collate import ROW_MULTIPLE, Masked, Shortened
+from spanwise.pretraining.collate import Masked
 from spanwise.pretraining.formats.base import BlockTable
 from spanwise.pretraining.masking.merge import move, some_spans
 from spanwise.pretraining.mixtures.length_warmup import Source
 from spanwise.pretraining.mixtures.mixed_source import join_masked
 from spanwise.pretraining.mixtures.steps import Position
-from spanwise.pretraining.objectives.base import Capacities
 from spanwise.pretraining.packs import Hidden, Pack, Spans
 
 
@@ -71,19 +70,9 @@ def most_tokens(max_tokens: int, longest: int, num_portions: int, num_packs: int
     return min(max_tokens, -(-max_tokens // (num_packs // num_portions)) + longest)
 
 
-def repacked_capacities(
-    own: Capacities, longest: int, num_portions: int, num_packs: int, shortened: Shortened | None = None
-) -> Capacities:
-    """Return what every one of so many packs is filled up to, where a portion is filled up to `own`, of which a
-    replacement may leave `shortened`."""
-    if num_packs > num_portions:
-        tokens = most_tokens(own.tokens, longest, num_portions, num_packs)
-        return replace(own, tokens=-(-tokens // ROW_MULTIPLE) * ROW_MULTIPLE)
-    times = -(-num_portions // num_packs)
-    more = {name: times * getattr(own, name) for name in ("tokens", "sequences", "targets")}
-    if shortened is not None:  # parts that vary make a whole that varies less
-        more["tokens"] = min(more["tokens"], shortened.room(times))
-    return replace(own, **more)
+def share_of(max_tokens: int, longest: int, num_portions: int, num_packs: int) -> float:
+    """Return how much one of so many packs holds at most, in portions."""
+    return most_tokens(max_tokens, longest, num_portions, num_packs) / max_tokens
 
 
 def _part(masked: Masked, number: int, num_parts: int) -> Masked:

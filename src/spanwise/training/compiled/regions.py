@@ -1,8 +1,8 @@
 """Parts of a model that torch.compile makes one graph of each, forward and backward, while the model trains.
 
 A part is compiled whole (no graph break is allowed) and for the one shape that its packs have, so that nothing is
-compiled again in a run. What was compiled is kept in the user's cache folder for the next run. Where a machine can't
-compile, the parts compute as they stand.
+compiled again in a run; a pack of more than that shape is computed as the model stands. What was compiled is kept in
+the user's cache folder for the next run. Where a machine can't compile, the parts compute as they stand.
 """
 
 from __future__ import annotations
@@ -55,16 +55,25 @@ def keep_compiled() -> Path | None:
     return folder
 
 
+class _Pack:
+    """Whether the pack that the model reads has the usual shape."""
+
+    is_usual = True
+
+    def read(self, model: nn.Module, given: tuple[Batch, ...]) -> None:
+        self.is_usual = given[0].is_usual
+
+
 class _Region:
     """The forward of a module, compiled while it trains; measuring and predicting go on as ever."""
 
-    def __init__(self, module: nn.Module) -> None:
-        self.module, self.plain = module, module.forward
+    def __init__(self, module: nn.Module, pack: _Pack) -> None:
+        self.module, self.plain, self.pack = module, module.forward, pack
         self.compiled = torch.compile(module.forward, fullgraph=True, dynamic=False, backend=BACKEND)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        is_training = self.module.training and torch.is_grad_enabled()
-        return (self.compiled if is_training else self.plain)(*given, **named)
+        serves = self.module.training and torch.is_grad_enabled() and self.pack.is_usual
+        return (self.compiled if serves else self.plain)(*given, **named)
 
 
 @contextlib.contextmanager
@@ -82,11 +91,12 @@ def compiled_regions(
         yield False
         return
     encoders: list[Any] = [part for part in model.modules() if hasattr(part, "ignores_rows")]
-    folder, began = keep_compiled(), time.perf_counter()
+    folder, began, read = keep_compiled(), time.perf_counter(), _Pack()
+    hook = model.register_forward_pre_hook(read.read)
     try:
         for encoder in encoders:
             encoder.ignores_rows = True
-        failed = _compile(regions, rehearse)
+        failed = _compile(regions, read, rehearse)
         if failed:
             _restore(regions, encoders)
             say(f"torch.compile does not work here, so nothing is compiled: {failed}")
@@ -95,13 +105,14 @@ def compiled_regions(
             say(f"Compiled {len(regions)} parts in {time.perf_counter() - began:.1f} s{kept}.")
         yield not failed
     finally:
+        hook.remove()
         _restore(regions, encoders)
 
 
-def _compile(regions: Mapping[str, nn.Module], rehearse: Callable[[], object]) -> str:
+def _compile(regions: Mapping[str, nn.Module], pack: _Pack, rehearse: Callable[[], object]) -> str:
     """Compile regions and rehearse; return why that does not work here, or nothing."""
     for module in regions.values():
-        module.forward = _Region(module)  # type: ignore[method-assign]
+        module.forward = _Region(module, pack)  # type: ignore[method-assign]
     try:
         with warnings.catch_warnings():  # what is cached here is pure: tracing past it is right
             warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
