@@ -20,8 +20,8 @@ benchmarks. `--device cpu --tiny` tries the command itself where there is no GPU
 - answer, teach-questions, teach-coreference: tasks at base size, predicted beside transformers and learned, with all
   memory and with 24 GB (`gpu_answers.py`);
 - waits: 20 steps of the training loop's update, while torch raises an error where the host would wait for the device;
-- exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; without the option
-  two more runs, for what it changes;
+- exact: two deterministic runs, and one that is killed by SIGKILL and resumed, compared bit for bit; two of ELECTRA,
+  which draws its tokens; without the option two more runs, for what it changes;
 - packs: the packs that a trial finds for this card and for 24 GB, their speed, and what recomputation costs;
 - exact-cost: a step of BERT-base as in base-512, deterministic, against one without;
 - pretrain: `spanwise pretrain spanbert-small` on the bundled corpus with a budget of 45 s: data share, speed, share of
@@ -276,11 +276,11 @@ class Bench:
         import signal
 
         store = self.store()
-        changes = ["training.max_tokens=null", f"training.max_steps={12 if self.tiny else 60}", "training.save_every=4"]
+        changes = ["training.max_tokens=null", f"training.max_steps={12 if self.tiny else 40}", "training.save_every=4"]
         changes += ["batch.max_tokens=512", "batch.tokens_per_step=1024"] if self.tiny else []
         recipe = "spanbert-tiny" if self.tiny else "spanbert-small"
 
-        def go(name: str, *more: str, killed: bool = False) -> dict[str, str]:
+        def go(name: str, *more: str, recipe: str = recipe, killed: bool = False) -> dict[str, str]:
             out = self.out / "exact" / name
             words = ["pretrain", recipe, "--data", str(store), "--out", str(out), "--device", self.device, *more]
             words += [word for change in changes for word in ("--set", change)]
@@ -302,8 +302,10 @@ class Bench:
         stopped_at = max(go("killed", "--deterministic", killed=True), default="never")
         killed = go("killed", "--deterministic")
         plain, again = go("plain"), go("plain-again")
+        drawn = [go(name, "--deterministic", recipe="electra-mini") for name in ("replaced", "replaced-again")]
         last = max(one)
         return {
+            "replaced_tokens": drawn[0][last] == drawn[1][last],
             "two_runs": one[last] == two[last],
             "killed": killed[last] == one[last] and stopped_at < last,
             "killed_after": stopped_at,
@@ -484,6 +486,7 @@ def rows_of(parts: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
         found = parts["exact"]
         add("deterministic: two runs equal bit for bit", "1 is yes", float(found["two_runs"]), None, 1.0)
         add("deterministic: killed and resumed equal to whole", "1 is yes", float(found["killed"]), None, 1.0)
+        add("the same of replaced tokens (ELECTRA)", "1 is yes", float(found["replaced_tokens"]), None, 1.0)
         add("two runs equal without the option", "1 is yes", float(found["without_the_option"]), None, None)
     if "packs" in parts:
         told = parts["packs"]

@@ -22,7 +22,7 @@ def own_python_first() -> str:
     [
         ("waits", {"waited": {"adamw": "", "muon": "", "lamb": ""}}),
         ("packs", {}),
-        ("exact", {"two_runs": True, "killed": True, "without_the_option": True}),
+        ("exact", {"two_runs": True, "killed": True, "replaced_tokens": True, "without_the_option": True}),
         ("base-half-compiled", {"compiled": True, "recompiled": 0}),
         ("answer", {}),
         ("teach-questions", {}),
