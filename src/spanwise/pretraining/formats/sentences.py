@@ -143,7 +143,10 @@ def _in_place(lengths_s, too_long, num_pieces, pieces):
             u += 1
             piece += 1
         s += 1
-    lengths_u[u:] = lengths_s[s:]
+    while s < len(lengths_s):
+        lengths_u[u] = lengths_s[s]
+        u += 1
+        s += 1
     return lengths_u
 
 

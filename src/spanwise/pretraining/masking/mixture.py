@@ -86,7 +86,8 @@ class MaskingMixture:
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         shares = np.asarray([self._shares[name] for name in self.schemes], dtype=np.float64)
-        chosen_S, own_keys_S = _drawn(keys, np.cumsum(shares) / shares.sum())
+        chosen_S, own_keys_S = np.zeros(len(keys), dtype=np.int64), np.empty(len(keys), dtype=np.uint64)
+        _draw(keys, np.cumsum(shares) / shares.sum(), chosen_S, own_keys_S)
         budgets_S = budgets(self.ratio, num_maskable(pack))
         found, room = [], capacity
         for number, scheme in enumerate(self.schemes.values()):
@@ -106,15 +107,13 @@ class MaskingMixture:
 
 
 @njit
-def _drawn(keys_S, limits):
-    """Return the number of the scheme of each sequence, int64 [S], and the key that the scheme draws by, uint64 [S]."""
-    chosen_S, own_S = np.zeros(len(keys_S), dtype=np.int64), np.empty(len(keys_S), dtype=np.uint64)
+def _draw(keys_S, limits, chosen_S, own_S):
+    """Write the number of the scheme of each sequence, int64 [S] of zeros, and the key that it draws by, uint64 [S]."""
     for s in range(len(keys_S)):
         chance = uniform(child_key(keys_S[s], CHOICE), 0)
         while chosen_S[s] < len(limits) - 1 and chance >= limits[chosen_S[s]]:
             chosen_S[s] += 1
         own_S[s] = child_key(keys_S[s], OWN)
-    return chosen_S, own_S
 
 
 def of_sequences(pack: Pack, rows: np.ndarray) -> Pack:

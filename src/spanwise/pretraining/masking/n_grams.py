@@ -64,7 +64,8 @@ def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, law, strict
         reserved -= budget
         limit = budget if strict else room - reserved
         num_words = list_words(borders[s], borders[s + 1], maskable_T, words_T, start_W, end_W)
-        order_W[:num_words] = np.arange(num_words)
+        for word in range(num_words):
+            order_W[word] = word
         num_hidden, num_visited, num_left_out = 0, 0, 0
         while num_hidden < budget and num_visited < num_words:
             # a visit owns two counters, its length and its word; visited places of order_W are free for the left-out

@@ -135,7 +135,8 @@ def _mark(borders, ids_T, maskable_T, words_T, kinds_V, keys_S, budgets_S, capac
             size, count = size_O[begin], min(left, end - begin - 1)
             if (end - begin - 1 > left and not in_part) or count * (size - 1) > spare:
                 continue
-            kept[num_groups] = first + first_O[chosen], first + first_O[chosen] + size
+            kept[num_groups, 0] = first + first_O[chosen]
+            kept[num_groups, 1] = kept[num_groups, 0] + size
             spare -= count * (size - 1)
             left -= count
             for o in range(begin, end):

@@ -115,7 +115,8 @@ def _hide_groups(key, clusters, origin, words_T, budget, limit, marks_T, is_kept
                 counts[1] += cut
                 counts[2] += 1
         is_whole = num_hidden - before == size_O[first] * (last - first - 1)  # else some is visible beside what is kept
-        kept[counts[3]] = (begin, end) if is_whole else (-1, -1)
+        kept[counts[3], 0] = begin if is_whole else -1
+        kept[counts[3], 1] = end if is_whole else -1
         counts[3] += 1
     return num_hidden, counter
 
