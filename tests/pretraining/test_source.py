@@ -321,10 +321,10 @@ def test_fixed_packs_of_real_text_are_at_least_99_percent_full(real):
     assert sum(pack.num_padding for pack in packs) < 0.01 * sum(len(pack.input_ids) for pack in packs)
 
 
-@pytest.mark.parametrize(("packs", "most"), [(4, 0.05), (1, 0.03)])
+@pytest.mark.parametrize(("packs", "most"), [(2, 0.04), (1, 0.03)])
 def test_packs_that_a_replacement_shortens_have_the_shape_of_what_is_left(real, packs, most):
     recipe = recipes.find("spanbert-selection-mini")
-    batch = replace(recipe.batch, tokens_per_step=16_384, max_tokens=4096, fixed=True, packs=packs)
+    batch = replace(recipe.batch, tokens_per_step=16_384, max_tokens=8192, fixed=True, packs=packs)
     source = training_source(replace(recipe, batch=batch), real)
     made = [pack for index in range(8) for pack in source.step(index)]
     full = [pack for pack in made if pack.num_padding < 0.1 * len(pack.input_ids)]  # not the last one of an epoch

@@ -248,7 +248,9 @@ class Collator:
         """Return what some packs need of each capacity, as if each had been full."""
         packs = list(packs)
         fill = [len((one.text or one.pack).input_ids) / self.parts.tokens_of_pack for one in packs]
-        return tried_sizes([_sizes(one, self._targets(one)) for one in packs], fill)
+        shortens = isinstance(self.parts.replacement, ShorteningReplacement)
+        whole = () if shortens else ("targets",)  # a pack may have closed at these
+        return tried_sizes([_sizes(one, self._targets(one)) for one in packs], fill, as_they_are=whole)
 
     def _targets(self, masked: Masked) -> dict[str, Targets]:
         return {

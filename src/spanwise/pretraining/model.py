@@ -55,7 +55,7 @@ class PretrainingModel(nn.Module):
         if isinstance(self.corruption, TokenGenerator):
             heads |= dict(self.corruption.heads)
         for name, head in heads.items():
-            if getattr(batch.targets[name], "capacity", None) in ("targets", "sequences"):
+            if getattr(batch.targets[name], "capacity", None) in ("targets", "sequences", "pointers"):
                 found[f"heads.{name}"] = head
         return found
 

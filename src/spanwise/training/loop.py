@@ -388,8 +388,9 @@ class _Loop:
             yield
             return
         self.model.train()
-        rehearse = functools.partial(self.updater.rehearse, packs[0])
-        with compiled_regions(self.model, packs[0], rehearse, self.log.say) as self.is_compiled:
+        first = next((pack for pack in packs if pack.is_usual), packs[0])
+        rehearse = functools.partial(self.updater.rehearse, first)
+        with compiled_regions(self.model, first, rehearse, self.log.say) as self.is_compiled:
             self._record(packs)
             self.timer.take()
             yield

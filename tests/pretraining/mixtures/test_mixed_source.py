@@ -174,6 +174,14 @@ def test_an_epoch_is_as_many_tokens_as_the_stores_hold_together(stores):
     assert position["epoch"] == pytest.approx(position["tokens"] / total)
 
 
+def test_packs_of_one_shape_have_it_in_a_mixture_too(stores):
+    source = source_of(stores, fixed=True, max_tokens=200)
+    shape = source.collator.parts.capacities
+    packs = [pack for index in range(4) for pack in source.step(index)]
+    assert {(len(pack.input_ids), pack.targets["mlm"].count) for pack in packs} == {(shape.tokens, shape.targets)}
+    assert all(pack.is_usual for pack in packs)
+
+
 def test_capacities_that_hold_nothing_are_refused(stores):
     with pytest.raises(ConfigError, match="max_tokens=40"):
         source_of(stores, max_tokens=40)

@@ -12,6 +12,7 @@ from tests.training.compiled.small import small
 from torch._dynamo.utils import counters
 
 from spanwise import recipes
+from spanwise.pretraining.objectives import span_selection
 from spanwise.pretraining.run import pretrain
 from spanwise.pretraining.system import build_model, training_source
 from spanwise.training.compiled import regions
@@ -91,6 +92,33 @@ def test_a_pack_that_needs_more_than_the_common_shape_is_computed_as_the_model_s
     assert counters["stats"]["unique_graphs"] == graphs
     assert losses == plain[0][0] and all(map(torch.equal, gradients, plain[0][1]))
     assert usual_losses == pytest.approx(plain[1][0], rel=1e-5)
+
+
+def test_a_head_serves_targets_of_the_kind_that_it_was_rehearsed_with(question_store, monkeypatch):
+    """Pointers lie in slots or in a flat array, by the lengths of the sequences, which a length warm-up changes."""
+    recipe = small("splinter-mini", hidden_dropout=0.0)
+    model = build_model(recipe, question_store.vocabulary.size).train()
+    first, other = (training_source(recipe, question_store).step(index)[0] for index in (0, 1))
+    monkeypatch.setattr(span_selection, "MOST_PADDING", 0)
+    flat = training_source(recipe, question_store).step(1)[0]
+    assert type(flat.targets["span_selection"]) is not type(first.targets["span_selection"])
+    wanted, _ = measured(model, flat)
+
+    with compiled_regions(model, first, lambda: measured(model, first), lambda said: None):
+        graphs = counters["stats"]["unique_graphs"]
+        losses = [measured(model, pack)[0] for pack in (other, flat)]
+
+    assert counters["stats"]["unique_graphs"] == graphs and not counters["graph_break"]
+    assert losses[0] == pytest.approx(wanted, rel=1e-5) and losses[1] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_rehearsed_on_a_pack_that_needs_more_it_still_tells_whether_torch_can_compile(question_store, monkeypatch):
+    recipe = small("splinter-mini", hidden_dropout=0.0)
+    model = build_model(recipe, question_store.vocabulary.size).train()
+    odd = replace(training_source(recipe, question_store).step(0)[0], is_usual=False)
+    monkeypatch.setattr(regions, "BACKEND", _breaks)
+    with compiled_regions(model, odd, lambda: measured(model, odd), [].append) as works:
+        assert not works
 
 
 def test_packs_without_a_common_shape_are_not_compiled_and_told(tiny_store):

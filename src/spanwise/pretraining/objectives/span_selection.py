@@ -74,7 +74,7 @@ class SpanSelectionTargets:
 class PaddedSelectionTargets:
     """The same in one shape: answers by the slots of their questions, counted in their sequence, [S, K] int64."""
 
-    capacity: ClassVar[str] = "targets"
+    capacity: ClassVar[str] = "pointers"
 
     questions: Tensor  # [P] int64, places in the pack
     first: Tensor

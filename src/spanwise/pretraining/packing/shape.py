@@ -18,7 +18,7 @@ from spanwise.pretraining.objectives.base import Capacities
 ROW_MULTIPLE = 64
 """Tokens of a batch are a multiple of this. oneDNN compiles a matrix product for every number of rows that it is asked
 for, and packs of a few thousand tokens all differ; a last sequence of fewer than 64 [PAD] makes them alike."""
-TRIED_PACKS = 16
+TRIED_PACKS = 32
 DEVIATIONS = 3
 FEW_POINTERS = 32  # of a sequence, doubled where the tried packs have more
 
@@ -42,10 +42,11 @@ class PackShape:
 
     def capacities(self, share: float = 1.0) -> Capacities:
         """Return the shape of packs that hold `share` times as much: several packs joined, or parts of one."""
-        tokens, sequences = _rounded(share * self.tokens, ROW_MULTIPLE), math.ceil(max(1.0, share) * self.sequences)
+        tokens = _rounded(share * self.tokens, ROW_MULTIPLE)
+        sequences = math.ceil(max(1.0, share) * max(self.sequences, self._most("sequences")))
         targets = self._room("targets", share, ROW_MULTIPLE)
         if self.targets is not None:
-            most = doubled(self.targets, math.ceil(max(self.tried.get("targets", (0.0,)))))
+            most = doubled(self.targets, self._most("targets"))
             targets = min(
                 max(1, math.ceil(share)) * most, _rounded(share * most, ROW_MULTIPLE) + ROW_MULTIPLE * (share < 1)
             )
@@ -57,21 +58,29 @@ class PackShape:
             longest=self.longest,
             pointers=self._room("pointers", share, ROW_MULTIPLE),
             pointing=min(sequences, self._room("pointing", share, 8)),
-            pointers_of_one=doubled(FEW_POINTERS, math.ceil(max(self.tried.get("pointers_of_one", (0.0,))))),
+            pointers_of_one=doubled(FEW_POINTERS, self._most("pointers_of_one")),
         )
 
     def _room(self, name: str, share: float, multiple: int) -> int:
+        """The mean of some packs is itself off by their deviation over the root of their number."""
         values = self.tried.get(name, (0.0,))
-        asked = share * float(np.mean(values)) + DEVIATIONS * math.sqrt(share) * float(np.std(values))
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        asked = share * float(np.mean(values)) + DEVIATIONS * deviation * math.sqrt(share + share**2 / len(values))
         return max(multiple, _rounded(asked, multiple))
 
+    def _most(self, name: str) -> int:
+        return math.ceil(max(self.tried.get(name, (0.0,))))
 
-def tried_sizes(sizes: Sequence[Sizes], fill: Sequence[float]) -> dict[str, tuple[float, ...]]:
+
+def tried_sizes(
+    sizes: Sequence[Sizes], fill: Sequence[float], *, as_they_are: Sequence[str] = ()
+) -> dict[str, tuple[float, ...]]:
     """Return what some packs need of each capacity, as if each had been full, by the share `fill` that each was filled
-    to; those of less than half are left out where there are others."""
+    to; those of less than half are left out where there are others. Some sizes don't grow with a pack."""
     full = [number for number, share in enumerate(fill) if share >= 0.5] or list(range(len(fill)))
+    whole = ("pointers_of_one", *as_they_are)
     return {
-        name: tuple(sizes[number][name] / (1.0 if name == "pointers_of_one" else fill[number]) for number in full)
+        name: tuple(sizes[number][name] / (1.0 if name in whole else fill[number]) for number in full)
         for name in sizes[0]
     }
 

@@ -229,6 +229,7 @@ def graphs_of(
 
 def _to_try(packs: Sequence[Batch]) -> tuple[Batch, Batch] | None:
     """Return a pack to record and another of its shape, of other lengths if there is one; None where all differ."""
+    packs = [one for one in packs if one.is_usual] or packs
     alike = [one for one in packs if shape_of(one) == shape_of(packs[-1])][:-1]
     differ = [one for one in alike if one.sequences.lengths != packs[-1].sequences.lengths]
     return (packs[-1], [*alike, *differ][-1]) if alike else None

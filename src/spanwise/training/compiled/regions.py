@@ -56,12 +56,13 @@ def keep_compiled() -> Path | None:
 
 
 class _Pack:
-    """Whether the pack that the model reads has the usual shape."""
+    """Whether compiled parts serve the pack that the model reads: one of the usual shape, and the rehearsed one."""
 
-    is_usual = True
+    is_rehearsed, is_served = True, True
 
-    def read(self, model: nn.Module, given: tuple[Batch, ...]) -> None:
-        self.is_usual = given[0].is_usual
+    def read(self, model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        batch = next(iter((*given, *named.values())))
+        self.is_served = self.is_rehearsed or getattr(batch, "is_usual", True)
 
 
 class _Region:
@@ -69,11 +70,14 @@ class _Region:
 
     def __init__(self, module: nn.Module, pack: _Pack) -> None:
         self.module, self.plain, self.pack = module, module.forward, pack
+        self.kinds: tuple[type, ...] | None = None  # of what it was rehearsed with; targets of others are not served
         self.compiled = torch.compile(module.forward, fullgraph=True, dynamic=False, backend=BACKEND)
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        serves = self.module.training and torch.is_grad_enabled() and self.pack.is_usual
-        return (self.compiled if serves else self.plain)(*given, **named)
+        serves = self.module.training and torch.is_grad_enabled() and self.pack.is_served
+        if serves and self.kinds is None:
+            self.kinds = tuple(map(type, given))
+        return (self.compiled if serves and self.kinds == tuple(map(type, given)) else self.plain)(*given, **named)
 
 
 @contextlib.contextmanager
@@ -92,11 +96,12 @@ def compiled_regions(
         return
     encoders: list[Any] = [part for part in model.modules() if hasattr(part, "ignores_rows")]
     folder, began, read = keep_compiled(), time.perf_counter(), _Pack()
-    hook = model.register_forward_pre_hook(read.read)
+    hook = model.register_forward_pre_hook(read.read, with_kwargs=True)
     try:
         for encoder in encoders:
             encoder.ignores_rows = True
         failed = _compile(regions, read, rehearse)
+        read.is_rehearsed = False
         if failed:
             _restore(regions, encoders)
             say(f"torch.compile does not work here, so nothing is compiled: {failed}")
