@@ -140,6 +140,17 @@ def test_an_update_is_recorded_once_all_that_has_a_gradient_has_its_moments(tiny
     assert graphs.update is not None and told == also and all(map(torch.equal, found, wanted))
 
 
+def test_a_pack_that_needs_more_than_the_common_shape_is_not_the_recorded_one(question_store):
+    recipe = small("splinter-mini")
+    packs, said = packs_of(recipe, question_store), []
+    graphs = Graphs(said.append, record=tape.record)
+    updater = updater_of(recipe, question_store, graphs)
+    keyed = [updater.keyed(1, pack) for step in packs[:2] for pack in step]
+    odd = replace(keyed[-1], is_usual=False, input_ids=torch.cat([keyed[-1].input_ids, keyed[-1].input_ids]))
+    updater.record([*keyed, odd])
+    assert said == ["Each pack is one CUDA graph."] and all(map(graphs.fits, keyed))
+
+
 def test_an_update_serves_the_parameters_alone_that_had_gradients_when_it_was_recorded():
     both = [torch.nn.Parameter(torch.ones(2)) for _ in range(2)]
     for parameter in both:
