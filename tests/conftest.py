@@ -58,20 +58,28 @@ def pytest_addoption(parser):
     )
 
 
-def _shares_a_fixture(item) -> bool:
-    """Return whether a test takes what is made once per file."""
-    known = getattr(item, "_fixtureinfo", None)
-    definitions = [one for found in known.name2fixturedefs.values() for one in found] if known else []
-    return any(one.scope == "module" for one in definitions)
+def _group_by_what_they_share(items) -> None:
+    """Have tests that share something made once, by their file or by a folder below this one, run by one process."""
+    sharing, folder_of = [], {}
+    for item in items:
+        known = getattr(item, "_fixtureinfo", None)
+        made = [one for found in known.name2fixturedefs.values() for one in found] if known else []
+        file = item.nodeid.split("::")[0]
+        if any(one.scope == "module" or (one.scope == "session" and "/" in one.baseid) for one in made):
+            sharing.append((item, file))
+        for one in made:
+            if one.scope == "session" and "/" in one.baseid:
+                folder_of[file] = "/".join(file.split("/")[:2])
+    for item, file in sharing:
+        item.add_marker(pytest.mark.xdist_group(folder_of.get(file, file)))
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config, items):
-    """Leave out what was not asked for; pytest's closing line counts it as deselected. What a file's tests share is
-    made by one of the processes that run them."""
+    """Leave out what was not asked for; pytest's closing line counts it as deselected."""
+    _group_by_what_they_share(items)
     left_out = []
     for item in items:
-        if _shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.split("::")[0]))
         slow = item.get_closest_marker("slow") and not config.getoption("--slow")
         if slow or ("data_folder" in item.fixturenames and config.getoption("--data-folder") is None):
             left_out.append(item)

@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "spanwise"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -70,15 +68,17 @@ def test_every_folder_stands_on_a_floor():
     assert places <= set(floors), f"not in docs/architecture.md: {sorted(places - set(floors))}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_down_the_floors_only(path):
-    place = place_of(path.relative_to(PACKAGE).parts)
-    imported = imports_of(path)
-    forbidden = FORBIDDEN - ({"transformers"} if path.relative_to(PACKAGE) == RUNS_TRANSFORMERS else set())
-    foreign = [f"line {line}: {name}" for line, name in imported if name.split(".")[0] in forbidden]
-    assert not foreign, f"{path.name} imports what src/ never may: {foreign}"
-    if place not in ("__init__", "__main__"):  # the package's own front door re-exports from every floor
-        assert not broken_floors(place, imported, read_floors())
+def test_imports_go_down_the_floors_only():
+    floors, wrong = read_floors(), []
+    for path in MODULES:
+        relative, imported = path.relative_to(PACKAGE), imports_of(path)
+        place = place_of(relative.parts)
+        forbidden = FORBIDDEN - ({"transformers"} if relative == RUNS_TRANSFORMERS else set())
+        found = [f"line {line}: {name}, never in src/" for line, name in imported if name.split(".")[0] in forbidden]
+        if place not in ("__init__", "__main__"):  # the package's own front door re-exports from every floor
+            found += broken_floors(place, imported, floors)
+        wrong += [f"{relative}: {one}" for one in found]
+    assert not wrong
 
 
 def test_transformers_is_imported_inside_functions_of_its_one_file():
@@ -99,15 +99,16 @@ def test_the_floor_guard_notices_each_kind_of_wrong_import():
     assert broken_floors("studies", [(1, "spanwise.quickstart.run")], floors)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_module_has_its_test_file(path):
-    if path.name == "__init__.py":
-        return
-    relative = path.relative_to(PACKAGE)
-    name = relative.name.strip("_").replace("main__.py", "main.py")
-    mirror = ROOT / "tests" / relative.parent / f"test_{name}"
-    assert mirror.is_file(), f"{relative} has no {mirror.relative_to(ROOT)}"
-    assert "def test_" in mirror.read_text("utf-8"), f"{mirror.relative_to(ROOT)} tests nothing"
+def test_every_module_has_its_test_file():
+    wrong = []
+    for path in MODULES:
+        relative = path.relative_to(PACKAGE)
+        mirror = ROOT / "tests" / relative.parent / f"test_{path.name.strip('_').replace('main__.py', 'main.py')}"
+        if path.name != "__init__.py" and not mirror.is_file():
+            wrong.append(f"{relative} has no {mirror.relative_to(ROOT)}")
+        elif path.name != "__init__.py" and "def test_" not in mirror.read_text("utf-8"):
+            wrong.append(f"{mirror.relative_to(ROOT)} tests nothing")
+    assert not wrong
 
 
 def test_no_file_is_longer_than_it_may_be():
