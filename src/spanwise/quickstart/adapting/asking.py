@@ -22,7 +22,7 @@ from spanwise.tasks.qa.ranking import Predictions
 from spanwise.tasks.qa.score import METRICS, raw_scores
 
 SHOWN = 4  # questions on the page
-FEWEST = 60  # questions, however short the time is: all that are bundled
+FEWEST = 60  # questions, however short the time is
 SHARE_OF_TIME = 0.7
 METRIC = {"en": METRICS["squad"], "ko": METRICS["korquad"]}  # by the language of the questions
 
