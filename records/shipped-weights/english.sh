@@ -15,6 +15,7 @@ tokenizer=${TOKENIZER:-$(python3 -c "from spanwise.weights import shipped_folder
 [ -f "$out/names-dev.conll" ] || python3 "$here/names.py" "$data" "$out"
 [ -f "$out/coref-train.conll" ] || xz -dc "$data/coref/ontogum/train.conll.xz" "$data/coref/litbank/train.conll.xz" |
   awk '/^#begin/ { keep = !/_textbook_/ } keep' > "$out/coref-train.conll" # some textbooks are non-commercial
+[ -f "$out/coref-dev.conll" ] || xz -dc "$data"/coref/{ontogum,litbank}/dev.conll.xz > "$out/coref-dev.conll"
 
 go() { # NAME, command: into a log of its own, resumed where the run is there, left out where it has ended
   local name=$1; shift
@@ -34,7 +35,7 @@ for seed in 2 3; do # their mean reads better than either
     --set task.length_penalty=0.05 --set task.by_overlap=true &
 done
 teach tagging tagging --train "$out/names-train.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3 &
-teach coref coref --train "$out/coref-train.conll" --dev "$data/coref/ontogum/dev.conll.xz" --recipe small \
+teach coref coref --train "$out/coref-train.conll" --dev "$out/coref-dev.conll" --recipe small \
   --set hidden_dropout=0 --set training.num_epochs=6 --set training.learning_rate=8e-4 --set training.eval_every=350 &
 wait
 [ -d "$out/qa/final" ] || python3 "$here/average.py" "$out/qa" "$out/dev.json" "$out"/qa-{2,3}

@@ -17,6 +17,7 @@ from spanwise.tasks.coref.documents import CoreferenceData, TextDocument
 from spanwise.tasks.coref.features import MENTIONS, TARGET
 from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.coref.task import Coreference, gold_clusters
+from spanwise.tasks.coref.threshold import THRESHOLDS
 from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.run import finetune
@@ -117,7 +118,7 @@ def test_long_documents_in_many_chunks_score_as_in_one(small_task, small_encoder
     (parts,) = model.outputs(features, packing=Packing(64))
     for name in ("start_k", "end_k", "antecedent_k"):
         assert np.array_equal(getattr(parts, name), getattr(whole, name)), name
-    for name in ("mention_k", "chance_k"):
+    for name in ("mention_k", "score_k", "total_k"):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-4, atol=1e-5)
 
 
@@ -131,7 +132,7 @@ def test_a_documents_links_do_not_depend_on_the_documents_beside_it(small_model,
     together = outputs(data.documents)
     for row in (0, 5, 11):
         (alone,) = outputs(data.documents[row : row + 1])
-        for name in ("start_k", "antecedent_k", "mention_k", "chance_k"):
+        for name in ("start_k", "antecedent_k", "mention_k", "score_k", "total_k"):
             assert np.array_equal(getattr(alone, name), getattr(together[row], name))
 
 
@@ -144,7 +145,24 @@ def test_whole_packs_and_streamed_documents_give_the_same_links(small_model, dat
         packed = small_model.task.output(small_model.head, hidden, batch)
     for a, b in zip(packed, small_model.outputs(features), strict=True):
         assert np.array_equal(a.antecedent_k, b.antecedent_k) and a.num_segments == b.num_segments
-        np.testing.assert_allclose(a.chance_k, b.chance_k, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(a.score_k, b.score_k, rtol=1e-5, atol=1e-5)
+
+
+def test_the_threshold_of_links_is_tuned_where_asked_and_scores_and_files_are_those_at_it(small_model, data, tokenizer):
+    features = small_model.task.featurize(data, tokenizer, small_model.encoder.config, training=False)
+    said = list(small_model.outputs(features))
+    at_zero = small_model.task.decode(data, features, said)
+    assert small_model.task.tune(data, at_zero) is small_model.task
+
+    asked = dataclasses.replace(small_model.task, tune_threshold=True)
+    scores = {t: dataclasses.replace(asked, link_threshold=t).score(data, at_zero)["conll_f1"] for t in THRESHOLDS}
+    assert len(set(scores.values())) > 2, "the threshold changes nothing here, so this test shows nothing"
+    tuned = asked.tune(data, at_zero)
+    assert scores[tuned.link_threshold] == max(scores.values()) > scores[0.0]
+
+    decoded = tuned.decode(data, features, said)
+    assert tuned.score(data, decoded) == tuned.score(data, at_zero)
+    assert tuned.prediction_files(at_zero) == tuned.prediction_files(decoded) != asked.prediction_files(decoded)
 
 
 def test_losses_of_packs_add_up(small_model, data, tokenizer):

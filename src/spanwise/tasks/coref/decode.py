@@ -4,7 +4,7 @@ Letters: k spans kept.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,14 +20,23 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """The decisions of the head about one document, on the host: spans of pieces, and each one's best antecedent."""
+    """What the head says of one document, on the host: spans of pieces, and each one's best antecedent."""
 
     start_k: np.ndarray
     end_k: np.ndarray
     mention_k: np.ndarray  # mention scores; above 0 more likely a mention than not, where that was trained
-    antecedent_k: np.ndarray  # an earlier span, or -1
-    chance_k: np.ndarray  # of that decision
+    antecedent_k: np.ndarray  # the earlier span of the highest score, -1 where there is none
+    score_k: np.ndarray  # that score; minus infinity where there is none
+    total_k: np.ndarray  # the logarithm of the sum of the exponentials of all antecedents' scores
     num_segments: int = 0
+
+    def decided(self, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the antecedents whose scores are above `threshold`, the score of "none", else -1, and the chance of
+        each decision."""
+        score_k, total_k = self.score_k.astype(np.float64), self.total_k.astype(np.float64)
+        linked_k = score_k > threshold
+        chance_k = np.exp(np.where(linked_k, score_k, threshold) - np.logaddexp(total_k, threshold))
+        return np.where(linked_k, self.antecedent_k, -1), chance_k
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +63,38 @@ FoundClusters = tuple[tuple[FoundMention, ...], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Predictions:
-    """Clusters of every document in the order of the data, mentions by position; documents with their text."""
+    """Clusters of every document in the order of the data, mentions by position; documents with their text.
+
+    They hold what the head said too, so that another threshold needs no second reading.
+    """
 
     clusters: tuple[FoundClusters, ...]
     documents: tuple[tuple[Document, str], ...]
+    links: tuple[Links, ...]
+    pieces: tuple[DocumentPieces, ...]
+    threshold: float  # that the clusters were decided at
+    singletons: bool
     gap: tuple[GapExample, ...] = ()
-    num_segments: tuple[int, ...] = ()
+
+    @property
+    def num_segments(self) -> tuple[int, ...]:
+        return tuple(links.num_segments for links in self.links)
+
+    def at(self, threshold: float) -> "Predictions":
+        """Return what is predicted where antecedents must score more than `threshold`."""
+        if threshold == self.threshold:
+            return self
+        clusters = decode(self.pieces, self.links, threshold=threshold, singletons=self.singletons)
+        return replace(self, clusters=clusters, threshold=threshold)
 
 
 @torch.no_grad()
 def best_links(linked: Linked, num_segments: int) -> Links:
-    """Take the antecedent of highest score where it is above 0, the score of "none"."""
+    """Take the antecedent of highest score of each span, whatever that score."""
     antecedents = linked.antecedents
-    scores_ka = torch.nn.functional.pad(antecedents.scores_kc.float(), (1, 0))
-    best_k = scores_ka.argmax(dim=1)
-    chance_k = torch.softmax(scores_ka, dim=1).gather(1, best_k[:, None]).squeeze(1)
+    scores_ka = torch.nn.functional.pad(antecedents.scores_kc.float(), (1, 0), value=-torch.inf)
     index_ka = torch.nn.functional.pad(antecedents.index_kc, (1, 0), value=-1)
-    antecedent_k = index_ka.gather(1, best_k[:, None]).squeeze(1)
+    score_k, best_k = scores_ka.max(dim=1)
 
     def host(values: Tensor) -> np.ndarray:
         return values.cpu().numpy()
@@ -79,8 +103,9 @@ def best_links(linked: Linked, num_segments: int) -> Links:
         start_k=host(linked.start_k),
         end_k=host(linked.end_k),
         mention_k=host(linked.mention_k.float()),
-        antecedent_k=host(antecedent_k),
-        chance_k=host(chance_k),
+        antecedent_k=host(index_ka.gather(1, best_k[:, None]).squeeze(1)),
+        score_k=host(score_k),
+        total_k=host(torch.logsumexp(scores_ka, dim=1)),
         num_segments=num_segments,
     )
 
@@ -89,15 +114,21 @@ def no_links(num_segments: int = 0) -> Links:
     """Return the links of a document without pieces."""
     none, numbers = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
     return Links(
-        start_k=none, end_k=none, mention_k=numbers, antecedent_k=none, chance_k=numbers, num_segments=num_segments
+        start_k=none,
+        end_k=none,
+        mention_k=numbers,
+        antecedent_k=none,
+        score_k=numbers,
+        total_k=numbers,
+        num_segments=num_segments,
     )
 
 
-def clusters_of(links: Links, *, singletons: bool) -> list[list[int]]:
+def clusters_of(mention_k: np.ndarray, antecedent_k: np.ndarray, *, singletons: bool) -> list[list[int]]:
     """Spans that go back to one another, in order of position; with `singletons` lone mentions too."""
     cluster_of: dict[int, list[int]] = {}
     clusters = []
-    for span, antecedent in enumerate(links.antecedent_k.tolist()):
+    for span, antecedent in enumerate(antecedent_k.tolist()):
         if antecedent < 0:
             continue
         cluster = cluster_of.get(antecedent)
@@ -107,22 +138,25 @@ def clusters_of(links: Links, *, singletons: bool) -> list[list[int]]:
         cluster.append(span)
         cluster_of[span] = cluster
     if singletons:
-        clusters += [[span] for span in np.flatnonzero(links.mention_k > 0).tolist() if span not in cluster_of]
+        clusters += [[span] for span in np.flatnonzero(mention_k > 0).tolist() if span not in cluster_of]
     return sorted(clusters)
 
 
 def decode(
-    documents: Sequence[DocumentPieces], outputs: Iterable[Links], *, singletons: bool
+    documents: Sequence[DocumentPieces], outputs: Iterable[Links], *, threshold: float, singletons: bool
 ) -> tuple[FoundClusters, ...]:
     """Clusters of mentions of every document; `outputs` in the order of the documents."""
     found = []
     for document, links in zip(documents, outputs, strict=True):
-        clusters = clusters_of(links, singletons=singletons)
-        found.append(tuple(tuple(_mention(document, links, span) for span in cluster) for cluster in clusters))
+        antecedent_k, chance_k = links.decided(threshold)
+        clusters = clusters_of(links.mention_k, antecedent_k, singletons=singletons)
+        found.append(
+            tuple(tuple(_mention(document, links, span, chance_k) for span in cluster) for cluster in clusters)
+        )
     return tuple(found)
 
 
-def _mention(document: DocumentPieces, links: Links, span: int) -> FoundMention:
+def _mention(document: DocumentPieces, links: Links, span: int, chance_k: np.ndarray) -> FoundMention:
     start, end = int(links.start_k[span]), int(links.end_k[span])
     first, last = document.characters(start, end)
     return FoundMention(
@@ -130,5 +164,5 @@ def _mention(document: DocumentPieces, links: Links, span: int) -> FoundMention:
         end=last,
         first_word=int(document.word_T[start]),
         last_word=int(document.word_T[end - 1]) + 1,
-        chance=float(links.chance_k[span]),
+        chance=float(chance_k[span]),
     )

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.config import part
-from spanwise.config.ranges import Count, Dropout, Factor, Layers, Length, Room, Weight, Width, Words
+from spanwise.config.ranges import Count, Dropout, Factor, Layers, Length, Margin, Room, Weight, Width, Words
 from spanwise.data.batch import Batch, to_device
 from spanwise.errors import ConfigError, DataError
 from spanwise.nn.config import EncoderConfig
@@ -44,9 +44,10 @@ from spanwise.tasks.coref.features import (
     cut_segments,
     document_states,
 )
-from spanwise.tasks.coref.files import clusters_table, prediction_texts, score_files, score_predictions
+from spanwise.tasks.coref.files import clusters_table, main_score, prediction_texts, score_files, score_predictions
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
 from spanwise.tasks.coref.reader import read_coreference
+from spanwise.tasks.coref.threshold import best_threshold
 from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.frames import frames_of
@@ -73,6 +74,8 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
     singletons: bool | None = None  # clusters of one mention come out; None: where training data has such
     mention_loss_weight: Weight | None = None  # None: 1 where lone mentions come out or gold is kept, else 0
+    link_threshold: Margin = 0.0  # a span goes back to its best antecedent where that scores more; 0 in the papers
+    tune_threshold: bool = False  # choose it on dev data
 
     head_name: ClassVar[str] = "coref"
     target_name: ClassVar[str] = TARGET
@@ -253,12 +256,23 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
 
     def decode(self, data: CoreferenceData, features: CoreferenceFeatures, outputs: Sequence[Links]) -> Predictions:
         """Clusters of every document; of one mention only where the model was taught to tell mentions."""
+        singletons, threshold = self.finds_singletons, self.link_threshold
         return Predictions(
-            clusters=decode(features.documents, outputs, singletons=self.finds_singletons),
+            clusters=decode(features.documents, outputs, threshold=threshold, singletons=singletons),
             documents=tuple(zip(data.documents, (document.text for document in features.documents), strict=True)),
+            links=tuple(outputs),
+            pieces=features.documents,
+            threshold=threshold,
+            singletons=singletons,
             gap=data.gap,
-            num_segments=tuple(links.num_segments for links in outputs),
         )
+
+    def tune(self, data: CoreferenceData, predictions: Predictions) -> Self:
+        """The same task with the threshold that scores best on `data`, where `tune_threshold` asks for it."""
+        if not self.tune_threshold:
+            return self
+        threshold = best_threshold(lambda threshold: main_score(data, predictions.at(threshold)))
+        return dataclasses.replace(self, link_threshold=threshold)
 
     def facts(self, config: EncoderConfig) -> list[str]:
         length = self.max_segment_length or min(PAPER_SEGMENT_LENGTH, config.max_positions)
@@ -267,18 +281,19 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             f"{self.max_width} word pieces and lie in one sentence.",
             f"Genres it was taught: {', '.join(self.genres)}.",
             "Mentions that nothing goes back to are " + ("found." if self.finds_singletons else "not found."),
+            f"A span goes back to its best antecedent where that scores more than {self.link_threshold:g} (papers: 0).",
         ]
 
     def score(self, data: CoreferenceData, predictions: Predictions) -> Scores:
         """`conll_f1` and the metrics of the reference scorer; of GAP data its own numbers."""
-        return score_predictions(data, predictions)
+        return score_predictions(data, predictions.at(self.link_threshold))
 
     def score_table(self, scores: Scores) -> ScoreTable:
         return clusters_table(scores)
 
     def prediction_files(self, predictions: Predictions) -> Mapping[str, object]:
         """JSON lines first; CoNLL columns where documents have words; GAP's own answers for its examples."""
-        return prediction_texts(predictions)
+        return prediction_texts(predictions.at(self.link_threshold))
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of clusters (CoNLL columns or JSON lines), or of GAP answers."""
