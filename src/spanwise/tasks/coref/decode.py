@@ -4,7 +4,7 @@ Letters: k spans kept.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -65,13 +65,13 @@ FoundClusters = tuple[tuple[FoundMention, ...], ...]
 class Predictions:
     """Clusters of every document in the order of the data, mentions by position; documents with their text.
 
-    They hold what the head said too, so that another threshold needs no second reading.
+    They hold what the head said too, so that another threshold needs no second reading; equal ones have equal clusters.
     """
 
     clusters: tuple[FoundClusters, ...]
     documents: tuple[tuple[Document, str], ...]
-    links: tuple[Links, ...]
-    pieces: tuple[DocumentPieces, ...]
+    links: tuple[Links, ...] = field(compare=False)
+    pieces: tuple[DocumentPieces, ...] = field(compare=False)
     threshold: float  # that the clusters were decided at
     singletons: bool
     gap: tuple[GapExample, ...] = ()
