@@ -165,6 +165,29 @@ def test_the_threshold_of_links_is_tuned_where_asked_and_scores_and_files_are_th
     assert tuned.prediction_files(at_zero) == tuned.prediction_files(decoded) != asked.prediction_files(decoded)
 
 
+def test_training_on_keeps_the_threshold_of_the_folder_until_dev_data_say_otherwise(finetuned, stories, tmp_path):
+    folder = shutil.copytree(finetuned.final, tmp_path / "start")
+    (folder / MANIFEST_NAME).unlink()
+    record = json.loads((folder / "spanwise.json").read_text())
+    record["task"]["link_threshold"] = -1.5
+    (folder / "spanwise.json").write_text(json.dumps(record))
+    asked = {"model": folder, "train": stories, "overrides": [*SHORT, "training.max_steps=1"]}
+    kept = finetune("coref", **asked, recipe="small", out=tmp_path / "kept")
+    assert kept.task.link_threshold == load_task_model(kept.final, "coref").task.link_threshold == -1.5
+    of_the_paper = [*asked["overrides"], "task.tune_threshold=false"]
+    plain = finetune("coref", **asked | {"overrides": of_the_paper}, recipe="small", out=tmp_path / "plain")
+    assert plain.task.link_threshold == 0.0
+
+
+def test_a_file_of_pronouns_is_no_dev_file(story_folder, stories, tmp_path):
+    gap = tmp_path / "gap.tsv"
+    columns = ["ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL"]
+    row = ["d-1", "Ann met Eva. She left.", "She", "13", "Ann", "0", "TRUE", "Eva", "8", "FALSE", "u"]
+    gap.write_text("\n".join("\t".join(cells) for cells in (columns, row)) + "\n")
+    with pytest.raises(DataError, match=r"gap\.tsv is a file of GAP.*evaluate coref"):
+        finetune("coref", model=story_folder, train=stories, dev=gap, out=tmp_path / "run", overrides=SHORT)
+
+
 def test_losses_of_packs_add_up(small_model, data, tokenizer):
     task = dataclasses.replace(small_model.task, mention_loss_weight=0.5, dropout=0.0)
     model = TaskModel(task, small_model.encoder, small_model.head).eval()

@@ -46,14 +46,6 @@ def score_predictions(data: CoreferenceData, predictions: Predictions) -> Scores
     return scorer.scores()
 
 
-def main_score(data: CoreferenceData, predictions: Predictions) -> float:
-    """The mean F1 of three metrics; of GAP data the F1 of its answers."""
-    scores = score_predictions(data, predictions)
-    found = scores["f1" if data.gap else "conll_f1"]
-    assert isinstance(found, float)
-    return found
-
-
 def prediction_texts(predictions: Predictions) -> dict[str, str]:
     """JSON lines of all documents; CoNLL columns of documents of words; GAP's answers."""
     lines, columns = [], []

@@ -17,8 +17,10 @@ from torch import Tensor, nn
 
 from spanwise.config import part
 from spanwise.config.ranges import Count, Dropout, Factor, Layers, Length, Margin, Room, Weight, Width, Words
+from spanwise.config.records import class_name
 from spanwise.data.batch import Batch, to_device
 from spanwise.errors import ConfigError, DataError
+from spanwise.interop.checkpoint import Checkpoint
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.coreference.head import CoreferenceHead, HeadSizes
 from spanwise.nn.coreference.loss import antecedent_loss, mention_loss
@@ -30,6 +32,7 @@ from spanwise.tasks.base import (
     ScoreTable,
     Task,
     counted_lines,
+    number_in,
     window_length,
 )
 from spanwise.tasks.batches import Packing
@@ -44,7 +47,7 @@ from spanwise.tasks.coref.features import (
     cut_segments,
     document_states,
 )
-from spanwise.tasks.coref.files import clusters_table, main_score, prediction_texts, score_files, score_predictions
+from spanwise.tasks.coref.files import clusters_table, prediction_texts, score_files, score_predictions
 from spanwise.tasks.coref.pieces import DocumentPieces, cut_documents
 from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.coref.threshold import best_threshold
@@ -133,6 +136,20 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         return dataclasses.replace(
             self, genres=(NO_GENRE, *genres), singletons=lone and weight > 0, mention_loss_weight=weight
         )
+
+    def taught_from(self, checkpoint: Checkpoint) -> Self:
+        """Links at the threshold that the folder's own head was given, until dev data say otherwise."""
+        record = checkpoint.record.get("task")
+        if not self.tune_threshold or not isinstance(record, Mapping) or record.get("part") != class_name(type(self)):
+            return self
+        return dataclasses.replace(self, link_threshold=record.get("link_threshold", self.link_threshold))
+
+    def check_pair(self, train: CoreferenceData, dev: CoreferenceData) -> None:
+        if dev.gap:
+            raise DataError(
+                f"{dev.source} is a file of GAP, which asks about pronouns alone; dev data need whole clusters (CoNLL "
+                "columns or JSON lines). Score it with `spanwise evaluate coref` once the model is trained."
+            )
 
     def featurize(
         self, data: CoreferenceData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool
@@ -271,8 +288,11 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         """The same task with the threshold that scores best on `data`, where `tune_threshold` asks for it."""
         if not self.tune_threshold:
             return self
-        threshold = best_threshold(lambda threshold: main_score(data, predictions.at(threshold)))
-        return dataclasses.replace(self, link_threshold=threshold)
+
+        def score_at(threshold: float) -> float:
+            return number_in(score_predictions(data, predictions.at(threshold)), self.main_score)
+
+        return dataclasses.replace(self, link_threshold=best_threshold(score_at))
 
     def facts(self, config: EncoderConfig) -> list[str]:
         length = self.max_segment_length or min(PAPER_SEGMENT_LENGTH, config.max_positions)
