@@ -138,11 +138,13 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         )
 
     def taught_from(self, checkpoint: Checkpoint) -> Self:
-        """Links at the threshold that the folder's own head was given, until dev data say otherwise."""
+        """Links at the threshold that the folder's own head was given, until dev data say otherwise; one that was asked
+        for, or a folder of another task, changes nothing."""
         record = checkpoint.record.get("task")
-        if not self.tune_threshold or not isinstance(record, Mapping) or record.get("part") != class_name(type(self)):
+        is_open = self.tune_threshold and self.link_threshold == 0
+        if not is_open or not isinstance(record, Mapping) or record.get("part") != class_name(type(self)):
             return self
-        return dataclasses.replace(self, link_threshold=record.get("link_threshold", self.link_threshold))
+        return dataclasses.replace(self, link_threshold=record.get("link_threshold", 0.0))
 
     def check_pair(self, train: CoreferenceData, dev: CoreferenceData) -> None:
         if dev.gap:
