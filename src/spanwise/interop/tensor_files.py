@@ -131,7 +131,7 @@ def _shards(index: Path) -> list[Path]:
 def _read_pickled(path: Path) -> dict[str, Tensor]:
     try:
         # the format of older folders; weights_only reads tensors and plain containers and runs no code
-        content = torch.load(path, map_location="cpu", weights_only=True)  # tensors alone: no code of the file is run
+        content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = next(
             (line.strip() for line in str(error).splitlines() if "GLOBAL" in line or "Unsupported" in line), ""
