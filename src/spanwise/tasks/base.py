@@ -113,8 +113,11 @@ class Task(ABC, Generic[D, F, O, P]):
         """Return the task with what the folder that it starts from decides, such as which of two heads answers."""
         return self
 
-    def taught_from(self, checkpoint: Checkpoint) -> Self:
-        """Return the task with what fine-tuning from this folder decides where its options leave it open."""
+    def taught_from(self, checkpoint: Checkpoint, *, is_fresh: bool = False) -> Self:
+        """Return the task with what fine-tuning from this folder decides where its options leave it open.
+
+        is_fresh: the folder's own head is left for a new one.
+        """
         return self
 
     def new_token_types(self, checkpoint: Checkpoint) -> tuple[int, ...]:

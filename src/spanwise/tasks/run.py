@@ -194,7 +194,8 @@ class _Run:
             self.old_data, learned_again = asked.replay.read(asked.task, recipe.task, asked.errors, log.say)
             whole = recipe.task.joined([train_data, self.old_data])
         is_fresh = recipe.fresh_head or asked.reset_weights
-        asked_for = recipe.task.taught_by(whole).started_from(checkpoint).taught_from(checkpoint)
+        asked_for = recipe.task.taught_by(whole).started_from(checkpoint)
+        asked_for = asked_for.taught_from(checkpoint, is_fresh=is_fresh)
         further = going_on(asked_for, checkpoint, recipe.drop_labels, is_fresh=is_fresh)
         task = further.task
         dev_data = None

@@ -137,11 +137,11 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             self, genres=(NO_GENRE, *genres), singletons=lone and weight > 0, mention_loss_weight=weight
         )
 
-    def taught_from(self, checkpoint: Checkpoint) -> Self:
+    def taught_from(self, checkpoint: Checkpoint, *, is_fresh: bool = False) -> Self:
         """Links at the threshold that the folder's own head was given, until dev data say otherwise; one that was asked
-        for, or a folder of another task, changes nothing."""
+        for, a new head, or a folder of another task, changes nothing."""
         record = checkpoint.record.get("task")
-        is_open = self.tune_threshold and self.link_threshold == 0
+        is_open = self.tune_threshold and self.link_threshold == 0 and not is_fresh
         if not is_open or not isinstance(record, Mapping) or record.get("part") != class_name(type(self)):
             return self
         return dataclasses.replace(self, link_threshold=record.get("link_threshold", 0.0))

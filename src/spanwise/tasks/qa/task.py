@@ -121,7 +121,7 @@ class QuestionAnswering(Task[SquadData, QuestionWindows, WindowOutput, Predictio
         """Takes the head that the folder was fine-tuned with, else the pointer that it was pre-trained with."""
         return self if self.head is not None else dataclasses.replace(self, head=self._head_of(checkpoint))
 
-    def taught_from(self, checkpoint: Checkpoint) -> Self:
+    def taught_from(self, checkpoint: Checkpoint, *, is_fresh: bool = False) -> Self:
         """Marks shared words as the folder was taught to; a folder that was not yet taught, where it is narrow and was
         pre-trained here: encoders of others have mostly seen enough text to find shared words by themselves."""
         if self.shared_words != "auto":
