@@ -17,12 +17,12 @@ teach() { # TASK NAME, options
     --set frozen_layers=0 "$@" $(resume "$name")
 }
 [ -f "$out/mixed.json" ] || python "$shipped/training_questions.py" "$data" "$out"
-[ -f "$out/names-train.conll" ] || python "$shipped/names.py" "$data" "$out"
+[ -f "$out/names-first.conll" ] || python "$shipped/names.py" "$data" "$out"
 xz -dc "$data/coref/ontogum/train.conll.xz" "$data/coref/litbank/train.conll.xz" |
   awk '/^#begin/ { keep = !/_textbook_/ } keep' > "$out/coref-train.conll"
 teach qa qa --train "$out/mixed.json" --dev "$out/dev.json" --not-from "$data/qa/squad/dev-v1.1.json.xz" \
   --set hidden_dropout=0 --set batch_size=16 --set task.max_length=384 --set task.doc_stride=128 \
   --set training.learning_rate=4e-4 --set training.budget=1140
-teach tagging tagging --train "$out/names-train.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3
+teach tagging tagging --train "$out/names-first.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3
 teach coref coref --train "$out/coref-train.conll" --dev "$data/coref/ontogum/dev.conll.xz" --recipe small \
   --set hidden_dropout=0 --set training.num_epochs=6 --set training.learning_rate=8e-4 --set training.eval_every=350

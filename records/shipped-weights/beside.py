@@ -1,6 +1,6 @@
 """Names from the labels that ship, taught to another encoder by transformers: beside.py START OUT
 
-START is a model folder; OUT is that of run.sh, whose names-train.conll is read three times in steps of 16 sentences
+START is a model folder; OUT is that of english.sh, whose names-all.conll is read three times in steps of 16 sentences
 by the plain loop of ../adaptation/table.py. Prints the F1 on names-dev.conll (UNER EWT dev).
 """
 
@@ -22,7 +22,7 @@ EPOCHS = 3
 
 def main() -> None:
     start, out = sys.argv[1], Path(sys.argv[2])
-    train, dev = out / "names-train.conll", out / "names-dev.conll"
+    train, dev = out / "names-all.conll", out / "names-dev.conll"
     sentences = len(task_recipe("tagging").task.read(train, purpose="train"))
     steps = EPOCHS * sentences // BATCH
     cell = Cell(task="tagging", arm="examples", labels=0, rate=0, seed=0)

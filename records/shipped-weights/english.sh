@@ -36,7 +36,7 @@ for seed in 2 3; do # their mean reads better than either
 done
 names() { teach "$1" tagging --train "$out/$2.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3; }
 { # the first reader of names says of which kind those are that a treebank only marks
-  names names-first names-train
+  names names-first names-first
   [ -f "$out/names-all.conll" ] || python3 "$here/web_names.py" "$out/names-first/final" "$data" "$out"
   names tagging names-all
 } &

@@ -9,10 +9,11 @@ from spanwise.weights.learned_from import Learned
 
 @dataclass(frozen=True)
 class Learners:
-    """The text of a language's encoder, where and by what it was made, and the labels of each task."""
+    """The text of a language's encoder, where and by what it was made, the labels of each task, and the licence."""
 
     text: tuple[Learned, ...]
     made: str
+    share_alike: str  # the version of CC BY-SA: the latest of those of text and labels
     tasks: dict[str, tuple[Learned, ...]]
 
 
@@ -73,6 +74,15 @@ WNUT = Learned(
     count=3_394,
     unit="examples",
 )
+WEB_TREEBANK = Learned(
+    file="English Web Treebank, training part",
+    what="tagging",
+    source="Silveira et al. 2014 (UniversalDependencies/UD_English-EWT, commit 15d613d8447b): its proper nouns; kinds "
+    "told by a reader of the two above",
+    licence="CC BY-SA 4.0",
+    count=12_297,
+    unit="examples",
+)
 ONTOGUM = Learned(
     file="OntoGUM training part without textbooks",
     what="coref",
@@ -100,14 +110,16 @@ def made_of(text: Learned, count: int) -> Learned:
 ENGLISH = Learners(
     text=(ENGLISH_TEXT,),
     made="(the encoder on one GPU, its tasks on CPU cores) by `records/shipped-weights/english.sh`",
+    share_alike="4.0",
     tasks={
         "qa": (NEW_WIKI, QAMR, UNANSWERED),
-        "tagging": (WIKIANN, WNUT),
+        "tagging": (WIKIANN, WNUT, WEB_TREEBANK),
         "coref": (ONTOGUM, LITBANK),
     },
 )
 KOREAN = Learners(
     text=(KOREAN_TEXT,),
     made="on two CPU cores by `records/spanwise-nano/run.sh`, then `records/shipped-weights/korean.sh`",
+    share_alike="3.0",
     tasks={"qa": (made_of(KOREAN_TEXT, 80_000),)},
 )

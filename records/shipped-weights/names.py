@@ -1,30 +1,47 @@
-"""Write one file of names to teach with, and the one to score on: names.py DATA OUT
+"""Write the files of names to teach with, and the one to score on: names.py DATA OUT
 
-OUT gets names-train.conll (WikiANN, and WNUT-17 twice, with the kinds PER, LOC and ORG; its products and works are no
-names here) and names-dev.conll (UNER EWT). Both have a word and a tag on each line.
+OUT gets names-first.conll (WikiANN, and WNUT-17 twice, with the kinds PER, LOC and ORG; its products and works are no
+names here), names-train.conll (of WikiANN whole sentences alone) and names-dev.conll (UNER EWT). All have a word and a
+tag on each line. Four of five texts of WikiANN are headings or items of lists, nearly all name: they teach kinds, and
+to see names where there are none.
 """
 
 from __future__ import annotations
 
 import lzma
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from spanwise.runtime.files import write_text_atomic
 
+WHOLE_WORDS, WHOLE_LOWER = 6, 3  # words of a whole sentence, and of those in lower case, at the least
+STOPS = (".", "?", "!")
 KINDS = {"person": "PER", "location": "LOC", "corporation": "ORG", "group": "ORG"}  # of WNUT-17
 
 
 def main() -> None:
     data, out = Path(sys.argv[1]), Path(sys.argv[2])
     twice = 2 * list(wnut(data, "wnut17train.conll.xz"))
-    write_text_atomic(out / "names-train.conll", "".join([*wikiann(data), *twice]))
+    write_text_atomic(out / "names-first.conll", "".join([*wikiann(data), *twice]))
+    write_text_atomic(out / "names-train.conll", "".join([*whole_sentences(wikiann(data)), *twice]))
     write_text_atomic(out / "names-dev.conll", "".join(uner(data)))
 
 
 def wikiann(data: Path) -> Iterator[str]:
     return read(data / "tagging/wikiann_en/train.txt.xz", lambda cells: (cells[0].split(":", 1)[1], cells[1]))
+
+
+def whole_sentences(lines: Iterable[str]) -> Iterator[str]:
+    for is_end, held in groupby(lines, key="\n".__eq__):
+        sentence = list(held)
+        if not is_end and is_whole([line.split("\t")[0] for line in sentence]):
+            yield from (*sentence, "\n")
+
+
+def is_whole(words: Sequence[str]) -> bool:
+    return len(words) >= WHOLE_WORDS and words[-1] in STOPS and sum(map(str.islower, words)) >= WHOLE_LOWER
 
 
 def wnut(data: Path, name: str) -> Iterator[str]:

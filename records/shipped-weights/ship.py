@@ -48,8 +48,7 @@ WHERE_FROM = """
 ## Where it comes from
 
 `{name}` was made from random weights {made}, of the spanwise repository; `records/shipped-weights/README.md` there has
-every figure. Licence: CC BY-SA 3.0, that of the text; sources and authors are named in `LICENSES.md` of the folder
-above.
+every figure. Licence: CC BY-SA {version}; sources and authors are named in `LICENSES.md` of the folder above.
 """
 
 
@@ -107,9 +106,10 @@ def write_card(card: Path, name: str, language: str, learned: Learners) -> None:
     text = text.replace(
         "from transformers import", "from spanwise.weights import shipped_folder\nfrom transformers import"
     )
-    text = text.replace("---\n", f"---\nlicense: cc-by-sa-3.0\nlanguage: {language}\n", 1)
+    text = text.replace("---\n", f"---\nlicense: cc-by-sa-{learned.share_alike}\nlanguage: {language}\n", 1)
     worth = (HERE / f"worth-{language}.md").read_text(encoding="utf-8")
     origin = WHERE_FROM.replace("{name}", name).replace("{made}", learned.made)
+    origin = origin.replace("{version}", learned.share_alike)
     card.write_text(f"{text}\n\n{worth}{origin}", encoding="utf-8")
 
 
