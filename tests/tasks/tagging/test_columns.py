@@ -20,8 +20,8 @@ def test_comments_and_empty_lines_part_sentences_and_a_hash_may_be_a_word():
     assert found[1][0].number == 7
     ruled, _ = blocks("## id-1\tx\na\tO\n###\tO\n##\tO\n")
     assert [[line.cells[0] for line in block] for block in ruled] == [["a", "###", "##"]]
-    spaced, _ = blocks("-DOCSTART- -X- O\n\n# NN O\na DT O", tabs=False)
-    assert [[line.cells[0] for line in block] for block in spaced] == [["#", "a"]]
+    spaced, _ = blocks("-DOCSTART- -X- O\n\n# NN O\n## NN O\na DT O", tabs=False)
+    assert [[line.cells[0] for line in block] for block in spaced] == [["#", "##", "a"]]
 
 
 def test_the_tag_column_is_the_last_one_of_entity_tags():

@@ -29,8 +29,8 @@ Block = list[Line]  # the tokens of one sentence
 def blocks_of(lines: Sequence[str], *, tabs: bool) -> tuple[list[Block], int]:
     """Sentences as blocks of columns, and how many columns a token has (the usual number of the file).
 
-    A line that begins with "#" and has another number of columns is a comment, and so is one that begins with "## ", as
-    KLUE writes them with as many; `-DOCSTART-` is left out.
+    A line that begins with "#" and has another number of columns is a comment, and so is one that begins with "## " in
+    a file of tabs, as KLUE writes them with as many; `-DOCSTART-` is left out.
     """
     cut = [line.split("\t") if tabs else line.split() for line in lines]
     usual = Counter(len(cells) for cells, line in zip(cut, lines, strict=True) if line.strip() and line[0] != "#")
@@ -38,7 +38,7 @@ def blocks_of(lines: Sequence[str], *, tabs: bool) -> tuple[list[Block], int]:
     blocks: list[Block] = []
     tokens: list[Line] = []
     for number, (line, cells) in enumerate(zip(lines, cut, strict=True), 1):
-        is_comment = line.startswith("#") and (len(cells) != width or line.startswith("## "))
+        is_comment = line.startswith("#") and (len(cells) != width or (tabs and line.startswith("## ")))
         if line.strip() and not is_comment:
             if cells[0] != "-DOCSTART-":
                 tokens.append(Line(cells, number))
