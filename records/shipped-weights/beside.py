@@ -1,7 +1,7 @@
-"""Names from the labels that ship, taught to another encoder by transformers: beside.py START OUT
+"""Names from the labels that ship, taught to another encoder by transformers: beside.py START TRAIN DEV
 
-START is a model folder; OUT is that of english.sh, whose names-all.conll is read three times in steps of 16 sentences
-by the plain loop of ../adaptation/table.py. Prints the F1 on names-dev.conll (UNER EWT dev).
+START is a model folder; TRAIN, such as names-first.conll of names.py, is read three times in steps of 16 sentences by
+the plain loop of ../adaptation/table.py. Prints the F1 on DEV (names-dev.conll, UNER EWT).
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ EPOCHS = 3
 
 
 def main() -> None:
-    start, out = sys.argv[1], Path(sys.argv[2])
-    train, dev = out / "names-all.conll", out / "names-dev.conll"
+    start, train, dev = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     sentences = len(task_recipe("tagging").task.read(train, purpose="train"))
     steps = EPOCHS * sentences // BATCH
     cell = Cell(task="tagging", arm="examples", labels=0, rate=0, seed=0)

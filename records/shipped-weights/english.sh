@@ -12,7 +12,7 @@ tokenizer=${TOKENIZER:-$(python3 -c "from spanwise.weights import shipped_folder
 [ -d "$out/valid" ] || spanwise prepare "$data/text/en/wiki-valid.txt.xz" --language en --tokenizer "$tokenizer" \
   --out "$out/valid"
 [ -f "$out/mixed.json" ] || python3 "$here/training_questions.py" "$data" "$out"
-[ -f "$out/names-dev.conll" ] || python3 "$here/names.py" "$data" "$out"
+[ -f "$out/names-whole.conll" ] || python3 "$here/names.py" "$data" "$out"
 [ -f "$out/coref-train.conll" ] || xz -dc "$data/coref/ontogum/train.conll.xz" "$data/coref/litbank/train.conll.xz" |
   awk '/^#begin/ { keep = !/_textbook_/ } keep' > "$out/coref-train.conll" # some textbooks are non-commercial
 [ -f "$out/coref-dev.conll" ] || xz -dc "$data"/coref/{ontogum,litbank}/dev.conll.xz > "$out/coref-dev.conll"
@@ -34,13 +34,19 @@ for seed in 2 3; do # their mean reads better than either
     --set training.eval_every=1650 --set training.seed=$seed --set hidden_dropout=0.1 --set task.max_answer_tokens=24 \
     --set task.length_penalty=0.05 --set task.by_overlap=true &
 done
-names() { teach "$1" tagging --train "$out/$2.conll" --dev "$out/names-dev.conll" --set training.num_epochs=3; }
-{ # the first reader of names says of which kind those are that a treebank only marks
-  names names-first names-first
-  [ -f "$out/names-all.conll" ] || python3 "$here/web_names.py" "$out/names-first/final" "$data" "$out"
-  names tagging names-all
+names() { # NAME FILE FILE...
+  local name=$1; shift
+  teach "$name" tagging --train "$@" --dev "$out/names-dev.conll" --set training.num_epochs=3
+}
+{ # the first reader of names says of which kind those are that a treebank only marks; the mean of two others ships
+  names names-first "$out/names-first.conll"
+  [ -f "$out/names-web.conll" ] || python3 "$here/web_names.py" "$out/names-first/final" "$data" "$out"
+  names names-sentences "$out/names-whole.conll" "$out/names-web.conll"
+  names names-headings "$out/names-first.conll" "$out/names-web.conll"
+  [ -d "$out/tagging/final" ] ||
+    python3 "$here/average.py" tagging "$out/tagging" "$out/names-dev.conll" "$out"/names-{sentences,headings}
 } &
 teach coref coref --train "$out/coref-train.conll" --dev "$out/coref-dev.conll" --recipe small \
   --set hidden_dropout=0 --set training.num_epochs=6 --set training.learning_rate=8e-4 --set training.eval_every=350 &
 wait
-[ -d "$out/qa/final" ] || python3 "$here/average.py" "$out/qa" "$out/dev.json" "$out"/qa-{2,3}
+[ -d "$out/qa/final" ] || python3 "$here/average.py" qa "$out/qa" "$out/dev.json" "$out"/qa-{2,3}

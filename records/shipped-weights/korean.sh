@@ -36,4 +36,4 @@ for seed in 0 2; do # the second with dropout; their mean reads better than eith
     --set hidden_dropout=$([ $seed = 0 ] && echo 0 || echo 0.1) --set task.max_answer_tokens=12 \
     --set task.length_penalty=0.1 $(resume qa-$seed)
 done
-[ -d "$out/qa/final" ] || python "$here/average.py" "$out/qa" "$held_out" "$out"/qa-{0,2}
+[ -d "$out/qa/final" ] || python "$here/average.py" qa "$out/qa" "$held_out" "$out"/qa-{0,2}

@@ -2,7 +2,8 @@
 
 Questions: the bundled held-out ones, SQuAD 1.1 dev (all, and without the articles that stand in the pre-training text),
 SQuAD 2.0 dev with the threshold of the weights, reviews (SQuADShifts amazon) and the fresh questions by kind of text;
-in Korean KorQuAD dev and the fresh questions, F1 over characters. Names: UNER EWT. Coreference: OntoGUM, LitBank, GAP.
+in Korean KorQuAD dev and the fresh questions, F1 over characters. Names: UNER EWT, WNUT-17, WikiANN. Coreference:
+OntoGUM, LitBank, GAP.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
-from names import uner, wnut
+from names import uner, whole_sentences, wikiann, wnut
 
 from spanwise.interop.json_files import write_json
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model
@@ -94,10 +95,17 @@ def by_kind(scores: dict[str, tuple[float, float]]) -> dict[str, dict[str, float
 
 
 def names_of(model: str, data: Path) -> dict[str, object]:
-    """Score names in web text, and in comments, whose kinds WNUT-17 names otherwise."""
+    """Score names in web text, in comments, whose kinds WNUT-17 names otherwise, and in Wikipedia with its headings."""
+    texts = list(wikiann(data, "dev.txt.xz"))
+    parts = {
+        "UNER EWT dev": uner(data),
+        "WNUT-17 dev": wnut(data, "emerging.dev.conll"),
+        "WikiANN dev": texts,
+        "WikiANN dev, whole sentences": whole_sentences(texts),
+    }
     with tempfile.TemporaryDirectory() as folder:
         found: dict[str, object] = {}
-        for name, lines in (("UNER EWT dev", uner(data)), ("WNUT-17 dev", wnut(data, "emerging.dev.conll"))):
+        for name, lines in parts.items():
             file = Path(folder) / "dev.conll"
             file.write_text("".join(lines), encoding="utf-8")
             found[name] = evaluated("tagging", model, file)

@@ -1,9 +1,9 @@
 """Write the files of names to teach with, and the one to score on: names.py DATA OUT
 
 OUT gets names-first.conll (WikiANN, and WNUT-17 twice, with the kinds PER, LOC and ORG; its products and works are no
-names here), names-train.conll (of WikiANN whole sentences alone) and names-dev.conll (UNER EWT). All have a word and a
-tag on each line. Four of five texts of WikiANN are headings or items of lists, nearly all name: they teach kinds, and
-to see names where there are none.
+names here), names-whole.conll (of WikiANN whole sentences alone) and names-dev.conll (UNER EWT). All have a word and a
+tag on each line. Four of five texts of WikiANN are none: headings and items of lists, nearly all name. They teach
+kinds, and to see names where there are none.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ KINDS = {"person": "PER", "location": "LOC", "corporation": "ORG", "group": "ORG
 
 def main() -> None:
     data, out = Path(sys.argv[1]), Path(sys.argv[2])
-    twice = 2 * list(wnut(data, "wnut17train.conll.xz"))
-    write_text_atomic(out / "names-first.conll", "".join([*wikiann(data), *twice]))
-    write_text_atomic(out / "names-train.conll", "".join([*whole_sentences(wikiann(data)), *twice]))
+    twice, texts = 2 * list(wnut(data, "wnut17train.conll.xz")), list(wikiann(data, "train.txt.xz"))
+    write_text_atomic(out / "names-first.conll", "".join([*texts, *twice]))
+    write_text_atomic(out / "names-whole.conll", "".join([*whole_sentences(texts), *twice]))
     write_text_atomic(out / "names-dev.conll", "".join(uner(data)))
 
 
-def wikiann(data: Path) -> Iterator[str]:
-    return read(data / "tagging/wikiann_en/train.txt.xz", lambda cells: (cells[0].split(":", 1)[1], cells[1]))
+def wikiann(data: Path, name: str) -> Iterator[str]:
+    return read(data / "tagging/wikiann_en" / name, lambda cells: (cells[0].split(":", 1)[1], cells[1]))
 
 
 def whole_sentences(lines: Iterable[str]) -> Iterator[str]:

@@ -1,9 +1,8 @@
 """Write names of web text to teach with, places by a treebank, kinds by a model: web_names.py MODEL DATA OUT
 
 The English Web Treebank (Silveira et al. 2014) says which words are proper nouns (NNP, NNPS), so where names stand, and
-not of which kind they are. MODEL, taught names of other text, is asked for the kind alone. OUT gets names-all.conll:
-its names-train.conll, and behind it the treebank, without sentences that stand in its names-dev.conll or share eight
-words in a row with one there.
+not of which kind they are. MODEL, taught names of other text, is asked for the kind. OUT gets names-web.conll,
+without sentences that stand in its names-dev.conll or share eight words in a row with one there.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from spanwise.tasks.tagging.task import Tagging
 from spanwise.text.word_runs import WordRuns
 
 TREEBANK = "tagging/ud_en_ewt/train.conllu.xz"
-PROPER, PLURAL = ("NNP", "NNPS"), "NNPS"  # a name of plurals alone is a people: the Iraqis
+PROPER, PLURAL = ("NNP", "NNPS"), "NNPS"
 LINKS = ("-", "of", "&")  # words between the parts of a name
 TIMES = {name.lower() for names in (month_name, month_abbr, day_name, day_abbr) for name in names}
 TIMES |= {"sept", "tues", "thur", "thurs", "gmt", "est", "edt", "pst"}
@@ -43,13 +42,13 @@ def main() -> None:
     outputs = teacher.model.outputs(features, precision="auto")
     scored = {tuple(words_of(one)) for one in Tagging().read(out / "names-dev.conll", purpose="score").sentences}
     runs = WordRuns(map(" ".join, scored))
-    lines = [(out / "names-train.conll").read_text(encoding="utf-8")]
+    lines = []
     for sentence, scores_nK in zip(treebank.sentences, outputs, strict=True):
         words = words_of(sentence)
         if tuple(words) not in scored and not runs.shares(" ".join(words)):
             tags = tags_of(words, sentence.tags, scores_nK, teacher.task.labels)
             lines += [*(f"{word}\t{tag}\n" for word, tag in zip(words, tags, strict=True)), "\n"]
-    write_text_atomic(out / "names-all.conll", "".join(lines))
+    write_text_atomic(out / "names-web.conll", "".join(lines))
 
 
 def words_of(sentence: Sentence) -> list[str]:
@@ -57,7 +56,8 @@ def words_of(sentence: Sentence) -> list[str]:
 
 
 def tags_of(words: Sequence[str], nouns: Sequence[str], scores_nK: np.ndarray, labels: Sequence[str]) -> list[str]:
-    """Return the words' tags: every name of the treebank has the kind that the model finds likeliest there."""
+    """Return the words' tags: a name of the treebank has the kind that the model finds likeliest there, or none where
+    "no name" is likelier by more than its penalty."""
     shares_nK = np.exp(scores_nK - scores_nK.max(axis=1, keepdims=True))
     shares_nK /= shares_nK.sum(axis=1, keepdims=True)
     kinds = sorted({label[2:] for label in labels})  # "" is no name
@@ -72,7 +72,8 @@ def tags_of(words: Sequence[str], nouns: Sequence[str], scores_nK: np.ndarray, l
 
 
 def names_in(words: Sequence[str], nouns: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield where names begin and end: proper nouns and what links them, without times, titles and peoples."""
+    """Yield where names begin and end: proper nouns and what links them, without times, titles before them, and plurals
+    alone, which are peoples for the most part (and the Beatles)."""
     bare = [word.lower().rstrip(".") for word in words]
     proper = [noun in PROPER and word not in TIMES for noun, word in zip(nouns, bare, strict=True)]
     end = 0
