@@ -43,8 +43,10 @@ names() { # NAME FILE FILE...
   [ -f "$out/names-web.conll" ] || python3 "$here/web_names.py" "$out/names-first/final" "$data" "$out"
   names names-sentences "$out/names-whole.conll" "$out/names-web.conll"
   names names-headings "$out/names-first.conll" "$out/names-web.conll"
-  [ -d "$out/tagging/final" ] ||
+  [ "$out/tagging/final" -nt "$out/names-web.conll" ] || { # an older one learned from other labels
+    rm -rf "$out/tagging"
     python3 "$here/average.py" tagging "$out/tagging" "$out/names-dev.conll" "$out"/names-{sentences,headings}
+  }
 } &
 teach coref coref --train "$out/coref-train.conll" --dev "$out/coref-dev.conll" --recipe small \
   --set hidden_dropout=0 --set training.num_epochs=6 --set training.learning_rate=8e-4 --set training.eval_every=350 &
