@@ -477,10 +477,12 @@ def chosen_rate(task: str, labels: int, arm: str, out: Path) -> int | None:
     return known.index(max(known)) if len(known) == len(tried) else None
 
 
-def cells_left(settings: Settings, out: Path, tasks: Sequence[str] = tuple(FILES)) -> Iterator[Cell]:
+def cells_left(
+    settings: Settings, out: Path, tasks: Sequence[str] = tuple(FILES), arms: Sequence[str] = ARMS
+) -> Iterator[Cell]:
     """Give the cells that are not run yet, in order: the seeds of a row follow once its rate is chosen."""
     for task, labels, arm in rows_of(settings):
-        if task not in tasks:
+        if task not in tasks or arm not in arms:
             continue
         tries = [Cell(task=task, arm=arm, labels=labels, rate=rate, seed=0) for rate in range(len(RATE_FACTORS))]
         yield from (cell for cell in tries if cell.scores(out) is None)
@@ -560,6 +562,7 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
     parser.add_argument("--labels", type=int, nargs="+", default=[100, 1_000, 0], help="0: all there are")
     parser.add_argument("--steps", type=int, nargs="+", default=[100, 300, 600], help="for each number of labels")
     parser.add_argument("--tasks", nargs="+", choices=list(FILES), default=list(FILES), help="that this call runs")
+    parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS, help="that this call runs")
     parser.add_argument("--table", action="store_true", help="run nothing; print what there is")
     given = parser.parse_args(arguments)
     if given.seeds < 2 or len(given.steps) != len(given.labels):
@@ -574,7 +577,7 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
     keep_settings(settings, given.out)
     if not given.table:
         prepare(given.data, given.out)
-        for done, cell in enumerate(cells_left(settings, given.out, given.tasks)):
+        for done, cell in enumerate(cells_left(settings, given.out, given.tasks, given.arms)):
             if ended(done):
                 break
             run_cell(cell, settings, given.out)

@@ -113,8 +113,11 @@ def test_a_rate_is_chosen_by_dev_and_seeds_are_compared_in_pairs(table, tmp_path
         assert table.chosen_rate("tagging", 8, "adapt", tmp_path) is None
         keep("adapt", rate, 0, dev, 50.0)
     assert table.chosen_rate("tagging", 8, "adapt", tmp_path) == 1
-    left = [cell for cell in table.cells_left(settings, tmp_path) if (cell.task, cell.arm) == ("tagging", "adapt")]
+    left = list(table.cells_left(settings, tmp_path, ["tagging"], ["adapt"]))
     assert [(cell.rate, cell.seed) for cell in left] == [(1, 1), (1, 2)]
+    others = [cell for cell in table.cells_left(settings, tmp_path) if cell not in left]
+    assert len(others) == 7 * len(table.RATE_FACTORS)
+    assert not any((cell.task, cell.arm) == ("tagging", "adapt") for cell in others)
     keep("adapt", 1, 1, 0.0, 52.0)
     assert table.test_scores("tagging", 8, "adapt", settings, tmp_path) is None
     keep("adapt", 1, 2, 0.0, 54.0)
