@@ -10,14 +10,13 @@ def test_the_module_runs_the_command_and_passes_its_status_on():
     assert done.stdout.strip()[0].isdigit()
 
 
-def test_help_imports_no_torch_and_costs_little_time():
-    # processor seconds of the child, so that a busy machine does not decide; half a second is the promise
+def test_help_imports_little_and_so_costs_little_time():
+    # modules are counted, as a busy machine takes long for few: of 380, a third of a second; numpy alone has 150
     script = (
-        "import sys, time; from spanwise.cli.main import main; main(['--help']);"
-        "assert 'torch' not in sys.modules and 'numba' not in sys.modules; print(time.process_time(), file=sys.stderr)"
+        "import sys; from spanwise.cli.main import main; main(['--help']);"
+        "print(*{name.partition('.')[0] for name in sys.modules}, len(sys.modules), file=sys.stderr)"
     )
-    took = [
-        float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr)
-        for _ in range(2)
-    ]
-    assert min(took) < 0.5
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    *packages, count = done.stderr.split()
+    assert not {"torch", "numba", "numpy", "transformers"} & set(packages)
+    assert int(count) < 500
