@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rebuild the Korean text and questions that ship with the package (src/spanwise/quickstart/corpus/ko).
 
-    python scripts/make_quickstart_corpus_ko.py --text kowiki.txt.gz --out DIR
+    python scripts/make_quickstart_corpus_ko.py --text kowiki.txt.gz --test KorQuAD_v1.0_dev.json --out DIR
 
 `--text` is plain text with one paragraph a line and a blank line between articles. Nothing is random: an article's part
 is chosen by the SHA-256 of its text, so the same source gives the same bytes. What is done, in this order:
@@ -12,6 +12,7 @@ is chosen by the SHA-256 of its text, so the same source gives the same bytes. W
    `TRAIN_CHARACTERS`;
 3. questions for training are made by rule from sentences of the training part, as no free Korean question set is small
    enough to ship: "X는 Y이다." asks what Y is, a date asks when, a number with its unit asks how many.
+   Paragraphs that share eight words in a row with a test set are left out.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from make_quickstart_corpus import digest, read_articles, read_text, write_xz
+
+from spanwise.tasks.qa.forbidden import paragraph_runs
+from spanwise.text.word_runs import WordRuns
 
 QUESTIONS = Path(__file__).with_name("quickstart_questions_ko.tsv")
 VALID_CHARACTERS = 60_000
@@ -168,6 +172,13 @@ def by_rule(articles: list[str]) -> dict:
     return {"version": "1.1", "data": data}
 
 
+def without(questions: dict, runs: WordRuns) -> dict:
+    """The same file without the paragraphs that share eight words in a row with a test set."""
+    for article in questions["data"]:
+        article["paragraphs"] = [one for one in article["paragraphs"] if not runs.shares(one["context"])]
+    return {**questions, "data": [article for article in questions["data"] if article["paragraphs"]]}
+
+
 def by_hand(articles: list[str]) -> tuple[dict, set[str]]:
     """A SQuAD 1.1 file of the written questions, and the articles they are about."""
     with QUESTIONS.open(encoding="utf-8", newline="") as file:
@@ -201,6 +212,9 @@ def record(number: str, question: str, answer: str, place: int, context: str) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", type=Path, required=True, help="one paragraph a line, blank line between articles")
+    parser.add_argument(
+        "--test", type=Path, nargs="+", required=True, help="test sets whose paragraphs are not asked about"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder to write the four files to")
     options = parser.parse_args()
 
@@ -212,7 +226,7 @@ def main() -> None:
         while left and sum(map(len, parts[name])) < wanted:
             parts[name].add(left.pop())
     train, valid = ([article for article in articles if article in parts[name]] for name in ("train", "valid"))
-    qa_train = by_rule(train)
+    qa_train = without(by_rule(train), paragraph_runs(options.test))
 
     options.out.mkdir(parents=True, exist_ok=True)
     write_xz(options.out / "wiki-train.txt.xz", "\n\n".join(train) + "\n")

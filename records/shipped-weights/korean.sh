@@ -3,7 +3,8 @@
 # pre-training. Called again it goes on where it stopped.
 set -euo pipefail
 data=$1 out=$2 start=$3/final here=$(dirname "$0")
-held_out=$(python -c "from importlib.resources import files; print(files('spanwise.quickstart') / 'corpus/ko/qa-dev.json.xz')")
+spanwise() { python3 -m spanwise "$@"; }
+held_out=$(python3 -c "from importlib.resources import files; print(files('spanwise.quickstart') / 'corpus/ko/qa-dev.json.xz')")
 test="$data/qa/korquad/KorQuAD_v1.0_dev.json.xz" # no question that is learned from is about its paragraphs
 mkdir -p "$out"
 text() { for name in "$@"; do echo "$data/text/ko/$name.txt.xz"; done; }
@@ -36,4 +37,4 @@ for seed in 0 2; do # the second with dropout; their mean reads better than eith
     --set hidden_dropout=$([ $seed = 0 ] && echo 0 || echo 0.1) --set task.max_answer_tokens=12 \
     --set task.length_penalty=0.1 $(resume qa-$seed)
 done
-[ -d "$out/qa/final" ] || python "$here/average.py" qa "$out/qa" "$held_out" "$out"/qa-{0,2}
+[ -d "$out/qa/final" ] || python3 "$here/average.py" qa "$out/qa" "$held_out" "$out"/qa-{0,2}

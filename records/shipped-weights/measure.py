@@ -1,9 +1,10 @@
 """Score the shipped weights: measure.py MODEL DATA OUT.json [ko]
 
 Questions: the bundled held-out ones, SQuAD 1.1 dev (all, and without the articles that stand in the pre-training text),
-SQuAD 2.0 dev with the threshold of the weights, reviews (SQuADShifts amazon) and the fresh questions by kind of text;
-in Korean KorQuAD dev and the fresh questions, F1 over characters. Names: UNER EWT, WNUT-17, WikiANN. Coreference:
-OntoGUM, LitBank, GAP.
+SQuAD 2.0 dev with the threshold of the weights, reviews (SQuADShifts amazon) and the fresh questions by kind of text,
+both with the best span whatever its odds and as the pipeline tells them, which may say that there is no answer. In
+Korean KorQuAD dev, F1 over characters, and the fresh questions, F1 over words. Names: UNER EWT, WNUT-17, WikiANN.
+Coreference: OntoGUM, LitBank, GAP.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
@@ -29,7 +31,11 @@ from spanwise.text.word_runs import WordRuns
 
 RECORDS = Path(__file__).parents[1]
 COPIED_SHARE = 0.2  # of an article's paragraphs with eight words in a row of the text: the article stands in it
-TEXTS = ("wiki-small", *(f"wiki-base-0{k}" for k in range(4)), *(f"wiki-extra-0{k}" for k in range(6)))
+ENGLISH = tuple(
+    f"en/{name}"
+    for name in ("wiki-small", *(f"wiki-base-0{k}" for k in range(4)), *(f"wiki-extra-0{k}" for k in range(6)))
+)
+KOREAN = ("ko/kowiki-base-00", "ko/kowiki-base-01")
 
 
 def main() -> None:
@@ -43,19 +49,20 @@ def english(model: str, data: Path) -> dict[str, object]:
     reader = load_task_model(model, "qa")
     squad = read_questions(data / "qa/squad/dev-v1.1.json.xz")
     scores = answered(reader, squad)
-    known = articles_in_text(squad, data)
-    unknown = {question.id for question in squad.questions if squad.titles[question.paragraph] not in known}
+    known = articles_in_text(squad, data, ENGLISH)
     fresh = read_questions(RECORDS / "fresh-questions" / "english.json")
     amazon = read_questions(data / "qa/squadshifts/amazon_reviews_v1.0.json.xz")
     bundled = read_questions(Path(str(files("spanwise.quickstart"))) / "corpus" / "qa-dev.json.xz")
     return {
         "bundled": mean(answered(reader, bundled)),
         "SQuAD 1.1 dev": mean(scores),
-        "SQuAD 1.1 dev, articles not in the text": mean(scores, unknown),
+        "SQuAD 1.1 dev, articles not in the text": mean(scores, outside(known, squad)),
         "articles in the text": sorted(known),
         "SQuAD 2.0 dev": evaluated("qa", model, data / "qa/squad/dev-v2.0.json.xz"),
         "reviews": mean(answered(reader, amazon)),
+        "reviews, as the pipeline answers": mean(answered(reader, amazon, may_abstain=True)),
         "fresh": by_kind(answered(reader, fresh)),
+        "fresh, as the pipeline answers": by_kind(answered(reader, fresh, may_abstain=True)),
         **names_of(model, data),
         "OntoGUM dev": evaluated("coref", model, data / "coref/ontogum/dev.conll.xz"),
         "LitBank dev": evaluated("coref", model, data / "coref/litbank/dev.conll.xz"),
@@ -64,19 +71,32 @@ def english(model: str, data: Path) -> dict[str, object]:
 
 
 def korean(model: str, data: Path) -> dict[str, object]:
-    korquad = data / "qa/korquad/KorQuAD_v1.0_dev.json.xz"
+    file = data / "qa/korquad/KorQuAD_v1.0_dev.json.xz"
+    korquad = read_questions(file)
+    known = articles_in_text(korquad, data, KOREAN)
     return {
-        "KorQuAD dev": evaluated("qa", model, korquad),
+        "KorQuAD dev": evaluated("qa", model, file),
+        "KorQuAD dev, articles not in the text": mean(
+            answered(load_task_model(model, "qa"), korquad), outside(known, korquad)
+        ),
+        "articles in the text": sorted(known),
         "fresh": evaluated("qa", model, RECORDS / "fresh-questions" / "korean.json"),
     }
 
 
-def answered(reader: LoadedTask, data: SquadData) -> dict[str, tuple[float, float]]:
-    """Return exact match and F1 (0 or 1, 0 to 1) per question id; the best span is given whatever its odds."""
+def answered(reader: LoadedTask, data: SquadData, *, may_abstain: bool = False) -> dict[str, tuple[float, float]]:
+    """Return exact match and F1 (0 or 1, 0 to 1) per question id; the best span is given whatever its odds, unless the
+    reader may say that there is none."""
     config = reader.model.encoder.config
     features = reader.task.featurize(data, reader.tokenizer, config, training=False)
-    scores = raw_scores(data, reader.task.decode(data, features, reader.model.outputs(features)).best())
+    predictions = reader.task.decode(data, features, reader.model.outputs(features))
+    scores = raw_scores(data, predictions.answers(reader.task.null_threshold if may_abstain else None))
     return {key: (scores.exact[key], scores.f1[key]) for key in scores.f1}
+
+
+def outside(known: set[str], data: SquadData) -> set[str]:
+    """Return the ids of the questions about other articles than those."""
+    return {question.id for question in data.questions if data.titles[question.paragraph] not in known}
 
 
 def mean(scores: dict[str, tuple[float, float]], of: set[str] | None = None) -> dict[str, float]:
@@ -112,12 +132,12 @@ def names_of(model: str, data: Path) -> dict[str, object]:
         return found
 
 
-def articles_in_text(squad: SquadData, data: Path) -> set[str]:
+def articles_in_text(squad: SquadData, data: Path, texts: Sequence[str]) -> set[str]:
     """Return the titles of which many paragraphs share eight words in a row with the pre-training text."""
     runs = WordRuns(squad.contexts)
     shared: set[str] = set()
-    for name in TEXTS:
-        with lzma.open(data / f"text/en/{name}.txt.xz", "rt", encoding="utf-8") as lines:
+    for name in texts:
+        with lzma.open(data / f"text/{name}.txt.xz", "rt", encoding="utf-8") as lines:
             shared.update(chain.from_iterable(runs.shared(line) for line in lines if runs.shares(line)))
     copied = defaultdict(list)
     for context, name in zip(squad.contexts, squad.titles, strict=True):

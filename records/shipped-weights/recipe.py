@@ -30,7 +30,7 @@ def english() -> PretrainingRecipe:
         objectives={**recipe.objectives, "span_selection": SpanSelection()},
         batch=PackedBatch(tokens_per_step=32_768, max_tokens=32_768),
         training=replace(
-            nano.training, learning_rate=4e-3, budget=240.0, eval_every=1_500, log_every=100, save_minutes=5.0
+            nano.training, learning_rate=4e-3, budget=200.0, eval_every=1_500, log_every=100, save_minutes=5.0
         ),
     )
 

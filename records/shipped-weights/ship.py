@@ -1,4 +1,4 @@
-"""Put the trained folders of run.sh into the package: one folder per language, with its tasks, in bf16, and a card.
+"""Put the trained folders of OUT into the package: one folder per language, with its tasks, in bf16, and a card.
 
 python ship.py OUT PACKAGE_WEIGHTS en     the second is src/spanwise/weights; the folder of the language is replaced
 python ship.py OUT PACKAGE_WEIGHTS en qa  one task alone, taught anew from the folder that ships
@@ -7,6 +7,7 @@ python ship.py OUT PACKAGE_WEIGHTS en qa  one task alone, taught anew from the f
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from learned import ENGLISH, KOREAN, Learners
+from settle import settle
 
 from spanwise.interop.combined.combine import combine
 from spanwise.interop.convert import convert
@@ -72,7 +74,8 @@ def main() -> None:
             entries = (*shipment.learned.text, *shipment.learned.tasks[task])
             say_what_is_known(place / task, shipment.folder, entries)
         combine(place / "base", [place / task for task in ranks], target, ranks=ranks, dtype="bf16", replace=bool(only))
-    (target / MANIFEST_NAME).unlink()  # the card changes; the weights have hashes of their own
+    settle(out, target, language, tuple(ranks))
+    (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card changes; the weights have hashes of their own
     write_card(target / "README.md", f"spanwise-{shipment.folder}", language, shipment.learned)
     file = HERE / "shipped.json"
     shipped = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
@@ -100,6 +103,7 @@ def say_what_is_known(folder: Path, start: str, learned: tuple[Learned, ...]) ->
 def write_card(card: Path, name: str, language: str, learned: Learners) -> None:
     """Put the name of the weights in place of a path, and end the card with what they are worth and where from."""
     text = card.read_text(encoding="utf-8").rstrip()
+    text = re.sub(r"^# .*$", f"# {name}", text, count=1, flags=re.M)
     text = text.replace('spanwise.load("path/to/this/folder"', f'spanwise.load("{name}"')
     text = text.replace("--model FOLDER", f"--model {name}")
     text = text.replace('"path/to/this/folder"', f'shipped_folder("{name}")')

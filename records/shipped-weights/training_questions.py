@@ -1,8 +1,9 @@
 """Write question files to teach with, as docs/log.md tells of 2026-11-24: training_questions.py DATA OUT
 
 OUT gets answered.json (bundled questions of new Wikipedia articles four times, some 22,000 of QAMR), mixed.json (the
-same with more of QAMR, and with questions that their passage does not answer) and dev.json (the bundled held-out
-questions, a third of them also put to a passage that does not answer it, for the threshold of "no answer").
+same with more of QAMR, and with questions that their passage does not answer), dev.json (the bundled held-out
+questions, a third of them also put to a passage that does not answer it) and dev-stories.json (the same of the
+quickstart's questions about stories; with dev.json it chooses the threshold of "no answer").
 
 No paragraph shares eight words in a row with one of SQuAD 1.1 dev. A passage of QAMR is a run of whole sentences of at
 most 110 words; a question without answer comes from another passage of its page, the one with which it shares the most
@@ -29,7 +30,7 @@ from spanwise.text.word_runs import WordRuns
 
 Article = dict[str, Any]  # of a SQuAD file
 MOST_WORDS = 110  # of a passage of QAMR
-NONE_OF_DEV = 1 / 3  # so that a quarter has no answer: a person asks a text what it is about, rarely what it lacks
+NONE_OF_DEV = 1 / 3  # so that a quarter has no answer
 _SENTENCE_END = re.compile(r"[.!?][\"')]?\s+(?=[A-Z\"'(])")
 
 
@@ -46,9 +47,9 @@ def main() -> None:
     draw = random.Random(5)
     unanswered = [*without_answer(wiki, draw, 0.55), *without_answer(simple, draw, 0.1)]
     save(out / "mixed.json", [*four, *(copied(article, "", draw, 0.8) for article in simple), *unanswered])
-    save(
-        out / "dev.json", [*(copied(article, "") for article in held_out), *without_answer(held_out, draw, NONE_OF_DEV)]
-    )
+    for name, found in (("dev", held_out), ("dev-stories", articles(bundled / "own-questions.json.xz"))):
+        whole = [copied(article, "") for article in found]
+        save(out / f"{name}.json", [*whole, *without_answer(found, draw, NONE_OF_DEV)])
 
 
 def articles(path: Path) -> list[Article]:

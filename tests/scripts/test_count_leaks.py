@@ -64,10 +64,13 @@ NAMES = {
 }
 
 
+TEST_SETS = {"en": "qa/squad/dev-v1.1.json.xz", "ko": "qa/korquad/KorQuAD_v1.0_dev.json.xz"}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("language", ["en", "ko"])
-def test_no_bundled_question_is_on_a_paragraph_of_squad(data_folder, language):
-    test_set = [data_folder / "qa/squad/dev-v1.1.json.xz"]
+@pytest.mark.parametrize("language", TEST_SETS)
+def test_no_bundled_question_is_on_a_paragraph_of_the_test_set_of_its_language(data_folder, language):
+    test_set = [data_folder / TEST_SETS[language]]
     copies, phrases = paragraph_runs(test_set, length=13), paragraph_runs(test_set)
     with open_bundle(language) as bundle:
         for path in (bundle.qa_train, bundle.qa_dev):

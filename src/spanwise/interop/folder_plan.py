@@ -185,7 +185,9 @@ def _notes(config: EncoderConfig, choice: Choice, beside: tuple[str, ...], lost:
             "remembers that they are one."
         )
     if beside:
-        notes.append(f"{choice.name} has no place for {', '.join(beside)}; heads.safetensors keeps them.")
+        notes.append(
+            f"{choice.name} has no place for {', '.join(beside)}; heads.safetensors keeps them, for spanwise alone."
+        )
     return tuple(notes)
 
 

@@ -51,7 +51,7 @@ def test_heads_that_all_models_compute_alike_give_the_same_logits(kind, ending, 
     torch.testing.assert_close(logits(tmp_path / "theirs", head), theirs[0], atol=1e-5, rtol=0)
     written = convert(tmp_path / "theirs", tmp_path / "ours").written
     assert written.architecture == f"{kind}Model" and written.beside == (head,)
-    assert f"{kind}Model has no place for {head}; heads.safetensors keeps them." in written.notes
+    assert f"{kind}Model has no place for {head}; heads.safetensors keeps them, for spanwise alone." in written.notes
     torch.testing.assert_close(logits(tmp_path / "ours", head), theirs[0], atol=1e-5, rtol=0)
 
 

@@ -233,7 +233,11 @@ def _new_heads(start: Checkpoint, tuned: Checkpoint, dtype: torch.dtype) -> dict
 
 def _card_lines(folder: Path, stored: StoredTask) -> list[str]:
     record = read_json_object((folder / changes_file(stored.task)).parent / RECORD)
-    how = "changed tensors whole" if stored.rank is None else f"matrices of rank {stored.rank}"
+    how = (
+        "changed tensors whole"
+        if stored.rank is None
+        else f"its difference from the encoder in matrices of rank {stored.rank}"
+    )
     came = "".join(f" {line}" for line in carried_line(record))
     first = f"`{stored.task}`: {megabytes(stored.num_bytes)} MB, {how}.{came} It learned from:"
     return [first, *(f"  {line}" for line in learned_lines(record))]
