@@ -141,6 +141,7 @@ class Ours:
         from spanwise.pretraining.masking import GeometricSpans, Replacement
         from spanwise.pretraining.model import PretrainingModel
         from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
+        from spanwise.pretraining.packing.shape import TRIED_PACKS
         from spanwise.runtime.device import resolve_precision
         from spanwise.training.optim import build_optimizer
         from spanwise.training.plan import TrainingOptions
@@ -171,6 +172,9 @@ class Ours:
             fixed=shape is not None,
         ).settled([self.table])
         self.collator = Collator(InMemory(vocabulary, np.concatenate(paragraphs)), parts, seed=0)
+        if parts.fixed:  # the shape of all packs, by what the first of them need
+            packs = (self.collator.masked(self.table, rows, epoch=0) for rows in self.batches[:TRIED_PACKS])
+            self.collator.parts = parts.shaped(self.collator.tried(packs))
         config = EncoderConfig(**size.shape)
         encoder = Encoder(config)
         heads = {name: objective.build(encoder) for name, objective in objectives.items()}
