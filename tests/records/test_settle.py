@@ -19,7 +19,8 @@ def test_f1_is_that_of_what_is_told_and_refused_at_its_share():
     """Two answerable questions, of which one is answered rightly, and two without answer; null odds 0, 2, 1 and 3."""
     context, answer = "Ann met Bob.", Answer(text="Ann", start=0)
     questions = tuple(
-        Question(id=str(number), text="Who?", paragraph=0, answers=(answer,) if number < 2 else ()) for number in range(4)
+        Question(id=str(number), text="Who?", paragraph=0, answers=(answer,) if number < 2 else ())
+        for number in range(4)
     )
     data = SquadData(
         source="x", version="v2.0", contexts=(context,), titles=("t",), questions=questions, has_unanswerable=True
