@@ -1,8 +1,8 @@
 """Ask the shipped models the fresh questions as a user would, and write every answer: ask.py
 
 Writes answers-english.tsv and answers-korean.tsv beside this file: what `spanwise.pipeline("question-answering")` says
-unasked (an empty answer means that the passage does not tell), its best guess where that is empty, and an answer that
-counts as right. Scores are those of SQuAD 1.1: the best over the accepted answers.
+unasked (an empty answer means that the passage does not tell), its best guess where that is empty, and the answers that
+count as right. Scores (0 to 1) are those of SQuAD 1.1: the best over the accepted answers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def table(data: SquadData, told: dict[str, str], guesses: dict[str, str]) -> str
     lines = ["\t".join(COLUMNS)]
     for one in data.questions:
         guess = guesses[one.id] if not told[one.id] else ""
-        found = [one.id, one.text, told[one.id], guess, one.answers[0].text, f"{scores.exact[one.id]:.0f}"]
+        accepted = " | ".join(dict.fromkeys(answer.text for answer in one.answers))
+        found = [one.id, one.text, told[one.id], guess, accepted, f"{scores.exact[one.id]:.0f}"]
         lines.append("\t".join([*found, f"{scores.f1[one.id]:.2f}", f"{of_guesses.f1[one.id]:.2f}"]))
     count, empty = len(data.questions), sum(not answer for answer in told.values())
     means = [100 * sum(values.values()) / count for values in (scores.f1, scores.exact, of_guesses.f1)]

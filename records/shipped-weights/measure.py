@@ -25,6 +25,7 @@ from names import uner, whole_sentences, wikiann, wnut
 from spanwise.interop.json_files import write_json
 from spanwise.tasks.checkpoint import LoadedTask, load_task_model
 from spanwise.tasks.qa.data import SquadData
+from spanwise.tasks.qa.ranking import Predictions
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.text.word_runs import WordRuns
@@ -52,6 +53,8 @@ def english(model: str, data: Path) -> dict[str, object]:
     known = articles_in_text(squad, data, ENGLISH)
     fresh = read_questions(RECORDS / "fresh-questions" / "english.json")
     amazon = read_questions(data / "qa/squadshifts/amazon_reviews_v1.0.json.xz")
+    guesses = {name: asked(reader, one) for name, one in (("reviews", amazon), ("fresh", fresh))}
+    threshold = reader.task.null_threshold
     bundled = read_questions(Path(str(files("spanwise.quickstart"))) / "corpus" / "qa-dev.json.xz")
     return {
         "bundled": mean(answered(reader, bundled)),
@@ -59,10 +62,10 @@ def english(model: str, data: Path) -> dict[str, object]:
         "SQuAD 1.1 dev, articles not in the text": mean(scores, outside(known, squad)),
         "articles in the text": sorted(known),
         "SQuAD 2.0 dev": evaluated("qa", model, data / "qa/squad/dev-v2.0.json.xz"),
-        "reviews": mean(answered(reader, amazon)),
-        "reviews, as the pipeline answers": mean(answered(reader, amazon, may_abstain=True)),
-        "fresh": by_kind(answered(reader, fresh)),
-        "fresh, as the pipeline answers": by_kind(answered(reader, fresh, may_abstain=True)),
+        "reviews": mean(scored(amazon, guesses["reviews"])),
+        "reviews, as the pipeline answers": mean(scored(amazon, guesses["reviews"], threshold)),
+        "fresh": by_kind(scored(fresh, guesses["fresh"])),
+        "fresh, as the pipeline answers": by_kind(scored(fresh, guesses["fresh"], threshold)),
         **names_of(model, data),
         "OntoGUM dev": evaluated("coref", model, data / "coref/ontogum/dev.conll.xz"),
         "LitBank dev": evaluated("coref", model, data / "coref/litbank/dev.conll.xz"),
@@ -74,24 +77,30 @@ def korean(model: str, data: Path) -> dict[str, object]:
     file = data / "qa/korquad/KorQuAD_v1.0_dev.json.xz"
     korquad = read_questions(file)
     known = articles_in_text(korquad, data, KOREAN)
+    scores = answered(load_task_model(model, "qa"), korquad)
     return {
-        "KorQuAD dev": evaluated("qa", model, file),
-        "KorQuAD dev, articles not in the text": mean(
-            answered(load_task_model(model, "qa"), korquad), outside(known, korquad)
-        ),
+        "KorQuAD dev": mean(scores),
+        "KorQuAD dev, articles not in the text": mean(scores, outside(known, korquad)),
         "articles in the text": sorted(known),
         "fresh": evaluated("qa", model, RECORDS / "fresh-questions" / "korean.json"),
     }
 
 
-def answered(reader: LoadedTask, data: SquadData, *, may_abstain: bool = False) -> dict[str, tuple[float, float]]:
-    """Return exact match and F1 (0 or 1, 0 to 1) per question id; the best span is given whatever its odds, unless the
-    reader may say that there is none."""
-    config = reader.model.encoder.config
-    features = reader.task.featurize(data, reader.tokenizer, config, training=False)
-    predictions = reader.task.decode(data, features, reader.model.outputs(features))
-    scores = raw_scores(data, predictions.answers(reader.task.null_threshold if may_abstain else None))
+def asked(reader: LoadedTask, data: SquadData) -> Predictions:
+    """Return what a reader finds."""
+    features = reader.task.featurize(data, reader.tokenizer, reader.model.encoder.config, training=False)
+    return reader.task.decode(data, features, reader.model.outputs(features))
+
+
+def scored(data: SquadData, predictions: Predictions, threshold: float | None = None) -> dict[str, tuple[float, float]]:
+    """Return exact match and F1 (0 or 1, 0 to 1) per question id. threshold: of "no answer"; None: always a guess."""
+    scores = raw_scores(data, predictions.answers(threshold))
     return {key: (scores.exact[key], scores.f1[key]) for key in scores.f1}
+
+
+def answered(reader: LoadedTask, data: SquadData) -> dict[str, tuple[float, float]]:
+    """Return the scores of the best span of each question, whatever its odds."""
+    return scored(data, asked(reader, data))
 
 
 def outside(known: set[str], data: SquadData) -> set[str]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from learned import ENGLISH, KOREAN, Learners
-from settle import settle
+from settle import check, settle
 
 from spanwise.interop.combined.combine import combine
 from spanwise.interop.convert import convert
@@ -59,6 +59,7 @@ def main() -> None:
     shipment = SHIPMENTS[language]
     target = weights / shipment.folder
     ranks = {task: rank for task, rank in shipment.ranks.items() if not only or task in only}
+    check(out, language, ranks)
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
         if only:
@@ -74,8 +75,7 @@ def main() -> None:
             entries = (*shipment.learned.text, *shipment.learned.tasks[task])
             say_what_is_known(place / task, shipment.folder, entries)
         combine(place / "base", [place / task for task in ranks], target, ranks=ranks, dtype="bf16", replace=bool(only))
-    settle(out, target, language, tuple(ranks))
-    (target / MANIFEST_NAME).unlink(missing_ok=True)  # the card changes; the weights have hashes of their own
+    settle(out, target, language, tuple(ranks))  # without a manifest from here: the weights have hashes of their own
     write_card(target / "README.md", f"spanwise-{shipment.folder}", language, shipment.learned)
     file = HERE / "shipped.json"
     shipped = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
