@@ -48,11 +48,13 @@ def main() -> None:
 
 def check(out: Path, language: str, tasks: Collection[str]) -> None:
     """Raises: SystemExit where a file that `settle` reads is missing, before anything is replaced."""
-    names = [name for task, name in DEV[language].items() if task in tasks]
-    names += [Path(name) for name in TWO_KINDS if "qa" in tasks and language == "en"]
-    missing = [str(out / name) for name in names if not (out / name).exists()]
+    names = {name for task, name in DEV[language].items() if task in tasks}
+    if "qa" in tasks and language == "en":
+        names |= set(map(Path, TWO_KINDS))
+    missing = sorted(str(out / name) for name in names if not (out / name).exists())
     if missing:
-        raise SystemExit(f"{', '.join(missing)} missing: run the script of the language (english.sh) again, then this.")
+        script = {"en": "english.sh", "ko": "korean.sh"}[language]
+        raise SystemExit(f"missing: {', '.join(missing)}. Run {script} with this OUT again, then this.")
 
 
 def settle(out: Path, folder: Path, language: str, only: Sequence[str] = ()) -> None:
