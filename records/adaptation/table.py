@@ -58,9 +58,10 @@ from spanwise.tasks.run import finetune
 FILES = {
     "questions": ("qa/squadshifts/amazon_reviews_v1.0.json",),
     "tagging": ("tagging/wnut17/wnut17train.conll", "tagging/wnut17/emerging.dev.conll"),
+    "web-names": ("tagging/uner_en_ewt/dev.iob2", "tagging/ud_en_ewt/train.conllu"),
 }
-TASK_NAMES = {"questions": "qa", "tagging": "tagging"}
-SUFFIXES = {"questions": ".json", "tagging": ".conll"}
+TASK_NAMES = {"questions": "qa", "tagging": "tagging", "web-names": "tagging"}
+SUFFIXES = {"questions": ".json", "tagging": ".conll", "web-names": ".conll"}
 ARMS = ("finetune", "adapt", "examples", "run_mlm")
 DIFFERENCES = (("adapt", "finetune"), ("adapt", "run_mlm"), ("run_mlm", "examples"), ("finetune", "examples"))
 RATE_FACTORS = (1 / 3, 1.0, 3.0)  # of the usual rate of an encoder of this width
@@ -117,7 +118,7 @@ def open_text(data: Path, name: str) -> str:
 
 
 def prepare(data: Path, out: Path) -> None:
-    """Cut both domains into train, dev and test, and write the text of the training part alone."""
+    """Cut the domains into train, dev and test, and write the text to adapt to, of which none is in dev or test."""
     folder = out / "data"
     if (folder / "ready").exists():
         return
@@ -135,7 +136,22 @@ def prepare(data: Path, out: Path) -> None:
         write_sentences(folder / f"tagging-{name}.conll", part)
     texts = [" ".join(line.split("\t")[0] for line in sentence) for sentence in train]
     write_text_atomic(folder / "tagging.txt", "\n\n".join(texts) + "\n")
+    prepare_web_names(*(open_text(data, name) for name in FILES["web-names"]), folder)
     write_text_atomic(folder / "ready", "")
+
+
+def prepare_web_names(labelled: str, treebank: str, folder: Path) -> None:
+    """Cut labelled documents into halves and quarters; the text is that of other documents of the same treebank."""
+    documents = labelled.split("# newdoc id")[1:]
+    for name, part in (("train", documents[0::2]), ("dev", documents[1::4]), ("test", documents[3::4])):
+        rows = [[line.split("\t") for line in sentence] for text in part for sentence in sentences_of(text)]
+        tagged = [[f"{row[1]}\t{row[2]}" for row in sentence if row[0].isdigit()] for sentence in rows]
+        write_sentences(folder / f"web-names-{name}.conll", [sentence for sentence in tagged if sentence])
+    texts = [
+        "\n".join(line.removeprefix("# text = ") for line in document.splitlines() if line.startswith("# text = "))
+        for document in treebank.split("# newdoc id")[1:]
+    ]
+    write_text_atomic(folder / "web-names.txt", "\n\n".join(texts) + "\n")
 
 
 def write_questions(path: Path, articles: Sequence[dict]) -> None:
@@ -167,7 +183,7 @@ def labelled(cell: Cell, out: Path) -> Path:
     draw = random.Random(f"{cell.task} {cell.labels} {cell.seed}")
     if path.exists():
         return path
-    if cell.task == "tagging":
+    if SUFFIXES[cell.task] == ".conll":
         sentences = sentences_of(whole.read_text(encoding="utf-8"))
         write_sentences(path, draw.sample(sentences, min(cell.labels, len(sentences))))
         return path

@@ -1,25 +1,33 @@
 #!/usr/bin/env bash
-# What each kind of question teaches, at equal steps: run.sh DATA OUT, where OUT is that of shipped-weights after its
-# English run. Called again it goes on where it stopped. Some 40 minutes of one core.
+# What each kind of question teaches, at equal steps: run.sh DATA OUT. Called again it goes on where it stopped.
 set -euo pipefail
 data=$1 out=$2 here=$(dirname "$0")
-mkdir -p "$out/kinds"
-python "$here/kinds.py" "$out"
-test="$data/qa/squad/dev-v1.1.json.xz"
-held_out=$(python -c "from importlib.resources import files; print(files('spanwise.quickstart') / 'corpus/qa-dev.json.xz')")
-arm() { # NAME START TRAIN
-  local run="$out/kinds/$1"
-  [ -d "$run/final" ] || spanwise finetune qa --model "$2" --train "$3" --not-from "$test" --errors repair --out "$run" \
-    --set frozen_layers=0 --set hidden_dropout=0 --set batch_size=16 --set task.max_length=384 \
-    --set task.doc_stride=128 --set training.learning_rate=4e-4 --set training.max_steps=1000 --set training.threads=1 \
-    $([ ! -d "$run" ] || echo --resume)
-  [ -f "$run.json" ] || spanwise evaluate qa --model "$run/final" --data "$held_out" --out "$run.json"
-  [ -f "$run-reviews.json" ] || spanwise evaluate qa --model "$run/final" \
-    --data "$data/qa/squadshifts/amazon_reviews_v1.0.json.xz" --out "$run-reviews.json"
+mkdir -p "$out"
+spanwise() { python3 -m spanwise "$@"; }
+squad="$data/qa/squad/dev-v1.1.json.xz"
+[ -d "$out/start" ] || spanwise convert spanwise-mini "$out/start" # the encoder and what it was pre-trained with
+[ -f "$out/mixed.json" ] || python3 "$here/../shipped-weights/training_questions.py" "$data" "$out"
+made() { # NAME TEXTS, options: 13,000 questions by rule
+  local name=$1 texts=$2; shift 2
+  [ -f "$out/$name.json" ] || spanwise make-questions $texts --not-from "$squad" --max-questions 13000 \
+    --out "$out/$name.json" "$@"
 }
-arm wiki "$out/selection/final" "$out/kinds/learned-wiki.json"
-arm qamr "$out/selection/final" "$out/kinds/learned-qamr.json"
-arm made "$out/selection/final" "$out/made.json"
-arm wiki-and-qamr "$out/selection/final" "$out/answered.json"
-arm wiki-and-qamr-without-selection "${START:?the run folder of records/spanwise-night}/final" "$out/answered.json"
-python "$here/kinds.py" "$out" table
+text="$data/text/en/wiki-base"
+made wh "$text-00.txt.xz" --forms wh
+made cloze "$text-00.txt.xz" --forms cloze
+made recurring "$(echo "$text"-0{0,1,2,3}.txt.xz)" --kinds recurring
+[ -f "$out/wiki.json" ] || python3 "$here/kinds.py" "$data" "$out" cut
+teach() { # NAME
+  local run="$out/runs/$1"
+  mkdir -p "$out/runs"
+  [ -d "$run/final" ] || spanwise finetune qa --model "$out/start" --train "$out/$1.json" --not-from "$squad" --out "$run" \
+    --set frozen_layers=0 --set batch_size=16 --set task.max_length=384 --set task.doc_stride=128 \
+    --set hidden_dropout=0.1 --set training.learning_rate=5e-4 --set training.max_steps="${STEPS:-600}" \
+    --set training.threads=1 $([ ! -d "$run" ] || echo --resume)
+  for text in wiki-dev squad reviews; do
+    [ -f "$run-$text.json" ] || spanwise evaluate qa --model "$run/final" --data "${files[$text]}" --out "$run-$text.json"
+  done
+}
+declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$squad" [reviews]="$out/reviews.json")
+for kind in ${KINDS:-wiki qamr answered mixed wh cloze recurring}; do teach "$kind"; done
+python3 "$here/kinds.py" "$data" "$out" table

@@ -12,16 +12,20 @@ ANSWERS = (("f1", "answers, F1"), ("exact", "answers, exact"))
 
 
 def row(name: str, measure: dict[str, Any], word_count: str) -> str:
-    values, gain = measure["values"], measure["against_init"]
+    values, gains = measure["values"], measure["gains"]
     shown = [f"{values[column]['value']:.2f}" for column in (word_count, "control", "init")]
     shown.append(f"**{values['trained']['value']:.2f}** ± {values['trained']['se']:.2f}")
-    shown.append(f"{gain['value']:+.2f} ({gain['low']:+.2f} to {gain['high']:+.2f})")
+    shown += [
+        f"{gain['value']:+.2f} ({gain['low']:+.2f} to {gain['high']:+.2f})"
+        for gain in (gains["init"], gains[word_count])
+    ]
     return f"| {name} | {' | '.join(shown)} |"
 
 
 def main() -> None:
-    print("| language, seed, measure | counted words | random weights | start | adapted | gain over the start, 95 % |")
-    print("|---|---|---|---|---|---|")
+    columns = ("language, seed, measure", "counted words", "random weights", "start", "adapted")
+    print(f"| {' | '.join(columns)} | gain over the start, 95 % | gain over counted words, 95 % |")
+    print("|---" * 7 + "|")
     for folder in sorted(Path(sys.argv[1]).iterdir()):
         if not (folder / "result.json").is_file():
             continue
@@ -32,7 +36,7 @@ def main() -> None:
             print(row(f"{folder.name}, {name}", found[key], "bigram"))
         for key, name in ANSWERS:
             print(row(f"{folder.name}, {name}", asked[key], "lexical"))
-        print(f"| {folder.name}, seconds of 480 | | | | {result['total_seconds']:.0f} | |")
+        print(f"| {folder.name}, seconds of 480 | | | | {result['total_seconds']:.0f} | | |")
 
 
 if __name__ == "__main__":

@@ -2,41 +2,44 @@
 
     python study.py DATA OUT [MINUTES]     called again it goes on; MINUTES (25): no cell begins later than that
 
-DATA holds the files that FILES names. Each cell is one `spanwise.finetune` with every value given, kept as
-OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written after each. What the second stage asks (dropout,
-twice the epochs) it asks at the rate that was best in the first. The third compares what `finetune` takes unasked with
-what it took before there was a rule: the recipes of the papers.
+DATA holds the files that FILES names; the questions are bundled with the package. Each cell is one
+`spanwise.finetune` with every value given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written
+after each. What the second stage asks (dropout, twice the epochs) it asks at the rate that was best in the first. The
+third compares what `finetune` takes unasked with what it took before there was a rule: the recipes of the papers.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
 from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 
 import spanwise
+from spanwise.interop.convert import convert
 from spanwise.runtime.files import remove_folder, write_text_atomic
 from spanwise.runtime.progress import RunLog
-from spanwise.studies.probes.cuts import chosen, cut_sentences
+from spanwise.studies.probes.cuts import chosen, cut_questions, cut_sentences
 from spanwise.tasks.base import numbers_of
 from spanwise.tasks.files.text import read_lines
 
-RECORDS = Path(__file__).resolve().parents[1]
-WEIGHTS = RECORDS.parent / "src" / "spanwise" / "weights"
-ENCODERS = {  # nano shipped until 2026-11-24: `git archive be24e88 src/spanwise/weights/nano | tar x`
-    "nano": WEIGHTS / "nano",
-    "nano-ko": WEIGHTS / "nano-ko",
-    "night": WEIGHTS / "mini",
-}
-PAPERS = {"tagging": "bert", "classification": "spanbert"}
+# nano, nano-ko and night shipped when their cells were run (commit be24e88, src/spanwise/weights); result.json beside
+# this file keeps those cells, and they are not asked again
+ENCODERS = {"mini": "spanwise-mini"}
+CORPUS = Path(str(files("spanwise.quickstart"))) / "corpus"
+PAPERS = {"tagging": "bert", "classification": "spanbert", "qa": "spanbert", "coref": "spanbert-base"}
 FILES = {  # of a task by name: which task, training and development file, score, development examples that are asked
     "chunks": ("tagging", "tagging/conll2000/train.txt.xz", "tagging/conll2000/test.txt.xz", "f1", 300),
     "klue-ner": ("tagging", "ko/klue_ner/part_train.tsv.xz", "ko/klue_ner/part_dev.tsv.xz", "f1", 300),
     "sst-2": ("classification", "glue/SST-2/train.tsv.xz", "glue/SST-2/dev.tsv", "accuracy", 800),
     "nsmc": ("classification", "ko/nsmc/train.tsv.xz", "ko/nsmc/dev.tsv.xz", "accuracy", 800),
+    "questions": ("qa", CORPUS / "qa-train.json.xz", CORPUS / "qa-dev.json.xz", "f1", 500),
+    "coreference": ("coref", "coref/ontogum/train.conll.xz", "coref/ontogum/dev.conll.xz", "conll_f1", 20),
 }
+
 RATES = (7e-5, 2e-4, 5e-4, 1e-3, 2e-3)
 BATCH_SIZE, LEAST_STEPS, EPOCHS = 16, 200, 5
 
@@ -66,24 +69,28 @@ class Cell:
             return []
         return [
             f"training.learning_rate={self.rate}", f"training.num_epochs={self.epochs}", f"training.seed={self.seed}",
-            f"hidden_dropout={self.dropout}", f"batch_size={BATCH_SIZE}",
+            f"hidden_dropout={self.dropout}", f"batch_size={batch_size(self.data)}",
         ]  # fmt: skip
+
+
+def batch_size(data: str) -> int:
+    """Return how many examples a step reads: a document is a step of its own."""
+    return 1 if FILES[data][0] == "coref" else BATCH_SIZE
 
 
 def usual(encoder: str, data: str, size: int, rate: float) -> Cell:
     """A cell of the first stage: no dropout, five epochs or 200 steps, whichever is more."""
-    return Cell(encoder=encoder, data=data, size=size, rate=rate, epochs=max(EPOCHS, LEAST_STEPS * BATCH_SIZE // size))
+    epochs = max(EPOCHS, LEAST_STEPS * batch_size(data) // size)
+    return Cell(encoder=encoder, data=data, size=size, rate=rate, epochs=epochs)
 
 
 def first_stage() -> list[Cell]:
     """The rates, what is cheap to ask first."""
     asked: list[tuple[str, str, int, tuple[float, ...]]] = [
-        ("nano", "chunks", 100, RATES[1:]),
-        ("nano-ko", "nsmc", 1_000, RATES[1:4]),
-        ("night", "sst-2", 1_000, RATES[1:4]),
-        ("nano-ko", "klue-ner", 1_000, RATES[2:]),
-        ("night", "chunks", 100, RATES[1:4]),
-        ("nano", "chunks", 1_000, (RATES[0], *RATES[2:])),
+        ("mini", "chunks", 100, RATES[1:4]),
+        ("mini", "sst-2", 1_000, RATES[1:4]),
+        ("mini", "questions", 1_000, RATES[1:4]),
+        ("mini", "coreference", 20, RATES[1:4]),
     ]
     return [usual(encoder, data, size, rate) for encoder, data, size, rates in asked for rate in rates]
 
@@ -96,8 +103,11 @@ def second_stage(best: list[Cell]) -> list[Cell]:
 def third_stage() -> list[Cell]:
     """What is taken unasked, and what was."""
     asked = [
-        ("nano", "chunks", 100), ("nano-ko", "nsmc", 1_000), ("night", "sst-2", 1_000), ("nano-ko", "klue-ner", 1_000),
-    ]  # fmt: skip
+        ("mini", "chunks", 100),
+        ("mini", "sst-2", 1_000),
+        ("mini", "questions", 1_000),
+        ("mini", "coreference", 20),
+    ]
     return [
         Cell(encoder=encoder, data=data, size=size, recipe=recipe)
         for encoder, data, size in asked
@@ -107,13 +117,31 @@ def third_stage() -> list[Cell]:
 
 def cut(data: str, part: str, path: Path, size: int, folder: Path) -> Path:
     """Write so many examples of a file."""
-    target = folder / part
-    if FILES[data][0] == "tagging":
+    target, task = folder / part, FILES[data][0]
+    if task == "tagging":
         return cut_sentences(path, size, target)
+    if task == "qa":
+        return cut_questions(path, size, target)
+    if task == "coref":
+        return cut_documents(path, size, target)
     header, *rows = read_lines(path)
     target.mkdir(parents=True, exist_ok=True)
     kept = target / f"{data}-{size}.tsv"
     write_text_atomic(kept, "\n".join([header, *(rows[index] for index in chosen(len(rows), size))]) + "\n")
+    return kept
+
+
+def cut_documents(path: Path, size: int, folder: Path) -> Path:
+    """Write so many documents of a file in the CoNLL format."""
+    documents: list[list[str]] = []
+    for line in read_lines(path):
+        if line.startswith("#begin document"):
+            documents.append([])
+        documents[-1].append(line)
+    kept = folder / f"coreference-{size}.conll"
+    lines = itertools.chain.from_iterable(documents[index] for index in chosen(len(documents), size))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text_atomic(kept, "\n".join(lines) + "\n")
     return kept
 
 
@@ -128,7 +156,7 @@ def run(cell: Cell, source: Path, out: Path) -> dict:
     began = time.process_time()
     result = spanwise.finetune(
         task,
-        model=ENCODERS[cell.encoder],
+        model=encoder(cell.encoder, out),
         train=cut(cell.data, "train", source / train, cell.size, out / "data"),
         dev=cut(cell.data, "dev", source / dev, num_asked, out / "data"),
         out=folder,
@@ -142,7 +170,7 @@ def run(cell: Cell, source: Path, out: Path) -> dict:
         **asdict(cell),
         "rate": taken.training.learning_rate,
         "epochs": taken.training.num_epochs,
-        "dropout": taken.hidden_dropout or 0.0,  # None: the encoder's own, which is 0 in all three
+        "dropout": taken.hidden_dropout or 0.0,  # None: the encoder's own, which is 0 in all
         "score": numbers_of(result.scores)[score],
         "steps": result.training.steps,
         "loss": sum(result.training.losses.values()),
@@ -175,9 +203,20 @@ def table(cells: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def encoder(name: str, out: Path) -> Path:
+    """Return the folder of an encoder without the tasks that ship with it."""
+    folder = out / "encoders" / name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        convert(ENCODERS[name], folder)
+    return folder
+
+
 def kept(out: Path) -> list[dict]:
-    """The records of all cells that were asked, in any call."""
-    return [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*.json"))]
+    """The records of all cells that were asked, in any call, and of encoders that no longer ship."""
+    earlier = json.loads((Path(__file__).parent / "result.json").read_text())
+    asked = [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*.json"))]
+    return [*(cell for cell in earlier if cell["encoder"] not in ENCODERS), *asked]
 
 
 def main(source: Path, out: Path, minutes: float) -> None:

@@ -64,7 +64,7 @@ def test_every_measure_stands_beside_its_random_weights_control(finished):
     for measure in [*record.measures, *record.qa.measures, *record.by_distance["sbo"]]:
         assert {"control", "trained"} <= set(measure.values)
         assert measure.values["trained"].se is not None
-        assert measure.against_control.verdict.endswith("control")
+        assert measure.gains["control"].verdict.endswith("control")
     assert all({"unigram", "bigram"} <= set(measure.values) for measure in record.measures)
 
 

@@ -17,8 +17,7 @@ def measure(verdict):
         better="higher",
         num_items=9,
         values=dict.fromkeys(("unigram", "bigram", "control", "trained"), mean),
-        against_control=gain,
-        against_unigram=gain,
+        gains={"control": gain, "unigram": gain},
     )
 
 

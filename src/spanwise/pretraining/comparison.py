@@ -14,6 +14,8 @@ from spanwise.pretraining.measure import TokenScores
 from spanwise.training.statistics import Better, clustered_mean, paired_difference
 
 CONTROL, TRAINED = "control", "trained"
+# what the trained column is compared with: counted words, random weights, the model as it came, answers by shared words
+REFERENCES = ("unigram", "bigram", CONTROL, "init", "lexical")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,21 +44,8 @@ class Measure:
     better: Better
     num_items: int
     values: Mapping[str, ColumnMean]
-    against_unigram: Gain | None = None
-    against_control: Gain | None = None
-    against_init: Gain | None = None  # the model as it came
-    against_lexical: Gain | None = None  # answers by shared words
+    gains: Mapping[str, Gain]  # over each reference that is there
     distance: str = ""  # from the nearest visible token, where it is measured by distance
-
-    def against(self, reference: str) -> Gain | None:
-        """Return the gain over a column by its name; None where it was not compared."""
-        gains = {
-            "unigram": self.against_unigram,
-            CONTROL: self.against_control,
-            "init": self.against_init,
-            "lexical": self.against_lexical,
-        }
-        return gains.get(reference)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +104,7 @@ def compare_columns(
     """Return means of the chosen items [N] of every column, and trained against the references that are there."""
     means = {name: clustered_mean(values[chosen], clusters[chosen]) for name, values in columns.items()}
 
-    def gain_over(reference: str) -> Gain | None:
-        if reference not in columns or TRAINED not in columns:
-            return None
+    def gain_over(reference: str) -> Gain:
         trained, other = columns[TRAINED][chosen], columns[reference][chosen]
         gain = paired_difference(trained, other, clusters[chosen], better=better)
         return Gain(
@@ -132,10 +119,7 @@ def compare_columns(
         better=better,
         num_items=int(chosen.sum()),
         values={name: ColumnMean(value=finite(m.value), se=finite(m.standard_error)) for name, m in means.items()},
-        against_unigram=gain_over("unigram"),
-        against_control=gain_over(CONTROL),
-        against_init=gain_over("init"),
-        against_lexical=gain_over("lexical"),
+        gains={name: gain_over(name) for name in REFERENCES if name in columns and TRAINED in columns},
     )
 
 

@@ -85,7 +85,7 @@ def tiles(record: QuickstartRecord, words: Words) -> Tiles:
 
 def score_tile(measure: Measure, reference: str, digits: int, name: str, note: str, words: Words) -> Tile:
     """Show a measure of the trained column beside that of a reference."""
-    gain = measure.against(reference)
+    gain = measure.gains.get(reference)
     return Tile(
         label=words[f"tile_{name}"],
         value=number(measure.values["trained"].value, digits),
@@ -150,7 +150,7 @@ def measure_table(
     `called` gives columns another heading than their own: keys of `words`.
     """
     columns = [name for name in COLUMNS if any(name in measure.values for measure in measures)]
-    references = [name for name in references if measures[0].against(name)]
+    references = [name for name in references if name in measures[0].gains]
     rows = []
     for measure in measures:
         digits = 3 if measure.better == "lower" else 1
@@ -161,7 +161,7 @@ def measure_table(
             error = f"± {number(mean.se, digits)}" if mean and mean.se is not None else ""
             strong, tone = bool(mean) and name == "trained", "" if mean else "muted"
             cells.append(Cell(text=number(mean.value if mean else None, digits), note=error, strong=strong, tone=tone))
-        gains = [gain for name in references if (gain := measure.against(name))]
+        gains = [gain for name in references if (gain := measure.gains.get(name))]
         rows.append(row(words[measure.key], *cells, *(gain_cell(gain, digits, words) for gain in gains)))
     names = called or {}
     headings = [words["measure"], *(words[names.get(name, name)] for name in columns)]
@@ -216,7 +216,7 @@ def distance_bars(name: str, groups: Sequence[Measure], words: Words) -> Bars | 
                 label=words[key], percent=value * scale, text=text, tone=BAR_TONES[key], low=ends[0], high=ends[1]
             )
             bars.append(bar)
-        gain = group.against_control
+        gain = group.gains.get("control")
         verdict = f", {words[gain.verdict]}" if gain else ""
         note = words("distance_count", count=f"{group.num_items:,}") + verdict
         drawn.append(BarGroup(label=words("distance_label", distance=group.distance), bars=bars, note=note))

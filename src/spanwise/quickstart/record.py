@@ -123,7 +123,7 @@ class RunRecord:
     machine: Mapping[str, str | int]
     total_seconds: float
     stages: Sequence[Stage]
-    format: int = 1
+    format: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,7 +81,7 @@ class Terminal:
                 mean = measure.values.get(name)
                 error = f" ± {number(mean.se, digits)}" if mean and name == "trained" else ""
                 cells.append(number(mean.value if mean else None, digits) + error)
-            gain = measure.against(over)
+            gain = measure.gains.get(over)
             verdict = gain.verdict.replace(over, names[over] if over != "control" else over) if gain else ""
             interval = f"[{signed(gain.low, digits)}, {signed(gain.high, digits)}]" if gain else ""
             shown = interval if verdict.startswith("above") else verdict

@@ -18,8 +18,8 @@ def test_every_column_has_a_score_with_its_error_and_a_gain_over_each_control(to
     assert [measure.key for measure in asked.measures] == ["exact", "f1"] and asked.num_questions == 8
     for measure in asked.measures:
         assert set(measure.values) == {"init", "trained", "control", "lexical"}
-        assert all(measure.against(name) is not None for name in ("init", "control", "lexical"))
-        assert measure.against("init").verdict == "not above init"  # the same weights
+        assert all(measure.gains.get(name) is not None for name in ("init", "control", "lexical"))
+        assert measure.gains.get("init").verdict == "not above init"  # the same weights
     assert asked.answers and all(one.before.answer == one.after.answer for one in asked.answers)
     assert len({one.after.context for one in asked.answers}) == len(asked.answers)
 

@@ -33,7 +33,7 @@ def test_equal_weights_have_equal_scores_and_all_three_fill_the_same_gaps(toys, 
 
     for measure in measured.comparison.measures:
         assert measure.values["init"].value == pytest.approx(measure.values["trained"].value)
-        assert measure.against("init").value == pytest.approx(0)
+        assert measure.gains.get("init").value == pytest.approx(0)
     spans = whole_spans(measured)
     assert spans.num_items == sum(len(one.spans.start) for one in measured.packs)
     right = np.ones(measured.num_hidden, dtype=bool)

@@ -48,7 +48,7 @@ def test_every_measure_has_all_columns_with_errors_and_gains_over_the_start(fini
     assert {measure.key for measure in record.measures} >= {"mlm_loss", "sbo_loss", "mlm_accuracy"}
     for measure in record.measures:
         assert set(measure.values) == {"unigram", "bigram", "control", "init", "trained"}
-        assert measure.values["trained"].se is not None and measure.against("init") is not None
+        assert measure.values["trained"].se is not None and measure.gains.get("init") is not None
     for measure in record.questions.measures:
         assert set(measure.values) == {"lexical", "control", "init", "trained"}
     assert [filled.ways for filled in record.filled] == [["before", "after", "control"]] * SHOWN
@@ -59,7 +59,7 @@ def test_a_learnable_text_is_learned(finished):
     record = finished[0].record
     loss = next(measure for measure in record.measures if measure.key == "mlm_loss")
     assert record.adaptation.is_adapted and record.adaptation.kept_step > 0
-    assert loss.against("init").low > 0 and loss.against("control").low > 0
+    assert loss.gains["init"].low > 0 and loss.gains["control"].low > 0
 
 
 def test_the_terminal_and_the_page_say_what_came_of_it_and_markup_is_escaped(finished):

@@ -51,7 +51,7 @@ def tiles(record: AdaptedRecord, words: Words) -> Tiles:
     measures = {measure.key: measure for measure in [*record.measures, *record.questions.measures]}
     for key, digits in TILES:
         measure = measures[key]
-        gain = measure.against("init")
+        gain = measure.gains.get("init")
         before, after = (number(measure.values[name].value, digits) for name in ("init", "trained"))
         good = gain is not None and gain.verdict.startswith("above")
         note = words("a_tile_note", before=before, verdict=words[gain.verdict] if gain else NOTHING)
@@ -86,7 +86,7 @@ def hidden_lead(record: AdaptedRecord, words: Words) -> str:
 
 def hidden_blocks(record: AdaptedRecord, words: Words) -> Sequence[Block | None]:
     """Show the measures, and sentences with their gaps filled before and after."""
-    references = ("init", "unigram", "control")
+    references = ("init", "bigram", "control")
     blocks: list[Block | None] = [
         measure_table(record.measures, words, words["a_hidden_note"], references=references, called=CALLED)
     ]
@@ -106,7 +106,7 @@ def questions_lead(record: AdaptedRecord, words: Words) -> str:
 def question_blocks(record: AdaptedRecord, words: Words) -> Sequence[Block | None]:
     """Show the scores, whether adapting changed them, and some answers."""
     exact = next(measure for measure in record.questions.measures if measure.key == "exact")
-    gain = exact.against("init")
+    gain = exact.gains.get("init")
     verdict = f"a_answers_{gain.verdict.split()[0]}" if gain else "a_answers_not"
     note = f"{words('a_questions_note', answering=record.questions.answering)} {words[verdict]}"
     references = ("init", "lexical", "control")
