@@ -2,12 +2,14 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "spanwise"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 600
+MAX_BYTES = 52 * 2**20  # of all files in a clone
 FORBIDDEN = {"transformers", "torchvision", "datasets", "evaluate"}
 RUNS_TRANSFORMERS = Path("interop/auto/model.py")  # encoders of other kinds; imported inside a function, an extra
 COMPOSERS = (
@@ -117,6 +119,13 @@ def test_no_file_is_longer_than_it_may_be():
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in files}
     assert len(lengths) > 50
     assert not {name: length for name, length in lengths.items() if length > MAX_LINES}
+
+
+def test_the_whole_repository_is_small_enough_to_clone():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    files = [ROOT / name for name in listed.decode().split("\0") if name]
+    assert len(files) > 1_000
+    assert sum(path.stat().st_size for path in files if path.is_file()) < MAX_BYTES
 
 
 def circles(edges: dict[str, set[str]]) -> list[list[str]]:

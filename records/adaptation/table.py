@@ -23,7 +23,6 @@ import argparse
 import io
 import itertools
 import json
-import lzma
 import random
 import shutil
 import statistics
@@ -34,6 +33,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
+from domains import FILES, SUFFIXES, prepare, questions_of, sentences_of, write_questions, write_sentences
 from scipy.special import stdtrit
 from transformers import (
     AutoModelForMaskedLM,
@@ -55,18 +55,11 @@ from spanwise.tasks.evaluate import evaluate
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
 
-FILES = {
-    "questions": ("qa/squadshifts/amazon_reviews_v1.0.json",),
-    "tagging": ("tagging/wnut17/wnut17train.conll", "tagging/wnut17/emerging.dev.conll"),
-    "web-names": ("tagging/uner_en_ewt/dev.iob2", "tagging/ud_en_ewt/train.conllu"),
-}
 TASK_NAMES = {"questions": "qa", "tagging": "tagging", "web-names": "tagging"}
-SUFFIXES = {"questions": ".json", "tagging": ".conll", "web-names": ".conll"}
 ARMS = ("finetune", "adapt", "examples", "run_mlm")
 DIFFERENCES = (("adapt", "finetune"), ("adapt", "run_mlm"), ("run_mlm", "examples"), ("finetune", "examples"))
 RATE_FACTORS = (1 / 3, 1.0, 3.0)  # of the usual rate of an encoder of this width
 BATCH = 16
-DEV_QUESTIONS = 1_000
 MLM_RATE, MLM_LENGTH, MLM_SHARE = 5e-5, 256, 0.15  # the first and the last are run_mlm.py's own
 MAX_LENGTH, MAX_ANSWER, NUM_BEST = 384, 30, 20  # those of run_qa.py
 
@@ -103,76 +96,6 @@ class Cell:
         return json.loads(path.read_text()) if path.exists() else None
 
 
-# ------------------------------------------------------------------------------------------------ the domains
-
-
-def open_text(data: Path, name: str) -> str:
-    """Return the text of a file of DATA, compressed or plain."""
-    plain = data / name
-    if plain.exists():
-        return plain.read_text(encoding="utf-8")
-    packed = plain.with_name(plain.name + ".xz")
-    if not packed.exists():
-        raise SystemExit(f"{plain} is missing (or {packed.name} beside it); see the README.md of this record.")
-    return lzma.decompress(packed.read_bytes()).decode("utf-8")
-
-
-def prepare(data: Path, out: Path) -> None:
-    """Cut the domains into train, dev and test, and write the text to adapt to, of which none is in dev or test."""
-    folder = out / "data"
-    if (folder / "ready").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    articles = json.loads(open_text(data, FILES["questions"][0]))["data"]
-    parts = {"test": articles[0::3], "dev": articles[1::3], "train": articles[2::3]}
-    counts = itertools.accumulate(sum(len(p["qas"]) for p in article["paragraphs"]) for article in parts["dev"])
-    parts["dev"] = [article for article, count in zip(parts["dev"], counts, strict=True) if count <= DEV_QUESTIONS]
-    for name, part in parts.items():
-        write_questions(folder / f"questions-{name}.json", part)
-    texts = ["\n".join(p["context"] for p in article["paragraphs"]) for article in parts["train"]]
-    write_text_atomic(folder / "questions.txt", "\n\n".join(texts) + "\n")
-    train, dev = (sentences_of(open_text(data, name)) for name in FILES["tagging"])
-    for name, part in (("train", train), ("dev", dev[0::2]), ("test", dev[1::2])):
-        write_sentences(folder / f"tagging-{name}.conll", part)
-    texts = [" ".join(line.split("\t")[0] for line in sentence) for sentence in train]
-    write_text_atomic(folder / "tagging.txt", "\n\n".join(texts) + "\n")
-    prepare_web_names(*(open_text(data, name) for name in FILES["web-names"]), folder)
-    write_text_atomic(folder / "ready", "")
-
-
-def prepare_web_names(labelled: str, treebank: str, folder: Path) -> None:
-    """Cut labelled documents into halves and quarters; the text is that of other documents of the same treebank."""
-    documents = labelled.split("# newdoc id")[1:]
-    for name, part in (("train", documents[0::2]), ("dev", documents[1::4]), ("test", documents[3::4])):
-        rows = [[line.split("\t") for line in sentence] for text in part for sentence in sentences_of(text)]
-        tagged = [[f"{row[1]}\t{row[2]}" for row in sentence if row[0].isdigit()] for sentence in rows]
-        write_sentences(folder / f"web-names-{name}.conll", [sentence for sentence in tagged if sentence])
-    texts = [
-        "\n".join(line.removeprefix("# text = ") for line in document.splitlines() if line.startswith("# text = "))
-        for document in treebank.split("# newdoc id")[1:]
-    ]
-    write_text_atomic(folder / "web-names.txt", "\n\n".join(texts) + "\n")
-
-
-def write_questions(path: Path, articles: Sequence[dict]) -> None:
-    write_text_atomic(path, json.dumps({"version": "1.1", "data": list(articles)}))
-
-
-def sentences_of(text: str) -> list[list[str]]:
-    """Return the sentences of a file with a word and its tag per line."""
-    found: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.strip():
-            found[-1].append(line.rstrip())
-        elif found[-1]:
-            found.append([])
-    return [sentence for sentence in found if sentence]
-
-
-def write_sentences(path: Path, sentences: Sequence[Sequence[str]]) -> None:
-    write_text_atomic(path, "".join("\n".join(sentence) + "\n\n" for sentence in sentences))
-
-
 def labelled(cell: Cell, out: Path) -> Path:
     """Return the file of a cell's labels: the same ones for every arm and rate of a seed."""
     suffix = SUFFIXES[cell.task]
@@ -196,14 +119,6 @@ def labelled(cell: Cell, out: Path) -> Path:
         article["paragraphs"] = [paragraph for paragraph in article["paragraphs"] if paragraph["qas"]]
     write_questions(path, [article for article in articles if article["paragraphs"]])
     return path
-
-
-def questions_of(articles: Sequence[dict]) -> Iterator[tuple[dict, str]]:
-    """Give every question with its passage."""
-    for article in articles:
-        for paragraph in article["paragraphs"]:
-            for question in paragraph["qas"]:
-                yield question, paragraph["context"]
 
 
 # ------------------------------------------------------------------------------------------ going on with text
@@ -558,6 +473,13 @@ def table(settings: Settings, out: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def keep_results(settings: Settings, out: Path) -> None:
+    """Write the table as it stands, and every cell in one file."""
+    cells = [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*/*/*/*.json"))]
+    write_text_atomic(out / "result.json", json.dumps({"settings": asdict(settings), "cells": cells}, indent=1) + "\n")
+    write_text_atomic(out / "table.md", table(settings, out))
+
+
 def keep_settings(settings: Settings, out: Path) -> None:
     """Refuse to go on with other settings than a table was begun with."""
     path, record = out / "settings.json", json.loads(json.dumps(asdict(settings)))
@@ -597,7 +519,8 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
             if ended(done):
                 break
             run_cell(cell, settings, given.out)
-            write_text_atomic(given.out / "table.md", table(settings, given.out))
+            keep_results(settings, given.out)
+    keep_results(settings, given.out)
     print(table(settings, given.out))
 
 

@@ -1,8 +1,8 @@
 """Write the parts of the training questions and the files to score on, or print the table: kinds.py DATA OUT cut|table
 
 Questions of people, from what `training_questions.py` of ../shipped-weights wrote into OUT: wiki.json (SQuADShifts
-new-wiki) and qamr.json; answered.json and mixed.json are there. To score on: wiki-dev.json (the 1,103 bundled held-out
-questions) and reviews.json (every third article of SQuADShifts amazon, as in ../adaptation).
+new-wiki) and qamr.json; answered.json and mixed.json are there. To score on: squad.json (2,000 questions of SQuAD 1.1
+dev), wiki-dev.json (the 1,103 bundled held-out questions) and reviews.json (1,000 of SQuADShifts amazon).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from spanwise.runtime.files import write_text_atomic
+from spanwise.studies.probes.cuts import cut_questions
 from spanwise.tasks.files.text import read_json
 
 COPIES = ("-0", "-1", "-2", "-3")  # what training_questions.py puts behind the ids of new Wikipedia articles
@@ -36,12 +37,15 @@ def cut(data: Path, out: Path) -> None:
     for article in read_json(out / "answered.json")["data"]:
         first = article["paragraphs"][0]["qas"][0]["id"]
         kinds["wiki" if first.endswith(COPIES) else "qamr"].append(article)
-    kinds["reviews"] = read_json(data / "qa/squadshifts/amazon_reviews_v1.0.json.xz")["data"][0::3]
-    bundled = Path(str(files("spanwise.quickstart") / "corpus/qa-dev.json.xz"))
-    for kind, found in {"wiki-dev": read_json(bundled)["data"], **kinds}.items():
-        write_text_atomic(
-            out / f"{kind}.json", json.dumps({"version": "1.1", "data": found}, ensure_ascii=False) + "\n"
-        )
+    for kind, number, path in (
+        ("squad", 2_000, data / "qa/squad/dev-v1.1.json.xz"),
+        ("wiki-dev", 1_103, Path(str(files("spanwise.quickstart") / "corpus/qa-dev.json.xz"))),
+        ("reviews", 1_000, data / "qa/squadshifts/amazon_reviews_v1.0.json.xz"),
+    ):
+        kinds[kind] = read_json(cut_questions(path, number, out))["data"]
+    for kind, found in kinds.items():
+        told = json.dumps({"version": "1.1", "data": found}, ensure_ascii=False)
+        write_text_atomic(out / f"{kind}.json", told + "\n")
 
 
 def results(out: Path) -> dict[str, dict[str, object]]:

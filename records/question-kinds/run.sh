@@ -22,12 +22,12 @@ teach() { # NAME
   mkdir -p "$out/runs"
   [ -d "$run/final" ] || spanwise finetune qa --model "$out/start" --train "$out/$1.json" --not-from "$squad" --out "$run" \
     --set frozen_layers=0 --set batch_size=16 --set task.max_length=384 --set task.doc_stride=128 \
-    --set hidden_dropout=0.1 --set training.learning_rate=5e-4 --set training.max_steps="${STEPS:-600}" \
+    --set hidden_dropout=0.1 --set training.learning_rate=5e-4 --set training.max_steps="${STEPS:-250}" \
     --set training.threads=1 $([ ! -d "$run" ] || echo --resume)
   for text in wiki-dev squad reviews; do
     [ -f "$run-$text.json" ] || spanwise evaluate qa --model "$run/final" --data "${files[$text]}" --out "$run-$text.json"
   done
 }
-declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$squad" [reviews]="$out/reviews.json")
+declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$out/squad.json" [reviews]="$out/reviews.json")
 for kind in ${KINDS:-wiki qamr answered mixed wh cloze recurring}; do teach "$kind"; done
 python3 "$here/kinds.py" "$data" "$out" table

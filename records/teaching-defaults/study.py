@@ -2,7 +2,7 @@
 
     python study.py DATA OUT [MINUTES]     called again it goes on; MINUTES (25): no cell begins later than that
 
-DATA holds the files that FILES names; the questions are bundled with the package. Each cell is one
+DATA holds the files that FILES names; the questions to score on are bundled. Each cell is one
 `spanwise.finetune` with every value given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written
 after each. What the second stage asks (dropout, twice the epochs) it asks at the rate that was best in the first. The
 third compares what `finetune` takes unasked with what it took before there was a rule: the recipes of the papers.
@@ -36,7 +36,7 @@ FILES = {  # of a task by name: which task, training and development file, score
     "klue-ner": ("tagging", "ko/klue_ner/part_train.tsv.xz", "ko/klue_ner/part_dev.tsv.xz", "f1", 300),
     "sst-2": ("classification", "glue/SST-2/train.tsv.xz", "glue/SST-2/dev.tsv", "accuracy", 800),
     "nsmc": ("classification", "ko/nsmc/train.tsv.xz", "ko/nsmc/dev.tsv.xz", "accuracy", 800),
-    "questions": ("qa", CORPUS / "qa-train.json.xz", CORPUS / "qa-dev.json.xz", "f1", 500),
+    "questions": ("qa", "qa/qamr/qamr_wiki.json.xz", CORPUS / "qa-dev.json.xz", "f1", 500),
     "coreference": ("coref", "coref/ontogum/train.conll.xz", "coref/ontogum/dev.conll.xz", "conll_f1", 20),
 }
 

@@ -22,13 +22,15 @@ def table():
     spec = importlib.util.spec_from_file_location("adaptation_table", PLACE)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PLACE.parent)  # as where it is run as a script, for domains.py beside it
+        spec.loader.exec_module(module)
     return module
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Ninety articles of a passage and two questions, and sixty tagged sentences."""
+    """Ninety articles of a passage and two questions, two tagged files, and 160 documents of which half have names."""
     folder, draw = tmp_path_factory.mktemp("data"), random.Random(7)
     articles = []
     for number in range(90):
@@ -54,6 +56,17 @@ def data(tmp_path_factory):
     place.mkdir(parents=True)
     (place / "wnut17train.conll").write_text("".join("\n".join(one) + "\n\n" for one in lines[:120]))
     (place / "emerging.dev.conll").write_text("".join("\n".join(one) + "\n\n" for one in lines[120:]))
+    named, bare = ([f"# newdoc id = {kind}-{number}" for number in range(80)] for kind in ("named", "bare"))
+    for number, one in enumerate(lines[:160]):
+        rows = [row.split("\t") for row in one]
+        heading = f"# text = {' '.join(word for word, _ in rows)}\n"
+        columns = ("\n".join(f"{1 + at}\t{word}\t{tag}\t-" for at, (word, tag) in enumerate(rows)), "1\ta\tDT")
+        named[number // 2] += f"\n{heading}{columns[0]}\n"
+        bare[number // 2] += f"\n{heading}{columns[1]}\n"
+    for name, documents in (("uner_en_ewt/dev.iob2", named), ("ud_en_ewt/train.conllu", bare)):
+        place = folder / "tagging" / name
+        place.parent.mkdir()
+        place.write_text("\n".join(documents) + "\n")
     return folder
 
 
@@ -61,19 +74,19 @@ def data(tmp_path_factory):
 def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, tmp_path, capsys):
     call = [str(start), str(data), str(tmp_path / "out"), *SMALL]
     table.main([*call, "--table"])
-    assert "Run: 0 of 32 cells, 0 of 8 means." in capsys.readouterr().out
+    assert "Run: 0 of 48 cells, 0 of 12 means." in capsys.readouterr().out
     table.main(call, ended=lambda done: done == 5)
     told = capsys.readouterr().out
-    assert "Run: 5 of 32 cells, 1 of 8 means." in told and "Not run yet: 0.02 minutes of adapt" in told
+    assert "Run: 5 of 48 cells, 1 of 12 means." in told and "Not run yet: 0.02 minutes of adapt" in told
     first = {path: path.read_bytes() for path in (tmp_path / "out" / "cells").rglob("*.json")}
     assert len(first) == 5
     table.main(call)
     told = capsys.readouterr().out
-    assert "Run: 32 of 32 cells, 8 of 8 means." in told and "Not run yet" not in told
+    assert "Run: 48 of 48 cells, 12 of 12 means." in told and "Not run yet" not in told
     assert all(path.read_bytes() == content for path, content in first.items())
-    assert all(f"adapt on the text of {task}: " in told for task in ("questions", "tagging"))
-    rows = [line for line in told.splitlines() if line.startswith(("| questions", "| tagging"))]
-    assert len(rows) == 2 and all(row.count(" to ") == 4 and "| - |" not in row for row in rows)
+    assert all(f"adapt on the text of {task}: " in told for task in table.FILES)
+    rows = [line for line in told.splitlines() if line.startswith(("| questions", "| tagging", "| web-names"))]
+    assert len(rows) == 3 and all(row.count(" to ") == 4 and "| - |" not in row for row in rows)
     for kind in ("questions-run_mlm", "tagging-run_mlm", "questions-adapt/final"):
         assert read_folder(tmp_path / "out" / "models" / kind).config.hidden_size == 32
     with pytest.raises(SystemExit, match="begun otherwise"):
@@ -89,7 +102,9 @@ def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(
         text = (tmp_path / "data" / "questions.txt").read_text()
         assert all((a["paragraphs"][0]["context"] in text) == (name == "train") for a in articles)
     assert [len(part) for part in parts.values()] == [30, 30, 30] and len(set.union(*parts.values())) == 90
-    for task, count in (("questions", '"id"'), ("tagging", "\n\n")):
+    assert len((tmp_path / "data" / "web-names.txt").read_text().split("\n\n")) == 80
+    assert "\t" not in (tmp_path / "data" / "web-names.txt").read_text()
+    for task, count in (("questions", '"id"'), ("tagging", "\n\n"), ("web-names", "\n\n")):
         drawn = {}
         for arm, seed in (("finetune", 0), ("run_mlm", 0), ("finetune", 1)):
             path = table.labelled(table.Cell(task=task, arm=arm, labels=8, rate=0, seed=seed), tmp_path)
@@ -98,7 +113,7 @@ def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(
         assert drawn["finetune", 0] == drawn["run_mlm", 0] != drawn["finetune", 1]
         assert drawn["finetune", 0].count(count) == 8
         everything = table.labelled(table.Cell(task=task, arm="adapt", labels=0, rate=0, seed=0), tmp_path)
-        assert everything.read_text().count(count) == {"questions": 60, "tagging": 120}[task]
+        assert everything.read_text().count(count) == {"questions": 60, "tagging": 120, "web-names": 80}[task]
 
 
 def test_a_rate_is_chosen_by_dev_and_seeds_are_compared_in_pairs(table, tmp_path):
@@ -116,7 +131,7 @@ def test_a_rate_is_chosen_by_dev_and_seeds_are_compared_in_pairs(table, tmp_path
     left = list(table.cells_left(settings, tmp_path, ["tagging"], ["adapt"]))
     assert [(cell.rate, cell.seed) for cell in left] == [(1, 1), (1, 2)]
     others = [cell for cell in table.cells_left(settings, tmp_path) if cell not in left]
-    assert len(others) == 7 * len(table.RATE_FACTORS)
+    assert len(others) == 11 * len(table.RATE_FACTORS)
     assert not any((cell.task, cell.arm) == ("tagging", "adapt") for cell in others)
     keep("adapt", 1, 1, 0.0, 52.0)
     assert table.test_scores("tagging", 8, "adapt", settings, tmp_path) is None
