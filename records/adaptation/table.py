@@ -476,7 +476,8 @@ def table(settings: Settings, out: Path) -> str:
 def keep_results(settings: Settings, out: Path) -> None:
     """Write the table as it stands, and every cell in one file."""
     cells = [json.loads(path.read_text()) for path in sorted((out / "cells").glob("*/*/*/*.json"))]
-    write_text_atomic(out / "result.json", json.dumps({"settings": asdict(settings), "cells": cells}, indent=1) + "\n")
+    shown = {**asdict(settings), "start": Path(settings.start).name}
+    write_text_atomic(out / "result.json", json.dumps({"settings": shown, "cells": cells}, indent=1) + "\n")
     write_text_atomic(out / "table.md", table(settings, out))
 
 
