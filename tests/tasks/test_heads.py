@@ -3,14 +3,16 @@
 import dataclasses
 
 import pytest
+import torch
 
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder
 from spanwise.tasks.checkpoint import save_task_model
 from spanwise.tasks.classification.task import Classification
-from spanwise.tasks.heads import misfit, new_head, with_pooler
+from spanwise.tasks.heads import misfit, new_head, take_transform, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.task import QuestionAnswering
+from spanwise.tasks.tagging.task import Tagging
 
 TASK = Classification(kind="single_label", labels=("no", "yes"))
 
@@ -52,3 +54,36 @@ def test_a_head_of_another_kind_of_task_is_not_the_tasks_own(labelled_folder):
     checkpoint = read_folder(labelled_folder)
     checkpoint.record["task"]["part"] = "relation"
     assert "of the task 'relation'" in misfit(checkpoint, TASK, build_encoder(checkpoint))
+
+
+LABELLED = Tagging(labels=("O", "B-PER", "I-PER"))
+
+
+@pytest.mark.parametrize("task", [LABELLED, TASK, QuestionAnswering()], ids=["tags", "classes", "answers"])
+def test_on_a_pre_norm_encoder_a_fresh_head_begins_as_in_the_classes_of_hugging_face(task):
+    """ModernBERT has one name for the layer before the last product, so masked LM's is read into every head."""
+    checkpoint = read_folder("spanwise-mini")
+    head = new_head(checkpoint, task, build_encoder(checkpoint), seed=0)
+    last = head.linear if isinstance(task, QuestionAnswering) else head.out
+    assert last.weight.std().item() == pytest.approx(256**-0.5, rel=0.1)  # 512 numbers or more
+    layer = head if task is TASK else head.transform
+    assert not torch.equal(layer.dense.weight, checkpoint.heads["mlm"]["dense.weight"])
+    assert take_transform(head, checkpoint)
+    for name, parameter in [*layer.dense.named_parameters("dense"), *layer.norm.named_parameters("norm")]:
+        assert torch.equal(parameter, checkpoint.heads["mlm"][name])
+
+
+def test_an_encoder_of_berts_shape_has_no_such_layer_and_keeps_berts_deviation(pretrained_folder):
+    checkpoint = read_folder(pretrained_folder)
+    head = new_head(checkpoint, LABELLED, build_encoder(checkpoint), seed=0)
+    before = head.out.weight.clone()
+    assert not take_transform(head, checkpoint) and torch.equal(head.out.weight, before)
+    assert before.std().item() == pytest.approx(checkpoint.config.initializer_range, rel=0.3)
+
+
+def test_masked_lm_of_another_shape_is_left_where_it_is():
+    checkpoint = read_folder("spanwise-mini")
+    head = new_head(checkpoint, LABELLED, build_encoder(checkpoint), seed=0)
+    narrow = {name: tensor[..., :128] for name, tensor in checkpoint.heads["mlm"].items()}
+    assert not take_transform(head, dataclasses.replace(checkpoint, heads={"mlm": narrow}))
+    assert not take_transform(head, dataclasses.replace(checkpoint, heads={}))
