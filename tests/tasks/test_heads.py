@@ -7,6 +7,7 @@ import torch
 
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.huggingface import read_folder
+from spanwise.nn.heads.token import TokenClassificationHead
 from spanwise.tasks.checkpoint import save_task_model
 from spanwise.tasks.classification.task import Classification
 from spanwise.tasks.heads import misfit, new_head, take_transform, with_pooler
@@ -87,3 +88,13 @@ def test_masked_lm_of_another_shape_is_left_where_it_is():
     narrow = {name: tensor[..., :128] for name, tensor in checkpoint.heads["mlm"].items()}
     assert not take_transform(head, dataclasses.replace(checkpoint, heads={"mlm": narrow}))
     assert not take_transform(head, dataclasses.replace(checkpoint, heads={}))
+
+
+def test_a_head_of_ones_own_is_left_as_it_was_drawn():
+    class Own(TokenClassificationHead):
+        pass
+
+    checkpoint = read_folder("spanwise-mini")
+    head = Own(checkpoint.config, 3)
+    before = head.transform.dense.weight.clone()
+    assert not take_transform(head, checkpoint) and torch.equal(head.transform.dense.weight, before)

@@ -62,7 +62,7 @@ def take_transform(head: nn.Module, checkpoint: Checkpoint) -> bool:
     """
     own = getattr(head, "transform", head)  # of a sequence head the product and the norm are its own
     layers = {name: getattr(own, name, None) for name in ("dense", "norm")}
-    if None in layers.values() or checkpoint.config.norm_place != "pre":
+    if type(head) not in LAST_PRODUCT or None in layers.values() or checkpoint.config.norm_place != "pre":
         return False
     fresh = {f"{name}.{place}": p for name, layer in layers.items() for place, p in layer.named_parameters()}
     learned = checkpoint.heads.get("mlm", {})
