@@ -52,12 +52,13 @@ def test_every_measure_has_all_columns_with_standard_errors_and_is_json():
     ]  # fmt: skip
     for record in comparison.measures:
         assert set(record.values) == {"unigram", "bigram", "control", "trained"}
+        assert set(record.gains) == {"unigram", "bigram", "control"}
         assert all(value.se is not None for value in record.values.values())
     assert json.dumps([asdict(measure) for measure in comparison.measures], allow_nan=False)
 
 
 def test_a_better_model_is_above_control_and_an_equal_one_is_not():
-    verdicts = {record.key: record.against_control.verdict for record in make_comparison().measures}
+    verdicts = {record.key: record.gains["control"].verdict for record in make_comparison().measures}
 
     assert verdicts["mlm_loss"] == verdicts["mlm_accuracy"] == "above control"
     assert verdicts["sbo_loss"] == verdicts["sbo_accuracy"] == "not above control"

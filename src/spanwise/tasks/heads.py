@@ -61,8 +61,8 @@ def take_transform(head: nn.Module, checkpoint: Checkpoint) -> bool:
     there too a new task begins with it. Other families have such a layer in masked LM alone, or none.
     """
     own = getattr(head, "transform", head)  # of a sequence head the product and the norm are its own
-    layers = {name: getattr(own, name, None) for name in ("dense", "norm")}
-    if type(head) not in LAST_PRODUCT or None in layers.values() or checkpoint.config.norm_place != "pre":
+    layers = {name: layer for name in ("dense", "norm") if (layer := getattr(own, name, None)) is not None}
+    if type(head) not in LAST_PRODUCT or len(layers) < 2 or checkpoint.config.norm_place != "pre":
         return False
     fresh = {f"{name}.{place}": p for name, layer in layers.items() for place, p in layer.named_parameters()}
     learned = checkpoint.heads.get("mlm", {})
