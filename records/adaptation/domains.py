@@ -30,13 +30,18 @@ def open_text(data: Path, name: str) -> str:
     return lzma.decompress(packed.read_bytes()).decode("utf-8")
 
 
-def prepare(data: Path, out: Path) -> None:
-    """Cut the domains into train, dev and test, and write the text to adapt to, of which none is in dev or test."""
+def prepare(data: Path, out: Path, tasks: Sequence[str]) -> None:
+    """Cut the domains of tasks into train, dev and test, and write the text to adapt to, which is in neither."""
     folder = out / "data"
-    if (folder / "ready").exists():
-        return
     folder.mkdir(parents=True, exist_ok=True)
-    articles = json.loads(open_text(data, FILES["questions"][0]))["data"]
+    for task in tasks:
+        if not (folder / f"ready-{task}").exists():
+            PREPARE[task](*(open_text(data, name) for name in FILES[task]), folder)
+            write_text_atomic(folder / f"ready-{task}", "")
+
+
+def prepare_questions(reviews: str, folder: Path) -> None:
+    articles = json.loads(reviews)["data"]
     parts = {"test": articles[0::3], "dev": articles[1::3], "train": articles[2::3]}
     counts = itertools.accumulate(sum(len(p["qas"]) for p in article["paragraphs"]) for article in parts["dev"])
     parts["dev"] = [article for article, count in zip(parts["dev"], counts, strict=True) if count <= DEV_QUESTIONS]
@@ -44,13 +49,14 @@ def prepare(data: Path, out: Path) -> None:
         write_questions(folder / f"questions-{name}.json", part)
     texts = ["\n".join(p["context"] for p in article["paragraphs"]) for article in parts["train"]]
     write_text_atomic(folder / "questions.txt", "\n\n".join(texts) + "\n")
-    train, dev = (sentences_of(open_text(data, name)) for name in FILES["tagging"])
+
+
+def prepare_tagging(tweets: str, comments: str, folder: Path) -> None:
+    train, dev = sentences_of(tweets), sentences_of(comments)
     for name, part in (("train", train), ("dev", dev[0::2]), ("test", dev[1::2])):
         write_sentences(folder / f"tagging-{name}.conll", part)
     texts = [" ".join(line.split("\t")[0] for line in sentence) for sentence in train]
     write_text_atomic(folder / "tagging.txt", "\n\n".join(texts) + "\n")
-    prepare_web_names(*(open_text(data, name) for name in FILES["web-names"]), folder)
-    write_text_atomic(folder / "ready", "")
 
 
 def prepare_web_names(labelled: str, treebank: str, folder: Path) -> None:
@@ -65,6 +71,9 @@ def prepare_web_names(labelled: str, treebank: str, folder: Path) -> None:
         for document in treebank.split("# newdoc id")[1:]
     ]
     write_text_atomic(folder / "web-names.txt", "\n\n".join(texts) + "\n")
+
+
+PREPARE = {"questions": prepare_questions, "tagging": prepare_tagging, "web-names": prepare_web_names}
 
 
 def write_questions(path: Path, articles: Sequence[dict]) -> None:

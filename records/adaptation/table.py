@@ -515,7 +515,7 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
     )
     keep_settings(settings, given.out)
     if not given.table:
-        prepare(given.data, given.out)
+        prepare(given.data, given.out, given.tasks)
         for done, cell in enumerate(cells_left(settings, given.out, given.tasks, given.arms)):
             if ended(done):
                 break

@@ -94,7 +94,7 @@ def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, 
 
 
 def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(table, data, tmp_path):
-    table.prepare(data, tmp_path)
+    table.prepare(data, tmp_path, list(table.FILES))
     parts = {}
     for name in ("train", "dev", "test"):
         articles = json.loads((tmp_path / "data" / f"questions-{name}.json").read_text())["data"]

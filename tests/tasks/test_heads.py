@@ -10,7 +10,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.nn.heads.token import TokenClassificationHead
 from spanwise.tasks.checkpoint import save_task_model
 from spanwise.tasks.classification.task import Classification
-from spanwise.tasks.heads import misfit, new_head, take_transform, with_pooler
+from spanwise.tasks.heads import begin_as_modernbert, misfit, new_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.tagging.task import Tagging
@@ -61,40 +61,44 @@ LABELLED = Tagging(labels=("O", "B-PER", "I-PER"))
 
 
 @pytest.mark.parametrize("task", [LABELLED, TASK, QuestionAnswering()], ids=["tags", "classes", "answers"])
-def test_on_a_pre_norm_encoder_a_fresh_head_begins_as_in_the_classes_of_hugging_face(task):
+def test_a_fresh_head_of_modernberts_shape_begins_as_in_its_classes(task):
     """ModernBERT has one name for the layer before the last product, so masked LM's is read into every head."""
     checkpoint = read_folder("spanwise-mini")
-    head = new_head(checkpoint, task, build_encoder(checkpoint), seed=0)
-    last = head.linear if isinstance(task, QuestionAnswering) else head.out
-    assert last.weight.std().item() == pytest.approx(256**-0.5, rel=0.1)  # 512 numbers or more
+    head, drawn = (new_head(checkpoint, task, build_encoder(checkpoint), seed=0) for _ in range(2))
+    last, before = ((one.linear if isinstance(task, QuestionAnswering) else one.out).weight for one in (head, drawn))
     layer = head if task is TASK else head.transform
-    assert not torch.equal(layer.dense.weight, checkpoint.heads["mlm"]["dense.weight"])
-    assert take_transform(head, checkpoint)
+    assert begin_as_modernbert(head, checkpoint)
+    torch.testing.assert_close(last, before * 256**-0.5 / checkpoint.config.initializer_range)
     for name, parameter in [*layer.dense.named_parameters("dense"), *layer.norm.named_parameters("norm")]:
         assert torch.equal(parameter, checkpoint.heads["mlm"][name])
 
 
-def test_an_encoder_of_berts_shape_has_no_such_layer_and_keeps_berts_deviation(pretrained_folder):
-    checkpoint = read_folder(pretrained_folder)
-    head = new_head(checkpoint, LABELLED, build_encoder(checkpoint), seed=0)
-    before = head.out.weight.clone()
-    assert not take_transform(head, checkpoint) and torch.equal(head.out.weight, before)
-    assert before.std().item() == pytest.approx(checkpoint.config.initializer_range, rel=0.3)
-
-
-def test_masked_lm_of_another_shape_is_left_where_it_is():
+@pytest.mark.parametrize("loss", ["weights reset", "no masked LM", "another shape"])
+def test_where_masked_lm_has_no_layer_to_give_the_drawn_one_stays(loss):
     checkpoint = read_folder("spanwise-mini")
-    head = new_head(checkpoint, LABELLED, build_encoder(checkpoint), seed=0)
+    head, drawn = (new_head(checkpoint, LABELLED, build_encoder(checkpoint), seed=0) for _ in range(2))
     narrow = {name: tensor[..., :128] for name, tensor in checkpoint.heads["mlm"].items()}
-    assert not take_transform(head, dataclasses.replace(checkpoint, heads={"mlm": narrow}))
-    assert not take_transform(head, dataclasses.replace(checkpoint, heads={}))
+    heads = {"weights reset": checkpoint.heads, "no masked LM": {}, "another shape": {"mlm": narrow}}[loss]
+    assert not begin_as_modernbert(
+        head, dataclasses.replace(checkpoint, heads=heads), is_learned=loss != "weights reset"
+    )
+    assert torch.equal(head.transform.dense.weight, drawn.transform.dense.weight)
+    assert head.out.weight.std() > 2 * drawn.out.weight.std()
 
 
-def test_a_head_of_ones_own_is_left_as_it_was_drawn():
-    class Own(TokenClassificationHead):
-        pass
+class Own(TokenClassificationHead):
+    """A head of a user's."""
 
-    checkpoint = read_folder("spanwise-mini")
-    head = Own(checkpoint.config, 3)
-    before = head.transform.dense.weight.clone()
-    assert not take_transform(head, checkpoint) and torch.equal(head.transform.dense.weight, before)
+
+def test_heads_of_other_shapes_and_of_ones_own_stay_as_they_were_drawn(pretrained_folder):
+    bert, modern = read_folder(pretrained_folder), read_folder("spanwise-mini")
+    of_type = dataclasses.replace(modern, model_type="spanwise")  # pre-norm too, with another head for classes
+    heads = [
+        (bert, new_head(bert, LABELLED, build_encoder(bert), seed=0)),
+        (of_type, new_head(of_type, TASK, build_encoder(of_type), seed=0)),
+        (modern, Own(modern.config, 3)),
+    ]
+    for checkpoint, head in heads:
+        before = {name: tensor.clone() for name, tensor in head.state_dict().items()}
+        assert not begin_as_modernbert(head, checkpoint)
+        assert all(torch.equal(tensor, before[name]) for name, tensor in head.state_dict().items())

@@ -2,8 +2,9 @@
 
 The loss of hidden words falls on almost any text, also where an encoder loses what a task needs of it: a model without
 a head for such words was made for something else, and the loss can't tell what becomes of that (records/adaptation).
-Labels can. Each seed draws another order and another fresh head, the same for both sides; a head that the start has of
-its task goes on. The interval is over seeds alone: that the dev labels are few, or the adaptation was lucky, is not in.
+Labels can. Each seed draws another order and another fresh head, the same for both sides but for the layer that the
+masked LM of each side may give it (tasks/heads.py); a head that the start has of its task goes on. The interval is over
+seeds alone: that the dev labels are few, or the adaptation was lucky, is not in.
 """
 
 from __future__ import annotations

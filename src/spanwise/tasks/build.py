@@ -15,7 +15,7 @@ from spanwise.nn.init import initialize
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import stored_task
-from spanwise.tasks.heads import misfit, new_head, stored_head, take_transform, with_pooler
+from spanwise.tasks.heads import begin_as_modernbert, misfit, new_head, stored_head, with_pooler
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.teaching.further import Further, regrown_head, told
@@ -58,7 +58,7 @@ def build_model(
     else:
         head = new_head(checkpoint, task, encoder, seed)
         log.say(f"The head {task.head_name!r} starts fresh{f': {why_not}' if why_not else ''}.")
-        if not reset_weights and take_transform(head, checkpoint):
+        if begin_as_modernbert(head, checkpoint, is_learned=not reset_weights):
             log.say("Its layer before the scores is the one that masked LM has learned.")
     _freeze(encoder, recipe.frozen_layers)
     if new_types and isinstance(encoder.embeddings, Embeddings) and encoder.embeddings.token_type is not None:

@@ -40,38 +40,33 @@ def with_pooler(config: EncoderConfig, checkpoint: Checkpoint, task: Task) -> En
 
 
 def new_head(checkpoint: Checkpoint, task: Task, encoder: Encoder, seed: int) -> nn.Module:
-    """Return a fresh head of the task for `encoder`, its weights drawn from `seed`.
-
-    The usual heads of a pre-norm encoder have their last product drawn as in ModernBERT's classes of Hugging Face, from
-    a deviation of D ** -0.5, D the hidden size: with BERT's 0.02 a narrow encoder learns several times as slowly.
-    """
+    """Return a fresh head of the task for `encoder`, its weights drawn from `seed`."""
     head = _empty_head(checkpoint, task, encoder)
     initialize(head, encoder.config, seed, prefix=task.head_name)
-    last = getattr(head, LAST_PRODUCT.get(type(head), ""), None)
-    if encoder.config.norm_place == "pre" and last is not None:
-        with torch.no_grad():
-            last.weight.mul_(encoder.config.hidden_size**-0.5 / encoder.config.initializer_range)
     return head
 
 
-def take_transform(head: nn.Module, checkpoint: Checkpoint) -> bool:
-    """Give a fresh head the layer before its last product that masked LM has learned, and return whether there is one.
+def begin_as_modernbert(head: nn.Module, checkpoint: Checkpoint, *, is_learned: bool = True) -> bool:
+    """Let a fresh head begin as in ModernBERT's classes of Hugging Face; return whether masked LM gave it a layer.
 
-    ModernBERT's classes in Hugging Face have that layer (a product, GELU and a norm) under one name in every head, so
-    there too a new task begins with it. Other families have such a layer in masked LM alone, or none.
+    They have a product, GELU and a norm before the last product, under one name in every head, so that masked LM's is
+    read where a task is new (is_learned: where it is not left out with the encoder's weights). They draw the last
+    product from a deviation of D ** -0.5, D the hidden size: with BERT's 0.02 a narrow encoder learns several times as
+    slowly. A head without such a layer, as in other families, and one of a user's own class stay as they are.
     """
     own = getattr(head, "transform", head)  # of a sequence head the product and the norm are its own
     layers = {name: layer for name in ("dense", "norm") if (layer := getattr(own, name, None)) is not None}
-    if type(head) not in LAST_PRODUCT or len(layers) < 2 or checkpoint.config.norm_place != "pre":
+    if type(head) not in LAST_PRODUCT or len(layers) < 2:
         return False
     fresh = {f"{name}.{place}": p for name, layer in layers.items() for place, p in layer.named_parameters()}
-    learned = checkpoint.heads.get("mlm", {})
-    if any(name not in learned or learned[name].shape != parameter.shape for name, parameter in fresh.items()):
-        return False
+    learned = checkpoint.heads.get("mlm", {}) if is_learned else {}
+    fits = all(name in learned and learned[name].shape == parameter.shape for name, parameter in fresh.items())
+    last, config = getattr(head, LAST_PRODUCT[type(head)]), checkpoint.config
     with torch.no_grad():
-        for name, parameter in fresh.items():
+        last.weight.mul_(config.hidden_size**-0.5 / config.initializer_range)
+        for name, parameter in fresh.items() if fits else ():
             parameter.copy_(learned[name])
-    return True
+    return fits
 
 
 def stored_head(checkpoint: Checkpoint, task: Task, encoder: Encoder) -> nn.Module:

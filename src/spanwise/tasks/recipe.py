@@ -33,7 +33,7 @@ class FinetuningRecipe:
     hidden_dropout: Dropout | Literal["auto"] | None = None  # None: the encoder's own; auto: by its width
     attention_dropout: Dropout | None = None
     frozen_layers: Annotated[int, Field(ge=0, le=MOST_LAYERS)] | None = None  # n: embeddings and n lowest layers stay
-    fresh_head: bool = False  # leave the head that the model has for the task, and start from random weights
+    fresh_head: bool = False  # leave the head that the model has for the task, and begin a new one
     drop_labels: tuple[str, ...] = ()  # of the head that training goes on from: rows that are removed
     replay_share: Annotated[float, Field(gt=0, lt=1)] = 0.2  # of the examples, where there are files of replay
     select: Literal["last", "best"] = "last"  # which weights are kept: at the end, or of the best dev evaluation
