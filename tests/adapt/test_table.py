@@ -116,6 +116,16 @@ def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(
         assert everything.read_text().count(count) == {"questions": 60, "tagging": 120, "web-names": 80}[task]
 
 
+def test_a_task_is_prepared_from_its_own_files_alone(table, data, tmp_path):
+    files = table.FILES["tagging"]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((data / name).read_bytes())
+    table.prepare(tmp_path, tmp_path / "out", ["tagging"])
+    with pytest.raises(SystemExit, match=r"dev\.iob2 is missing"):
+        table.prepare(tmp_path, tmp_path / "out", ["tagging", "web-names"])
+
+
 def test_a_rate_is_chosen_by_dev_and_seeds_are_compared_in_pairs(table, tmp_path):
     settings = table.Settings(start="x", minutes=1.0, seeds=3, labels=(8,), steps=(2,))
 

@@ -7,11 +7,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tests.tasks.conftest import FAST, SHORT
+from transformers import AutoModelForTokenClassification
 
 from spanwise.errors import ConfigError
 from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.run import finetune
+from spanwise.weights import shipped_folder
 
 
 def test_reset_weights_is_the_control_with_random_weights_of_the_same_shape(pretrained_folder, squad_files, tmp_path):
@@ -60,3 +62,17 @@ def test_no_more_layers_can_be_frozen_than_there_are(pretrained_folder, squad_fi
     asked = {"model": pretrained_folder, "train": squad_files["1.1"]}
     with pytest.raises(ConfigError, match="more than the encoder's 2 layers"):
         finetune("qa", **asked, out=tmp_path / "none", overrides=[*SHORT, "frozen_layers=3"])
+
+
+def test_a_new_task_of_modernberts_shape_begins_where_the_class_of_transformers_does(tmp_path):
+    (tmp_path / "train.conll").write_text("Ada\tB-CAT\nsleeps\tO\n\n" * 4)
+    changes = ["training.max_steps=1", "training.learning_rate=1e-9"]
+    run = finetune(
+        "tagging", model="spanwise-mini", train=tmp_path / "train.conll", out=tmp_path / "run", overrides=changes
+    )
+    folders, sizes = (run.final, shipped_folder("spanwise-mini")), {"num_labels": 3, "dtype": torch.float32}
+    ours, theirs = (AutoModelForTokenClassification.from_pretrained(folder, **sizes) for folder in folders)
+    for name, parameter in theirs.head.named_parameters():
+        torch.testing.assert_close(ours.head.get_parameter(name), parameter, atol=1e-6, rtol=0)
+    spread, theirs_spread = (model.classifier.weight.std().item() for model in (ours, theirs))
+    assert spread == pytest.approx(theirs_spread, rel=0.15)  # of 768 numbers
