@@ -126,27 +126,30 @@ def test_a_task_is_prepared_from_its_own_files_alone(table, data, tmp_path):
         table.prepare(tmp_path, tmp_path / "out", ["tagging", "web-names"])
 
 
-def test_a_rate_is_chosen_by_dev_and_seeds_are_compared_in_pairs(table, tmp_path):
-    settings = table.Settings(start="x", minutes=1.0, seeds=3, labels=(8,), steps=(2,))
+def test_a_rate_is_chosen_by_the_mean_of_dev_and_seeds_are_compared_in_pairs(table, tmp_path):
+    settings = table.Settings(start="x", minutes=1.0, seeds=4, labels=(8,), steps=(2,))
 
     def keep(arm, rate, seed, dev, test):
         path = table.Cell(task="tagging", arm=arm, labels=8, rate=rate, seed=seed).path(tmp_path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"dev": dev, "test": test}))
 
-    for rate, dev in enumerate((10.0, 30.0, 20.0)):
-        assert table.chosen_rate("tagging", 8, "adapt", tmp_path) is None
-        keep("adapt", rate, 0, dev, 50.0)
-    assert table.chosen_rate("tagging", 8, "adapt", tmp_path) == 1
-    left = list(table.cells_left(settings, tmp_path, ["tagging"], ["adapt"]))
-    assert [(cell.rate, cell.seed) for cell in left] == [(1, 1), (1, 2)]
-    others = [cell for cell in table.cells_left(settings, tmp_path) if cell not in left]
-    assert len(others) == 11 * len(table.RATE_FACTORS)
-    assert not any((cell.task, cell.arm) == ("tagging", "adapt") for cell in others)
-    keep("adapt", 1, 1, 0.0, 52.0)
+    def left():
+        return [(cell.rate, cell.seed) for cell in table.cells_left(settings, tmp_path, ["tagging"], ["adapt"])]
+
+    assert left() == [(rate, seed) for rate in range(3) for seed in range(3)]
+    for rate, devs in enumerate(((10.0, 10.0, 10.0), (28.0, 28.0, 28.0), (30.0, 20.0, 20.0))):
+        for seed, dev in enumerate(devs):  # seed 0 alone would choose the last
+            assert table.chosen_rate("tagging", 8, "adapt", 4, tmp_path) is None
+            keep("adapt", rate, seed, dev, 50.0 + 2 * seed)
+    assert table.chosen_rate("tagging", 8, "adapt", 4, tmp_path) == 1
+    assert left() == [(1, 3)]
+    assert len(list(table.cells_left(settings, tmp_path))) == 1 + 11 * 9
     assert table.test_scores("tagging", 8, "adapt", settings, tmp_path) is None
-    keep("adapt", 1, 2, 0.0, 54.0)
+    keep("adapt", 1, 3, 0.0, 53.0)
+    assert "10 of 120 cells, 1 of 12 means" in table.table(settings, tmp_path)
     scores = table.test_scores("tagging", 8, "adapt", settings, tmp_path)
-    assert scores == [50.0, 52.0, 54.0]
-    assert table.difference(scores, [49.0, 50.0, 51.0]) == "+2.0 (-0.5 to +4.5)"  # 1, 2 and 3; t of two degrees: 4.303
+    assert scores == [50.0, 52.0, 54.0, 53.0]
+    apart = table.difference(scores[:3], [49.0, 50.0, 51.0])
+    assert apart == "+2.0 (-0.5 to +4.5)"  # 1, 2 and 3; t of two degrees: 4.303
     assert table.difference(scores, None) == "-"

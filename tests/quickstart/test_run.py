@@ -8,12 +8,19 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.quickstart.run import quickstart, read_record, rewrite_report
 
 
-@pytest.mark.parametrize("content", [{"way": "adapted"}, {"format": 1}, [], "text"])
+@pytest.mark.parametrize("content", [{"way": "adapted"}, {"format": 2}, [], "text"])
 def test_what_is_no_result_is_refused(content, tmp_path):
     with pytest.raises(ValueError, match=r"error"):
         read_record(json.dumps(content))
     (tmp_path / "result.json").write_text(json.dumps(content))
     with pytest.raises(DataError, match="no result of a quickstart"):
+        rewrite_report(tmp_path)
+
+
+@pytest.mark.parametrize("way", ["adapted", "scratch"])
+def test_the_result_of_another_version_is_named_as_one(way, tmp_path):
+    (tmp_path / "result.json").write_text(json.dumps({"way": way, "format": 1}))
+    with pytest.raises(DataError, match=r"shown \(format 1, of another version of spanwise; this one reads 2\); run"):
         rewrite_report(tmp_path)
 
 

@@ -8,6 +8,8 @@ from spanwise.quickstart.clock import Stage
 from spanwise.quickstart.texts import Language
 from spanwise.reporting.spans import Run
 
+FORMAT = 2  # of result.json: what a measure is compared with has names since 2
+
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusRecord:
@@ -123,7 +125,7 @@ class RunRecord:
     machine: Mapping[str, str | int]
     total_seconds: float
     stages: Sequence[Stage]
-    format: int = 2
+    format: int = FORMAT
 
 
 @dataclass(frozen=True, kw_only=True)

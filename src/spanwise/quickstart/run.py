@@ -23,7 +23,7 @@ from spanwise.quickstart.from_scratch import PRETRAINING_FOLDER, FromScratch
 from spanwise.quickstart.job import Job, free_folder, refuse_full
 from spanwise.quickstart.language import settle_language
 from spanwise.quickstart.page import build_page
-from spanwise.quickstart.record import QuickstartRecord
+from spanwise.quickstart.record import FORMAT, QuickstartRecord
 from spanwise.quickstart.terminal import Terminal
 from spanwise.quickstart.texts import Language
 from spanwise.reporting.page import render
@@ -137,10 +137,12 @@ def timed(job: Job, record: AnyRecord) -> AnyRecord:
 
 
 def read_record(text: str | bytes) -> AnyRecord:
-    """Read the text of a result.json. Raises: ValueError where it is none."""
+    """Read the text of a result.json. Raises: ValueError where it is none, or one of another format than today's."""
     kept = decode_json(text)
-    adapter = ADAPTED_RECORD if isinstance(kept, dict) and kept.get("way") == "adapted" else SCRATCH_RECORD
-    return adapter.validate_python(kept)
+    named = kept if isinstance(kept, dict) else {}
+    if (came := named.get("format", FORMAT)) != FORMAT:
+        raise ValueError(f"format {came}, of another version of spanwise; this one reads {FORMAT}")
+    return (ADAPTED_RECORD if named.get("way") == "adapted" else SCRATCH_RECORD).validate_python(kept)
 
 
 def page_of(record: AnyRecord) -> str:
@@ -154,8 +156,10 @@ def rewrite_report(folder: str | Path, out: str | Path | None = None) -> Path:
     try:
         page = page_of(read_record(source.read_bytes()))
     except (OSError, ValueError) as cause:
-        reason = f"{cause.errors()[0]['msg']}" if isinstance(cause, pydantic.ValidationError) else repr(cause)
-        raise DataError(f"{source} is no result of a quickstart ({reason}); run spanwise quickstart again.") from cause
+        reason = f"{cause.errors()[0]['msg']}" if isinstance(cause, pydantic.ValidationError) else str(cause)
+        raise DataError(
+            f"{source} is no result of a quickstart that can be shown ({reason}); run spanwise quickstart again."
+        ) from cause
     report = Path(folder) / REPORT_NAME if out is None else Path(out)
     write_text_atomic(report, page)
     return report
