@@ -5,6 +5,7 @@ import time
 import pytest
 import torch
 
+from spanwise.training import timing
 from spanwise.training.timing import SECTIONS, SectionTimer, Stopwatch, flop_utilisation, matmul_peak
 
 
@@ -45,3 +46,11 @@ def test_a_stopwatch_counts_from_begin_to_end():
     time.sleep(0.01)
 
     assert watch.is_done() and 0.01 <= seconds == watch.seconds()
+
+
+def test_the_peak_is_that_of_the_fastest_of_three_sizes(monkeypatch):
+    """Beside other work the largest product is interrupted, and the smallest tells what the machine can do."""
+    rates = {32: 90.0, 64: 50.0, 128: 30.0}
+    monkeypatch.setattr(timing, "_product_rate", lambda device, dtype, size, seconds: rates.pop(size))
+    assert matmul_peak.__wrapped__("cpu", "fp32", 1, size=128) == 90.0
+    assert not rates

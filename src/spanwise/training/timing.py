@@ -89,15 +89,21 @@ class Stopwatch:
 
 @functools.cache
 def matmul_peak(device_name: str, precision: str, threads: int, size: int = 1024, seconds: float = 0.2) -> float:
-    """The most floating-point operations per second that a square matrix product of `size` reaches on this machine.
+    """The most floating-point operations per second that square matrix products reach on this machine.
 
     Measured once per process for each (device, precision, threads), best of the repetitions that fit into `seconds`; a
     product of size n counts 2 n^3 operations. It is the yardstick of FLOP utilisation, so a run is compared with what
-    this very machine can do and not with a data sheet.
+    this very machine can do and not with a data sheet. On a CPU the largest product has `size`, and others a half and a
+    quarter of it: beside other work a short one ends before it is interrupted, where a long one would halve the peak.
     """
     device = torch.device(device_name)
-    size = size if device.type == "cpu" else 8 * size
+    sizes = (size // 4, size // 2, size) if device.type == "cpu" else (8 * size,)
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+    return max(_product_rate(device, dtype, n, seconds / len(sizes)) for n in sizes)
+
+
+def _product_rate(device: torch.device, dtype: torch.dtype, size: int, seconds: float) -> float:
+    """The most operations per second of products of one size, in as many as fit into `seconds`."""
     # values as weights have them: of a constant matrix some processors make more a second
     generator = torch.Generator(device).manual_seed(0)
     a = torch.randn((size, size), device=device, generator=generator).to(dtype)
