@@ -42,7 +42,7 @@ class Shipment:
 
 SHIPMENTS = {
     "en": Shipment(
-        "mini", "base", "modernbert", "ModernBertForMaskedLM", {"qa": 64, "tagging": 24, "coref": 24}, ENGLISH
+        "mini", "base", "modernbert", "ModernBertForMaskedLM", {"qa": 64, "tagging": 27, "coref": 24}, ENGLISH
     ),
     "ko": Shipment("nano-ko", "longer", "bert", "BertForMaskedLM", {"qa": 64}, KOREAN),
 }
