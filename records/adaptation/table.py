@@ -59,7 +59,7 @@ TASK_NAMES = {"questions": "qa", "tagging": "tagging", "web-names": "tagging"}
 ARMS = ("finetune", "adapt", "examples", "run_mlm")
 DIFFERENCES = (("adapt", "finetune"), ("adapt", "run_mlm"), ("run_mlm", "examples"), ("finetune", "examples"))
 RATE_FACTORS = (1 / 3, 1.0, 3.0)  # of the usual rate of an encoder of this width
-CHOOSING_SEEDS = 3  # one alone has chosen a rate that cost a row of names 5 F1 on test
+CHOOSING_SEEDS = 3  # one alone has chosen a rate that cost a row of names 7 F1 on test
 BATCH = 16
 MLM_RATE, MLM_LENGTH, MLM_SHARE = 5e-5, 256, 0.15  # the first and the last are run_mlm.py's own
 MAX_LENGTH, MAX_ANSWER, NUM_BEST = 384, 30, 20  # those of run_qa.py
@@ -401,7 +401,8 @@ def rows_of(settings: Settings) -> Iterator[tuple[str, int, str]]:
 
 
 def chosen_rate(task: str, labels: int, arm: str, num_seeds: int, out: Path) -> int | None:
-    """Return the rate with the best mean dev score; None until all three are tried."""
+    """Return the rate with the best mean dev score over the seeds of `tries`, of equals the lowest; None until all are
+    run. num_seeds: of the table."""
     found = [[cell.scores(out) for cell in cells] for cells in tries(task, labels, arm, num_seeds)]
     known = [statistics.fmean(scores["dev"] for scores in row if scores is not None) for row in found if all(row)]
     return known.index(max(known)) if len(known) == len(found) else None
@@ -440,6 +441,15 @@ def test_scores(task: str, labels: int, arm: str, settings: Settings, out: Path)
     return [scores["test"] for scores in found if scores is not None] if all(found) else None
 
 
+def num_run(task: str, labels: int, arm: str, settings: Settings, out: Path) -> int:
+    """Return how many of a row's cells are run; those of another rate beyond the seeds that choose are none of it."""
+    cells = set(itertools.chain.from_iterable(tries(task, labels, arm, settings.seeds)))
+    rate = chosen_rate(task, labels, arm, settings.seeds, out)
+    if rate is not None:
+        cells |= {Cell(task=task, arm=arm, labels=labels, rate=rate, seed=seed) for seed in range(settings.seeds)}
+    return sum(cell.scores(out) is not None for cell in cells)
+
+
 def difference(one: list[float] | None, other: list[float] | None) -> str:
     """Return the mean difference with its 95 % interval by Student's t, paired over seeds."""
     if one is None or other is None:
@@ -454,19 +464,20 @@ def table(settings: Settings, out: Path) -> str:
     """Return the table as Markdown, and what is not run yet."""
     columns = ["task", "labels", *ARMS, *(f"{one} - {other}" for one, other in DIFFERENCES)]
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
-    num_done = 0
+    num_done = num_cells = 0
     for task, labels in itertools.product(FILES, settings.labels):
         scores = {arm: test_scores(task, labels, arm, settings, out) for arm in ARMS}
+        num_cells += sum(num_run(task, labels, arm, settings, out) for arm in ARMS)
         means = ["-" if found is None else f"{statistics.fmean(found):.1f}" for found in scores.values()]
         apart = [difference(scores[one], scores[other]) for one, other in DIFFERENCES]
         lines.append(f"| {' | '.join([task, str(labels or 'all'), *means, *apart])} |")
         num_done += sum(found is not None for found in scores.values())
     num_rows = len(list(rows_of(settings)))
     per_row = settings.seeds + (len(RATE_FACTORS) - 1) * min(CHOOSING_SEEDS, settings.seeds)
-    num_cells = len(list((out / "cells").glob("*/*/*/*.json")))
     lines += [
         "",
-        f"F1 on test, means of {settings.seeds} seeds; differences with 95 % intervals, paired over seeds. Run: "
+        f"F1 on test, means of {settings.seeds} seeds, the rate chosen by the mean dev F1 of the first "
+        f"{min(CHOOSING_SEEDS, settings.seeds)}; differences with 95 % intervals, paired over seeds. Run: "
         f"{num_cells} of {num_rows * per_row} cells, {num_done} of {num_rows} means.",
     ]
     for task, arm in itertools.product(FILES, ("adapt", "run_mlm")):

@@ -48,9 +48,14 @@ def test_a_stopwatch_counts_from_begin_to_end():
     assert watch.is_done() and 0.01 <= seconds == watch.seconds()
 
 
-def test_the_peak_is_that_of_the_fastest_of_three_sizes(monkeypatch):
-    """Beside other work the largest product is interrupted, and the smallest tells what the machine can do."""
-    rates = {32: 90.0, 64: 50.0, 128: 30.0}
-    monkeypatch.setattr(timing, "_product_rate", lambda device, dtype, size, seconds: rates.pop(size))
-    assert matmul_peak.__wrapped__("cpu", "fp32", 1, size=128) == 90.0
-    assert not rates
+@pytest.mark.parametrize(("device", "sizes"), [("cpu", [256, 512, 1024]), ("cuda:0", [1024])])
+def test_a_run_is_told_in_shares_of_the_fastest_product_in_the_same_time(monkeypatch, device, sizes):
+    asked = {}
+
+    def measured(device_name, precision, threads, size, seconds):
+        asked[size] = seconds
+        return {256: 50.0, 512: 90.0, 1024: 30.0}[size]
+
+    monkeypatch.setattr(timing, "matmul_peak", measured)
+    assert timing.peak_beside_others(device, "fp32", 1) == (90.0 if len(sizes) > 1 else 30.0)
+    assert list(asked) == sizes and sum(asked.values()) == pytest.approx(0.2)

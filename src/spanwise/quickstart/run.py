@@ -140,7 +140,7 @@ def read_record(text: str | bytes) -> AnyRecord:
     """Read the text of a result.json. Raises: ValueError where it is none, or one of another format than today's."""
     kept = decode_json(text)
     named = kept if isinstance(kept, dict) else {}
-    if (came := named.get("format", FORMAT)) != FORMAT:
+    if type(came := named.get("format", FORMAT)) is int and came != FORMAT:
         raise ValueError(f"format {came}, of another version of spanwise; this one reads {FORMAT}")
     return (ADAPTED_RECORD if named.get("way") == "adapted" else SCRATCH_RECORD).validate_python(kept)
 
@@ -156,10 +156,15 @@ def rewrite_report(folder: str | Path, out: str | Path | None = None) -> Path:
     try:
         page = page_of(read_record(source.read_bytes()))
     except (OSError, ValueError) as cause:
-        reason = f"{cause.errors()[0]['msg']}" if isinstance(cause, pydantic.ValidationError) else str(cause)
-        raise DataError(
-            f"{source} is no result of a quickstart that can be shown ({reason}); run spanwise quickstart again."
-        ) from cause
+        told = f"is no result of a quickstart that can be shown ({_reason(cause)})"
+        raise DataError(f"{source} {told}; run spanwise quickstart again.") from cause
     report = Path(folder) / REPORT_NAME if out is None else Path(out)
     write_text_atomic(report, page)
     return report
+
+
+def _reason(cause: OSError | ValueError) -> str:
+    if isinstance(cause, pydantic.ValidationError):
+        first = cause.errors()[0]
+        return f"{'.'.join(map(str, first['loc'])) or 'all of it'}: {first['msg']}"
+    return getattr(cause, "strerror", None) or str(cause)

@@ -40,7 +40,7 @@ from spanwise.training.reduce import Reducer, SeveralProcesses, SingleProcess
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.training.schedule import PlanLine
 from spanwise.training.step import BadNumbers, StepSums, Updater
-from spanwise.training.timing import SectionTimer, Stopwatch, flop_utilisation, matmul_peak
+from spanwise.training.timing import SectionTimer, Stopwatch, flop_utilisation, peak_beside_others
 from spanwise.training.unread import Unread, UnreadSteps
 
 
@@ -360,7 +360,7 @@ class _Loop:
         now = self.state
         self._counted_until = began
         if self.flops_per_token:  # measured before the clock of the first log line starts
-            peak = matmul_peak(str(self.device), self.precision, torch.get_num_threads())
+            peak = peak_beside_others(str(self.device), self.precision, torch.get_num_threads())
             self.peak = sum(self.reducer.gather(peak))
         self.timer.take()
         if now.step == 0 and now.evaluated_step is None:

@@ -89,21 +89,15 @@ class Stopwatch:
 
 @functools.cache
 def matmul_peak(device_name: str, precision: str, threads: int, size: int = 1024, seconds: float = 0.2) -> float:
-    """The most floating-point operations per second that square matrix products reach on this machine.
+    """The most floating-point operations per second that a square matrix product of `size` reaches on this machine.
 
     Measured once per process for each (device, precision, threads), best of the repetitions that fit into `seconds`; a
     product of size n counts 2 n^3 operations. It is the yardstick of FLOP utilisation, so a run is compared with what
-    this very machine can do and not with a data sheet. On a CPU the largest product has `size`, and others a half and a
-    quarter of it: beside other work a short one ends before it is interrupted, where a long one would halve the peak.
+    this very machine can do and not with a data sheet.
     """
     device = torch.device(device_name)
-    sizes = (size // 4, size // 2, size) if device.type == "cpu" else (8 * size,)
+    size = size if device.type == "cpu" else 8 * size
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-    return max(_product_rate(device, dtype, n, seconds / len(sizes)) for n in sizes)
-
-
-def _product_rate(device: torch.device, dtype: torch.dtype, size: int, seconds: float) -> float:
-    """The most operations per second of products of one size, in as many as fit into `seconds`."""
     # values as weights have them: of a constant matrix some processors make more a second
     generator = torch.Generator(device).manual_seed(0)
     a = torch.randn((size, size), device=device, generator=generator).to(dtype)
@@ -116,6 +110,16 @@ def _product_rate(device: torch.device, dtype: torch.dtype, size: int, seconds: 
         _synchronize(device)
         best = min(best, time.perf_counter() - began)
     return 2.0 * size**3 / best
+
+
+def peak_beside_others(device_name: str, precision: str, threads: int) -> float:
+    """The peak that a run's log tells shares of, which other work on the machine hardly lowers.
+
+    On a CPU it is that of the fastest of products of 256, 512 and 1024: a short one ends before it is interrupted. On a
+    quiet machine it lies up to some 40 % above that of 1024 alone, `matmul_peak`, which benchmarks are compared with.
+    """
+    sizes = (256, 512, 1024) if torch.device(device_name).type == "cpu" else (1024,)
+    return max(matmul_peak(device_name, precision, threads, size, 0.2 / len(sizes)) for size in sizes)
 
 
 def flop_utilisation(flops_per_token: float, tokens_per_second: float, peak: float) -> float:
