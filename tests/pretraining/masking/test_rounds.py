@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from toy_packs import hidden_of, pack_of, packs_of
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import SubwordTokens, WholeWords
-from spanwise.pretraining.masking.rounds import MAX_VOID, Rounds
+from spanwise.pretraining.masking.alias import AliasTable
+from spanwise.pretraining.masking.rounds import MAX_VOID, ONE_WORD, Rounds
 from spanwise.runtime.seed import below, derive_key, keys_for
 
 
@@ -165,3 +169,13 @@ def test_streams_of_whole_words_never_change_between_releases():
     spans = WholeWords().select(pack, keys_of(pack))
 
     assert list(zip(spans.start.tolist(), spans.end.tolist(), strict=True)) == [(16, 17), (21, 24), (37, 40)]
+
+
+def test_the_law_of_one_word_is_written_out_as_a_law_is_built():
+    assert (ONE_WORD.columns == AliasTable.from_weights(np.ones(1)).columns).all()
+
+
+def test_an_import_runs_nothing_compiled():
+    # numba reads all that it knows of numpy before its first function runs, at the start of every command
+    code = "import sys, spanwise.pretraining.masking; sys.exit('numba.np.arraymath' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -28,7 +28,8 @@ from spanwise.runtime.seed import below, mix
 
 MAX_VOID = 32
 """Void rounds in a row after which a round draws among the anchors alone."""
-_ONE_LENGTH = AliasTable.from_weights(np.ones(1))
+ONE_WORD = AliasTable(columns=np.array([[2**64 - 2**11, 0]], dtype=np.uint64))
+"""The law of one length, written out: to build it at import would wake numba in every command."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class Rounds:
     def select(self, pack: Pack, keys: np.ndarray, capacity: int | None) -> Spans:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         options = (
-            (self.lengths or _ONE_LENGTH).columns,
+            (self.lengths or ONE_WORD).columns,
             self.min_words,
             1 if self.lengths is None else 2,
             self.anchors == "tokens",
