@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 import spanwise
 from spanwise.errors import DataError
 from spanwise.pipelines.given import InputError
-from spanwise.pipelines.token_classification import split_words
 from spanwise.tasks.run import finetune
 
 FAST = ["training.max_steps=40", "training.learning_rate=1e-2", "training.precision=fp32", "task.max_length=32"]
@@ -57,17 +56,3 @@ def test_inputs_that_are_none_are_named(tag):
     for wrong in (3, "", {"words": []}, {"words": ["a", ""]}, {"text": "a"}):
         with pytest.raises(InputError, match="input 0"):
             tag([wrong])
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("It's 3.5 km_h, 한강은!", ["It", "'", "s", "3", ".", "5", "km_h", ",", "한강은", "!"]),
-        ("हिन्दी e\u0301te\u0301", ["हिन्दी", "e\u0301te\u0301"]),
-        ("👩‍🔬👍🏽 ok", ["👩‍🔬", "👍", "🏽", "ok"]),
-        ("שלום، مرحبا", ["שלום", "،", "مرحبا"]),
-        (" \t\n", []),
-    ],
-)
-def test_words_keep_their_combining_signs(text, words):
-    assert [text[a:b] for a, b in split_words(text)] == words

@@ -1,12 +1,10 @@
 """Spans of given types, or the class of each word, in raw text: `pipeline("token-classification", model=FOLDER)`."""
 
 import dataclasses
-import unicodedata
 
 from spanwise.pipelines.base import CallOptions, Reading, Span, TaskPipeline
 from spanwise.pipelines.given import InputError, checked_text
-from spanwise.pipelines.windowed import JOINERS
-from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData
+from spanwise.tasks.tagging.sentences import Kind, Level, Sentence, TaggedData, split_words
 from spanwise.tasks.tagging.task import Tagging
 
 
@@ -60,20 +58,3 @@ class TokenClassificationPipeline(TaskPipeline[Sentence, Tagged, CallOptions]):
         level: Level = self.task.level or "words"
         data = TaggedData(source="the input", sentences=named, level=level, kind=kind)
         return self._records(data, len(named), options)
-
-
-def split_words(text: str) -> list[tuple[int, int]]:
-    """Return words as half-open characters: runs of letters, digits and their marks, and each other sign by itself."""
-    found: list[tuple[int, int]] = []
-    in_word = False
-    for place, sign in enumerate(text):
-        kind = unicodedata.category(sign)[0]
-        touches = bool(found) and found[-1][1] == place
-        stands_on = kind == "M" or sign in JOINERS or text[place - 1 : place] == JOINERS[0]
-        is_letter = kind in "LN" or sign == "_"
-        if touches and (stands_on or (is_letter and in_word)):
-            found[-1] = (found[-1][0], place + 1)
-        elif not sign.isspace() and (kind != "C" or is_letter):
-            found.append((place, place + 1))
-            in_word = is_letter or stands_on
-    return found

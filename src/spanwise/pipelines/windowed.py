@@ -21,9 +21,8 @@ from spanwise.tasks.batches import PREDICTION, Packing, prediction_packs
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.sequence_rows import RowWriter, SequenceRows
 from spanwise.tasks.windows import passage_windows
+from spanwise.text.composition import JOINERS
 from spanwise.text.tokenizers import Encoding, Tokenizer
-
-JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+JOINERS = "\u200d\ufe0f"  # signs that bind an emoji together
 LOOKED_AT = 200_000  # characters
 KOREAN_SHARE = 0.3  # of all letters: Korean with many Latin names and terms has more, English about Korea less
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb]")

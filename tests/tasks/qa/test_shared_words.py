@@ -1,5 +1,7 @@
 """Words that question and passage share: which tokens are marked, and that every way to a window marks them alike."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +74,19 @@ def test_a_token_that_begins_with_the_space_before_its_word_is_of_the_word():
 def test_tokens_without_characters_are_of_no_word():
     assert words_of("bridge", np.array([(0, 0), (0, 6), (6, 6)])).tokens["bridge"].tolist() == [1]
     assert not words_of("", np.zeros((0, 2), dtype=np.int64)).tokens
+
+
+@pytest.mark.parametrize(
+    "question, passage", [("서울은", "서울에서 café"), ("café", "Café au lait"), ("ばか", "ばか x")]
+)
+def test_decomposed_words_are_marked_as_composed_ones(question, passage):
+    """macOS writes file names and texts so; a token is a letter here, so that parts of one stand beside each other."""
+    whole = marks_of(letters(question), letters(passage))
+    assert whole.question.all() and whole.passage.any()
+    parts = [letters(unicodedata.normalize("NFD", text)) for text in (question, passage)]
+    for marks in (marks_of(*parts), marks_of(parts[0], letters(passage)), marks_of(letters(question), parts[1])):
+        assert set(marks.question) == set(whole.question) and set(marks.passage) == set(whole.passage)
+    assert marks_of(letters(question), parts[1]).question.tolist() == whole.question.tolist()
 
 
 def test_new_rows_begin_as_those_of_passages_and_questions():

@@ -11,7 +11,7 @@ from tokenizers import decoders, models, pre_tokenizers
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.tasks.tagging.features import TagTargets, encode_sentences, tag_loss
-from spanwise.tasks.tagging.reader import Sentence, TaggedData
+from spanwise.tasks.tagging.sentences import Sentence, TaggedData
 from spanwise.tasks.tagging.spans import tag_names
 from spanwise.text.tokenizers import Tokenizer
 

@@ -7,7 +7,8 @@ import pytest
 
 from spanwise.errors import DataError
 from spanwise.tasks.tagging.predictions import decide, read_tags
-from spanwise.tasks.tagging.reader import Sentence, TaggedData, read_tagged
+from spanwise.tasks.tagging.reader import read_tagged
+from spanwise.tasks.tagging.sentences import Sentence, TaggedData
 
 LABELS = ("O", "B-X", "I-X")
 WORDS = Sentence("in New York", ((0, 2), (3, 6), (7, 11)), ("O", "B-X", "I-X"), "x, line 1")

@@ -57,6 +57,47 @@ def test_objects_hold_tokens_with_tags_or_a_text_with_spans(tmp_path):
     assert data.level == "characters" and data.sentences[0].spans() == [Span(7, 12, "LOC")]
 
 
+def test_a_level_that_a_model_has_is_that_of_any_file(tmp_path):
+    record = {"text": "Ada lives in Seoul.", "spans": [{"start": 13, "end": 18, "label": "LOC"}]}
+    data = read(tmp_path, json.dumps([record]), "a.json", level="words")
+    assert data.level == "words" and data.sentences[0].tags == ("O", "O", "O", "B-LOC", "O")
+    bare = read(tmp_path, json.dumps([record]), "a.json", level="words", purpose="predict", kind="classes")
+    assert len(bare.sentences[0].units) == 5 and not bare.sentences[0].tags
+    words = read(tmp_path, "Han B-LOC\nRiver I-LOC\n", level="characters")
+    assert words.level == "characters" and len(words.sentences[0].units) == 9
+    assert words.sentences[0].spans() == [Span(0, 9, "LOC")]
+    assert read(tmp_path, "서\tB-LC\n울\tI-LC\n", level="characters").sentences[0].text == "서울"
+    assert read(tmp_path, KLUE, level="words", errors="repair").num_dropped == 1  # 강은 has 강
+    with pytest.raises(DataError, match="tells the class of words, and characters are wanted"):
+        read(tmp_path, "ab DT\ncd NN\n", level="characters")
+
+
+def test_lines_of_text_are_texts_where_a_file_is_read_for_prediction(tmp_path):
+    texts = "Ada Lovelace lives in Seoul.\n\nShe works.\n"
+    for name in ("a.txt", "a.md"):
+        data = read(tmp_path, texts, name, purpose="predict")
+        assert [s.text for s in data.sentences] == ["Ada Lovelace lives in Seoul.", "She works."]
+        assert data.sentences[1].units == ((0, 3), (4, 9), (9, 10)) and data.sentences[1].where.endswith("line 3")
+    assert read(tmp_path, "Ada lives\nBob works\n", purpose="predict").sentences[1].text == "Bob works"
+    by_character = read(tmp_path, texts, purpose="predict", level="characters")
+    assert len(by_character.sentences[1].units) == len("She works.")
+    columns = "Ada NNP B-PER\nlives VBZ O\n"  # stays a file of columns, of classes too
+    assert read(tmp_path, columns, purpose="predict").sentences[0].text == "Ada lives"
+    for options in ({"name": "a.conll"}, {"kind": "classes"}):
+        assert read(tmp_path, "Ada NNP\nlives VBZ\n", purpose="predict", **options).sentences[0].text == "Ada lives"
+
+
+def test_a_mistyped_tag_makes_no_file_of_word_classes(tmp_path):
+    text = "Ada B-PER\nlives O\n\nin O\nSeoul B_LOC\n"
+    with pytest.raises(DataError, match=r"line 4, word 2 \('Seoul'\): 'B_LOC' is no tag .* as 3 of 4 tags .*kind=cl"):
+        read(tmp_path, text)
+    with pytest.raises(DataError, match=r"'B_LOC' is no tag .* name another task.column"):
+        read(tmp_path, text, kind="entities")
+    kept = read(tmp_path, text, errors="repair")
+    assert (kept.kind, len(kept), kept.num_dropped) == ("entities", 1, 1)
+    assert read(tmp_path, text, kind="classes").kind == "classes" and len(read(tmp_path, text, purpose="predict")) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "name", "words"),
     [

@@ -12,6 +12,7 @@ Letters: n tokens of a text.
 """
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ ALIKE, SAME, QUESTION = 1, 2, 2  # a mark: 0, or ALIKE or SAME, and in a questio
 NUM_TYPES = 4  # token types behind those that the encoder has: one per mark
 SHORTEST_BEGINNING = 4  # in Latin letters; a Hangul syllable or a Han character counts as two
 LEAST_SHARE = 0.5  # of the longer word, which the common beginning must be
-_WORD = re.compile(r"\w+")
+_JOINED = "\u0300-\u0345\u0653-\u0655\u093c\u0bd7\u102e\u1b35\u3099\u309a\U000110ba"  # marks that NFC joins to a letter
+_WORD = re.compile(rf"\w[\w{_JOINED}]*")
 
 
 class PairEncoding(Protocol):
@@ -40,7 +42,7 @@ class PairEncoding(Protocol):
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a text in lower case, and the tokens that each one has: `tokens` per word, numbers of tokens."""
+    """The words of a text, composed (NFC) and in lower case, with the numbers of the tokens that each one has."""
 
     tokens: dict[str, np.ndarray]
     by_beginning: dict[str, tuple[str, ...]]
@@ -55,7 +57,7 @@ def words_of(text: str, offsets_n2: np.ndarray) -> Words:
     tokens: dict[str, list[int]] = defaultdict(list)
     for number, (place, last) in enumerate(zip(np.searchsorted(starts, last_n, side="right"), last_n, strict=True)):
         if place and last < found[place - 1].end() and last >= offsets_n2[number, 0]:
-            tokens[found[place - 1].group().casefold()].append(number)
+            tokens[unicodedata.normalize("NFC", found[place - 1].group()).casefold()].append(number)
     kin: dict[str, list[str]] = defaultdict(list)
     for word in tokens:
         kin[_beginning(word)].append(word)

@@ -50,10 +50,21 @@ def blocks_of(lines: Sequence[str], *, tabs: bool) -> tuple[list[Block], int]:
     return blocks, width
 
 
-def holds_characters(blocks: Sequence[Block]) -> bool:
-    """Return whether every token is one character and blanks are among them."""
+def holds_characters(blocks: Sequence[Block], *, is_told: bool = False) -> bool:
+    """Return whether every token is one character, and blanks are among them or it was told (is_told)."""
     tokens = [line.cells[0] for block in blocks for line in block]
-    return all(len(token) == 1 for token in tokens) and any(token.isspace() for token in tokens)
+    return all(len(token) == 1 for token in tokens) and (is_told or any(token.isspace() for token in tokens))
+
+
+def holds_text(lines: Sequence[str], *, is_named_so: bool) -> bool:
+    """Return whether lines are texts rather than columns: without tabs, most of several words, at most half of them
+    with a tag at the end, and unless the name of the file says it (is_named_so) not all of the same number of words."""
+    rows = [line.split() for line in lines if line.strip()]
+    several = sum(len(row) > 1 for row in rows)
+    tagged = sum(len(row) > 1 and is_entity_tag(row[-1]) for row in rows)
+    if not is_named_so and len({len(row) for row in rows}) < 2:
+        return False
+    return 2 * several > len(rows) and 2 * tagged <= len(rows) and not any("\t" in line for line in lines)
 
 
 def is_conllu(blocks: Sequence[Block], width: int) -> bool:

@@ -20,7 +20,7 @@ from spanwise.errors import ConfigError, DataError
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.frames import frames_of
 from spanwise.tasks.sequence_rows import RowWriter, SequenceRows
-from spanwise.tasks.tagging.reader import Sentence, TaggedData
+from spanwise.tasks.tagging.sentences import Sentence, TaggedData
 from spanwise.tasks.tagging.spans import Scheme, Span, spans_of, tags_of
 from spanwise.tasks.windows import max_context_window, passage_windows, token_range
 from spanwise.text.tokenizers import Tokenizer

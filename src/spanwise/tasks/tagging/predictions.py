@@ -13,7 +13,8 @@ import numpy as np
 from spanwise.errors import DataError
 from spanwise.tasks.files.text import plain_suffix, read_json, read_lines
 from spanwise.tasks.tagging.columns import blocks_of
-from spanwise.tasks.tagging.reader import Kind, Level, Sentence, TaggedData, span_values
+from spanwise.tasks.tagging.reader import span_values
+from spanwise.tasks.tagging.sentences import Kind, Level, Sentence, TaggedData
 from spanwise.tasks.tagging.spans import Span, spans_of, tags_of
 
 

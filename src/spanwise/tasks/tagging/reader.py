@@ -1,13 +1,10 @@
-"""Tagged sentences from any of the usual files, as texts with units and tags.
-
-A unit is what a tag stands at: a word, or in files tagged by character a character.
-"""
+"""Tagged sentences from any of the usual files, as texts with units and tags."""
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.suggest import did_you_mean
@@ -21,43 +18,12 @@ from spanwise.tasks.tagging.columns import (
     conllu_words,
     find_columns,
     holds_characters,
+    holds_text,
     is_conllu,
     without_language,
 )
-from spanwise.tasks.tagging.spans import Span, is_entity_tag, spans_of, tags_of
-
-Level = Literal["words", "characters"]
-Kind = Literal["entities", "classes"]
-
-
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A text, where its units stand in it (half-open), and a tag per unit; no tags where read for prediction."""
-
-    text: str
-    units: tuple[tuple[int, int], ...]
-    tags: tuple[str, ...]
-    where: str
-
-    def spans(self) -> list[Span]:
-        """The gold spans as characters of the text."""
-        return [
-            Span(self.units[span.first][0], self.units[span.last - 1][1], span.label) for span in spans_of(self.tags)
-        ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaggedData:
-    """The sentences of a file in its order, or of several one behind the other."""
-
-    source: str
-    sentences: tuple[Sentence, ...]
-    level: Level
-    kind: Kind
-    num_dropped: int = 0  # sentences left out under errors="repair"
-
-    def __len__(self) -> int:
-        return len(self.sentences)
+from spanwise.tasks.tagging.sentences import Kind, Level, Sentence, TaggedData, at_level, split_words
+from spanwise.tasks.tagging.spans import OUTSIDE, Span, is_entity_tag, tags_of
 
 
 def read_tagged(
@@ -70,51 +36,107 @@ def read_tagged(
     kind: Kind | None = None,
     errors: OnError = "strict",
 ) -> TaggedData:
-    """Read CoNLL columns, CoNLL-U, a file of characters, or JSON (lines).
+    """Read CoNLL columns, CoNLL-U, a file of characters, or JSON (lines); for prediction also a plain text.
 
     column: where the tags stand: a number from 0, or "upos", "xpos", "deprel" of CoNLL-U; None: the last column that
     holds entity tags, else the last (CoNLL-U: upos). JSON objects have `tokens` (or `words`) and `tags`, or `text` and
-    `spans` of `start`, `end`, `label`. level, kind: None: as found. Files read for prediction may lack tags.
+    `spans` of `start`, `end`, `label`. level, kind: None: as found; entities are brought to a level that is given.
+    Files read for prediction may lack tags; lines of text that are no columns are a text each there.
     With `errors="repair"` malformed sentences are left out and counted.
 
     Raises: DataError naming file and line.
     """
     if plain_suffix(path) in (".json", ".jsonl", ".ndjson"):
-        return _from_objects(path, purpose, level, kind, errors)
-    lines = read_lines(path)
-    if text_looks_like("\n".join(lines[:300])) not in (None, "tagging"):
-        raise DataError(f"{path}: this is no file of tags, which has one token per line.")
+        found = _from_objects(path, purpose, errors)
+    else:
+        lines = read_lines(path)
+        if text_looks_like("\n".join(lines[:300])) not in (None, "tagging"):
+            raise DataError(f"{path}: this is no file of tags, which has one token per line.")
+        is_named_so = plain_suffix(path) == ".txt" and kind != "classes"  # a column of classes looks like words
+        if purpose == "predict" and holds_text(lines, is_named_so=is_named_so):
+            found = _texts(lines, str(path))
+        else:
+            found = _from_columns(lines, str(path), purpose, column, word_column, level, errors)
+    if not found.sentences:
+        raise DataError(f"{path}: no sentence in it.")
+    if purpose != "predict":
+        found = _of_one_kind(found, kind, errors)
+    found = replace(found, kind=kind or found.kind)
+    if level in (None, found.level):
+        return found
+    if found.kind == "classes" and any(sentence.tags for sentence in found.sentences):
+        raise DataError(f"{path} tells the class of {found.level}, and {level} are wanted; leave task.level out.")
+    kept, num_cut = parsed(found.sentences, lambda sentence: at_level(sentence, level), errors)
+    return replace(found, sentences=tuple(kept), level=level, num_dropped=found.num_dropped + num_cut)
+
+
+def _texts(lines: Sequence[str], source: str) -> TaggedData:
+    numbered = [(line.strip(), f"{source}, line {number}") for number, line in enumerate(lines, 1)]
+    found = [Sentence(text, tuple(split_words(text)), (), where) for text, where in numbered if text]
+    return TaggedData(source=source, sentences=tuple(found), level="words", kind="entities")
+
+
+def _from_columns(
+    lines: Sequence[str],
+    source: str,
+    purpose: Purpose,
+    column: str | None,
+    word_column: int | None,
+    level: Level | None,
+    errors: OnError,
+) -> TaggedData:
     tabs = any("\t" in line for line in lines if not line.startswith("#"))
     blocks, width = blocks_of(lines, tabs=tabs)
     if not blocks:
-        raise DataError(f"{path}: no sentence in it.")
+        raise DataError(f"{source}: no sentence in it.")
     if purpose != "predict" and width < 2:
-        raise DataError(f"{_where(path, blocks[0])}: one column; a word and its tag were expected.")
-    with_tags = width > 1
-    if not with_tags:
-        bare = [_units([line.cells[0] for line in b], (), level, _where(path, b)) for b in blocks]
-        return TaggedData(source=str(path), sentences=tuple(bare), level=level or "words", kind=kind or "entities")
-    if is_conllu(blocks, width):
-        sentences, num_dropped = _conllu(blocks, column, str(path), errors)
-        found_level: Level = "words"
+        raise DataError(f"{_where(source, blocks[0])}: one column; a word and its tag were expected.")
+    found_level: Level = "characters" if holds_characters(blocks, is_told=level == "characters") else "words"
+    num_dropped = 0
+    if width == 1:
+        sentences = [_units([line.cells[0] for line in b], (), found_level, _where(source, b)) for b in blocks]
+    elif is_conllu(blocks, width):
+        found_level = "words"
+        sentences, num_dropped = _conllu(blocks, column, source, errors)
     else:
-        found_level = level or ("characters" if holds_characters(blocks) else "words")
-        sentences, num_dropped = _columns(blocks, width, column, word_column, found_level, str(path), errors)
-    if not sentences:
-        raise DataError(f"{path}: no sentence in it.")
+        sentences, num_dropped = _columns(blocks, width, column, word_column, found_level, source, errors)
     return TaggedData(
-        source=str(path),
+        source=source,
         sentences=tuple(sentences),
         level=found_level,
-        kind=kind or kind_of(sentences),
+        kind=_kind_of(sentences),
         num_dropped=num_dropped,
     )
 
 
-def kind_of(sentences: Sequence[Sentence]) -> Kind:
+def _kind_of(sentences: Sequence[Sentence]) -> Kind:
     """Entities where every tag is "O" or has the form B-TYPE."""
     tags = {tag for sentence in sentences for tag in sentence.tags}
     return "entities" if all(map(is_entity_tag, tags)) else "classes"
+
+
+def _of_one_kind(data: TaggedData, wanted: Kind | None, errors: OnError) -> TaggedData:
+    """Raises: DataError for a tag that is none of an entity, where entities are wanted or most tags are theirs."""
+    tags = [tag for sentence in data.sentences for tag in sentence.tags]
+    num_entity = sum(map(is_entity_tag, tags))
+    are_most = 2 * num_entity > len(tags) and any(tag != OUTSIDE and is_entity_tag(tag) for tag in tags)
+    if num_entity == len(tags) or wanted == "classes" or (wanted is None and not are_most):
+        return data
+    others = f"as {num_entity:,} of {len(tags):,} tags are; mend it" if are_most else "as the model tells them"
+    cure = "read all tags as word classes with task.kind=classes" if wanted is None else "name another task.column"
+
+    def checked(sentence: Sentence) -> Sentence:
+        for place, tag in enumerate(sentence.tags):
+            if not is_entity_tag(tag):
+                start, end = sentence.units[place]
+                raise DataError(
+                    f"{sentence.where}, word {place + 1} ({sentence.text[start:end]!r}): {tag!r} is no tag of an "
+                    f"entity (B-TYPE, I-TYPE, O), {others}, or {cure}."
+                )
+        return sentence
+
+    kept, num_cut = parsed(data.sentences, checked, errors)
+    return replace(data, sentences=tuple(kept), kind="entities", num_dropped=data.num_dropped + num_cut)
 
 
 def _columns(
@@ -166,7 +188,7 @@ def _where(source: str | Path, block: Block) -> str:
     return f"{source}, line {block[0].number}"
 
 
-def _units(units: Sequence[str], tags: tuple[str, ...], level: Level | None, where: str) -> Sentence:
+def _units(units: Sequence[str], tags: tuple[str, ...], level: Level, where: str) -> Sentence:
     """One sentence of words, or of characters, which need no blank between them."""
     if level == "characters":
         return Sentence("".join(units), tuple((n, n + 1) for n in range(len(units))), tags, where)
@@ -204,17 +226,15 @@ def _sentence_of(
     return Sentence("".join(pieces), tuple(units), tags, where)
 
 
-def _from_objects(
-    path: str | Path, purpose: Purpose, level: Level | None, kind: Kind | None, errors: OnError
-) -> TaggedData:
+def _from_objects(path: str | Path, purpose: Purpose, errors: OnError) -> TaggedData:
     table = read_table(path, errors=errors)
     sentences, num_dropped = parsed(table.rows, lambda row: _from_object(row, purpose), errors)
     by_character = "text" in table.rows[0].values
     return TaggedData(
         source=table.source,
         sentences=tuple(sentences),
-        level=level or ("characters" if by_character else "words"),
-        kind=kind or ("entities" if by_character else kind_of(sentences)),
+        level="characters" if by_character else "words",
+        kind="entities" if by_character else _kind_of(sentences),
         num_dropped=num_dropped,
     )
 

@@ -39,8 +39,9 @@ from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.recipe import FinetuningRecipe, published_recipe, usual_recipe
 from spanwise.tasks.tagging.features import TARGET, TaggedRows, TagTargets, encode_sentences, tag_loss
 from spanwise.tasks.tagging.predictions import TagPredictions, decide, read_tags
-from spanwise.tasks.tagging.reader import Kind, Level, TaggedData, kind_of, read_tagged
+from spanwise.tasks.tagging.reader import read_tagged
 from spanwise.tasks.tagging.score import entity_scores, unit_scores
+from spanwise.tasks.tagging.sentences import Kind, Level, TaggedData
 from spanwise.tasks.tagging.spans import Scheme, Span, spans_of, tag_names
 from spanwise.text.tokenizers import Tokenizer
 
@@ -77,7 +78,7 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> TaggedData:
         """Raises: DataError naming file and line; also where a model of entities gets word classes, or the reverse."""
-        found = read_tagged(
+        return read_tagged(
             path,
             purpose=purpose,
             column=self.column,
@@ -86,13 +87,6 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
             kind=self.kind,
             errors=errors,
         )
-        tags = {tag for sentence in found.sentences for tag in sentence.tags}
-        if purpose != "predict" and self.kind == "entities" and kind_of(found.sentences) != "entities":
-            wrong = next(tag for tag in sorted(tags) if tag != "O" and tag[1:2] != "-")
-            raise DataError(
-                f"{found.source}: {wrong!r} is no tag of an entity (B-TYPE, I-TYPE, O); name another task.column."
-            )
-        return found
 
     def joined(self, parts: Sequence[TaggedData]) -> TaggedData:
         """Return all sentences. Raises: DataError where two files hold different things."""
