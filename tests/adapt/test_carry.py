@@ -123,7 +123,9 @@ def test_heads_that_are_taught_first_leave_no_task_out(with_tasks, run_adapt, tm
 
 def test_starts_whose_tasks_would_be_lost_are_refused_before_anything_is_written(with_tasks, run_adapt, tmp_path):
     tuned = tuned_folder(with_tasks, tmp_path / "tuned", "tagging")
-    with pytest.raises(CheckpointError, match=r"fine-tuned for 'tagging'.*spanwise combine BASE"):
+    with pytest.raises(
+        CheckpointError, match=r"fine-tuned for 'tagging'.*spanwise combine BASE .* --out FOLDER .*--replace"
+    ):
         run_adapt(tuned)
     unknown = tmp_path / "unknown"
     shutil.copytree(with_tasks, unknown)

@@ -72,6 +72,11 @@ def test_the_python_call_answers_one_question_or_several(folder):
 def test_what_cannot_be_asked_is_told(folder, text, tmp_path):
     with pytest.raises(DataError, match="question is empty"):
         text.ask(" ")
+    with pytest.raises(DataError, match="half a surrogate pair"):
+        text.ask("\udcecWho?")
+    for wrong in (5, None, [1], {"Who?"}):
+        with pytest.raises(DataError, match="a text, or a list of texts, was expected"):
+            spanwise.ask(folder, wrong)
     with pytest.raises(DataError, match="nothing to read"):
         TextFolder(tmp_path)
     with pytest.raises(CheckpointError, match="none"):

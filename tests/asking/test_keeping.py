@@ -164,6 +164,14 @@ def test_files_that_waited_for_a_package_are_tried_when_it_is_there(folder, read
     assert read_files.count("d.pdf") == 2 and read_files.count("a.txt") == 1
 
 
+def test_files_that_are_not_read_are_told_each_time(folder):
+    for name in ("report.hwp", "old.hwp", "table.csv", ".hidden.doc"):
+        (folder / name).write_text("The bridge.")
+    for _ in range(2):
+        note = OpenIndex(folder, ReadingOptions()).notes[0]
+        assert note.startswith("passed over, since only .txt") and note.endswith("are read: 2 .hwp, 1 .csv")
+
+
 def test_empty_files_are_told_and_a_folder_of_them_is_refused(folder):
     (folder / "c.txt").write_text("")
     assert OpenIndex(folder, ReadingOptions()).notes == ["without text (a scan has none): c.txt"]

@@ -23,6 +23,16 @@ def test_spans_of_each_passage_come_best_first_with_its_null_score(reader):
     assert best.score - found[0].null_score > found[1].spans[0].score - found[1].null_score
 
 
+def test_no_answer_goes_on_in_another_paragraph(reader):
+    text = "Anna built the bridge in\n\n1890 it was. \n \nAnna built the bridge in\n1891."
+    for question in ("Who built the bridge?", "When was the bridge built?", "What was built?"):
+        spans = reader.read(question, [text])[0].spans
+        assert len(spans) == KEPT and not any("\n\n" in text[s.start : s.end].replace(" ", "") for s in spans)
+    words = "Anna\n\nbuilt\n\n1890\n\n1891"
+    found = reader.read("When was the bridge built?", [words])[0].spans
+    assert len(found) == KEPT and not any("\n" in words[span.start : span.end] for span in found)
+
+
 def test_what_is_read_of_a_passage_does_not_depend_on_the_others(reader):
     question, passages = "Who founded it?", ["Anna Miller founded it in 1850.", "It has 4,000 students."]
     together = reader.read(question, passages)

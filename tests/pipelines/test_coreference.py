@@ -152,6 +152,12 @@ def test_of_mentions_inside_one_another_the_outer_one_is_replaced():
     )
 
 
+def test_a_mention_that_holds_the_name_loses_nothing():
+    text = "Mary Smith lives in Paris. She left."
+    cluster = [*mentions(text, "Mary"), *mentions(text, "Mary Smith"), *mentions(text, "She")]
+    assert resolve(text, [cluster]) == "Mary Smith lives in Paris. Mary left."
+
+
 def test_bf16_runs_where_the_machine_has_it_and_is_refused_elsewhere(folders):
     def open_half():
         return pipeline("coreference", model=folders / "plain", device="cpu", precision="bf16")

@@ -74,6 +74,13 @@ def test_text_without_anything_that_returns_says_so_and_leaves_no_file(tmp_path)
     assert not (tmp_path / "q.json").exists()
 
 
+def test_text_that_all_stands_in_the_forbidden_files_is_said_so(text, tmp_path):
+    make_questions([text], tmp_path / "all.json")
+    with pytest.raises(DataError, match=r"passages of the text are left out, because eight words .*--not-from"):
+        make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "all.json"])
+    assert not (tmp_path / "q.json").exists()
+
+
 @pytest.mark.parametrize(("options", "told"), [({"language": "fr"}, "'fr'"), ({"max_questions": 0}, "at least 1")])
 def test_wrong_options_are_named(text, tmp_path, options, told):
     with pytest.raises(ConfigError, match=told):

@@ -156,7 +156,7 @@ def _inside(name: str, folder: Path) -> Path:
 def _read_documents(folder: Path) -> int:
     """Read a folder as `spanwise ask` does."""
     try:
-        for file in document_files(folder):
+        for file in document_files(folder).files:
             for _ in read_document(folder / file.name, ReadingOptions()):
                 pass
     except SpanwiseError as error:

@@ -53,6 +53,7 @@ def test_a_folder_in_the_place_of_the_output_file_is_named(finetuned, squad_file
         ("p.x", {"p.x": "first", "p.y": "second"}),
         ("p.y", {"p.x": "first", "p.y": "second"}),
         ("p.json", {"p.json": "first", "p.y": "second"}),
+        ("p", {"p": "first", "p.y": "second"}),
     ],
 )
 def test_what_is_written_goes_by_suffix_and_the_file_that_was_asked_for_is_always_there(tmp_path, output, files):
@@ -63,6 +64,15 @@ def test_what_is_written_goes_by_suffix_and_the_file_that_was_asked_for_is_alway
     written = write_predictions(tmp_path / output, Both(), None)
     assert written[0] == tmp_path / output
     assert {path.name: path.read_text() for path in written} == files
+
+
+def test_a_file_that_is_named_for_another_form_is_written_under_its_own(tmp_path, caplog):
+    class Lines:
+        def prediction_files(self, predictions):
+            return {".jsonl": "{}\n"}
+
+    assert write_predictions(tmp_path / "p.conll", Lines(), None) == [tmp_path / "p.jsonl"]
+    assert not (tmp_path / "p.conll").exists() and "no form .conll; .jsonl is written" in caplog.text
 
 
 def test_several_files_are_scored_by_one_model_each_under_its_name(finetuned, squad_files, tmp_path):

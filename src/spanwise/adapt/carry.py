@@ -39,7 +39,8 @@ def check_tasks(start: Checkpoint, name: str) -> None:
         raise CheckpointError(
             f"{name} was fine-tuned for {own!r}, and going on with it would lose that. Adapt the model that it was "
             f"fine-tuned from, and fine-tune the result; or put both into one folder, which keeps its tasks: "
-            f"spanwise combine BASE {name} FOLDER, then spanwise adapt FOLDER."
+            f"spanwise combine BASE {name} --out FOLDER (with --replace where BASE has {own!r} too), then spanwise "
+            "adapt FOLDER."
         )
     for task in start.tasks:
         if task not in TASKS:

@@ -14,6 +14,7 @@ from spanwise.asking.term_weights import Hit
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.device import Precision
 from spanwise.text.composition import is_korean
+from spanwise.text.tokenizers import refuse_surrogates
 
 PASSAGES = 20  # that are read for a question
 
@@ -91,6 +92,7 @@ class TextFolder:
     def ask(self, question: str, options: AskOptions | None = None) -> Asked:
         """Answer one question. Raises: DataError for an empty one."""
         options = options or AskOptions()
+        refuse_surrogates(question)
         if not question.strip():
             raise DataError("the question is empty; ask something.")
         hits = self.index.weights.search(question, options.passages)
@@ -156,7 +158,10 @@ def ask(
     the model; ConfigError for an option.
     """
     options = AskOptions(top=top, threshold=threshold)
+    asked = [question] if isinstance(question, str) else question
+    if not isinstance(asked, Sequence) or not all(isinstance(one, str) for one in asked):
+        raise DataError(f"the question is {question!r}; a text, or a list of texts, was expected.")
     text = TextFolder(folder, model=model, device=device, precision=precision, reading=reading)
     if isinstance(question, str):
         return text.ask(question, options)
-    return [text.ask(one, options) for one in question]
+    return [text.ask(one, options) for one in asked]

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from spanwise.asking.documents.read import (
+    ENDINGS,
     DocumentFile,
     ReadingOptions,
     document_files,
@@ -25,6 +26,7 @@ from spanwise.errors import ConfigError, DataError, SpanwiseError
 from spanwise.runtime.files import atomic_folder
 from spanwise.runtime.progress import Gauge
 from spanwise.runtime.wording import counted
+from spanwise.text.corpus import told_endings
 
 BESIDE = ".spanwise-index"
 CACHE_VARIABLE = "XDG_CACHE_HOME"  # as the desktop specification of freedesktop.org has it; else ~/.cache
@@ -42,7 +44,8 @@ class OpenIndex:
         self.folder = folder
         self.notes: list[str] = []
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
-        files, packages = document_files(folder), installed_packages()
+        found_files, packages = document_files(folder), installed_packages()
+        files = found_files.files
         places = index_places(folder)
         found, damage = _found(places)
         for cause in damage:
@@ -51,6 +54,9 @@ class OpenIndex:
             self.index = found
         else:
             self.index = self._made(places, _Making(folder, files, reading, packages, found, say))
+        if found_files.passed_over:
+            others = told_endings(found_files.passed_over)
+            self.notes.append(f"passed over, since only {', '.join(ENDINGS)} are read: {others}")
         problems = [one for one in self.index.record.files if one.problem]
         self.notes += [f"left out: {one.problem}" for one in problems]
         empty = [one.file.name for one in self.index.record.files if not one.num_passages and not one.problem]

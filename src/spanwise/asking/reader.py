@@ -5,6 +5,7 @@ make a passage without any answer as sure of itself as the right one.
 """
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from spanwise.tasks.qa.task import PAPER_MAX_LENGTH, QuestionAnswering
 from spanwise.weights import SHIPPED_FOR
 
 KEPT = 3  # spans of a passage that go on to be merged
+_PARAGRAPH_END = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,10 @@ class Reader:
         windows = self._windows(question, passages)
         outputs: Sequence[WindowOutput] = self.model.outputs(windows, precision=self.precision)
         borders = np.searchsorted(windows.question_W, np.arange(len(passages) + 1)).tolist()
-        return [self._best(windows, range(*pair), outputs) for pair in itertools.pairwise(borders)]
+        return [
+            self._best(windows, range(*pair), outputs, text)
+            for pair, text in zip(itertools.pairwise(borders), passages, strict=True)
+        ]
 
     def _windows(self, question: str, passages: Sequence[str]) -> QuestionWindows:
         config = self.model.encoder.config
@@ -86,11 +91,13 @@ class Reader:
             frame=self.task.frame(self.tokenizer),
         )
 
-    def _best(self, windows: QuestionWindows, rows: range, outputs: Sequence[WindowOutput]) -> ReadPassage:
+    def _best(self, windows: QuestionWindows, rows: range, outputs: Sequence[WindowOutput], text: str) -> ReadPassage:
+        """Return the best spans of a passage, none of which goes on in another paragraph."""
         found = question_spans(windows, rows, outputs, self.task.span_rule)
         passage = windows.passage(rows.start)
         spans = (
             ReadSpan(*characters_of(passage, int(first), int(last), align_to_words=False), float(worth))
-            for first, last, _, worth in found.spans_K4[:KEPT]
+            for first, last, _, worth in found.spans_K4
         )
-        return ReadPassage(tuple(spans), float(found.null_score))
+        within = (span for span in spans if not _PARAGRAPH_END.search(text, span.start, span.end))
+        return ReadPassage(tuple(itertools.islice(within, KEPT)), float(found.null_score))

@@ -98,16 +98,17 @@ def resolve(text: str, clusters: Sequence[Sequence[Span]]) -> str:
     """Return the text in which every mention but a cluster's name is replaced by that name.
 
     The name is the first mention that is no English pronoun; a cluster of pronouns alone stays as it is, and so do
-    relative pronouns. Of mentions inside one another the outer one is replaced. A possessive pronoun becomes the name
-    with 's; a name's first letter is large where the mention's is, and small in the middle of a sentence where it
-    begins with a word such as "the".
+    relative pronouns and a mention that the name is part of. Of mentions inside one another the outer one is replaced.
+    A possessive pronoun becomes the name with 's; a name's first letter is large where the mention's is, and small in
+    the middle of a sentence where it begins with a word such as "the".
     """
     replacements = []
     for cluster in clusters:
-        name = next((mention["text"] for mention in cluster if mention["text"].lower() not in PRONOUNS), "")
-        for mention in cluster if name else ():
-            said = mention["text"]
-            if said.casefold() != name.casefold() and said.lower() not in RELATIVE:
+        named = next((mention for mention in cluster if mention["text"].lower() not in PRONOUNS), None)
+        for mention in cluster if named else ():
+            name, said = named["text"], mention["text"]
+            holds_name = mention["start"] <= named["start"] and named["end"] <= mention["end"]
+            if not holds_name and said.casefold() != name.casefold() and said.lower() not in RELATIVE:
                 ending = "'s" if said.lower() in POSSESSIVE else ""
                 replacements.append((mention["start"], -mention["end"], _as_said(name, said) + ending))
     parts, place = [], 0

@@ -24,6 +24,7 @@ from spanwise.questions.passages import passages
 from spanwise.questions.squad_file import SquadWriter
 from spanwise.runtime.files import refuse_to_write_over
 from spanwise.runtime.seed import derive_key
+from spanwise.runtime.wording import counted
 from spanwise.tasks.qa.forbidden import paragraph_runs
 from spanwise.text.corpus import CorpusOptions, Document, corpus_files, read_documents
 
@@ -97,6 +98,12 @@ def make_questions(
             counts.update(word for question in written for word in (question.kind, question.form))
             if counts["questions"] == max_questions:
                 break
+        if not counts["questions"] and maker.num_refused:
+            raise DataError(
+                f"No question could be made: {counted(maker.num_refused, 'passage')} of the text "
+                f"{'is' if maker.num_refused == 1 else 'are'} left out, because eight words in a row stand in a file "
+                "of --not-from too, and what is left gives none. Give other text, or files that it was not taken from."
+            )
         if not counts["questions"]:
             raise DataError(
                 "No question could be made: no name, number, date or noun of the text stands in two of its passages. "

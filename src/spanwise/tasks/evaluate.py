@@ -21,6 +21,7 @@ from spanwise.tasks.files.text import OnError, without_compression
 from spanwise.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
+FORMS = (".conll", ".jsonl", ".tsv")  # of predictions: no file that is named so holds another form
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,11 @@ def write_predictions(
     contents = dict(task.prediction_files(predictions))
     paths = {name: _beside(output, name) for name in contents}
     if "" not in contents and output not in paths.values():
-        paths[next(iter(contents))] = output  # no content has this suffix: the first is what was asked for
+        first = next(iter(contents))
+        if output.suffix in FORMS:
+            logger.warning("%s: these predictions have no form %s; %s is written.", output, output.suffix, first)
+        else:
+            paths[first] = output  # no form of predictions has this suffix: the first is what was asked for
     for path in paths.values():
         refuse_to_write_over(path, made_from)
     for name, path in paths.items():

@@ -170,9 +170,14 @@ def _files_of_folder(folder: Path) -> list[Path]:
         )
     passed = Counter(ending for path in visible if (ending := ending_of(path)) not in FOLDER_ENDINGS)
     if passed:
-        shown = ", ".join(f"{count:,} {ending or 'without ending'}" for ending, count in passed.most_common(4))
-        _tell_passed_over(str(folder), shown + (" and others" if len(passed) > 4 else ""))
+        _tell_passed_over(str(folder), told_endings(passed))
     return found
+
+
+def told_endings(endings: Counter[str]) -> str:
+    """Return how many files there are of each of the four commonest endings, as words."""
+    shown = ", ".join(f"{count:,} {ending or 'without ending'}" for ending, count in endings.most_common(4))
+    return shown + (" and others" if len(endings) > 4 else "")
 
 
 @functools.cache  # once, however often a command looks at its folder

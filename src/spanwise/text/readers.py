@@ -219,9 +219,18 @@ def _decode(raw: bytes, path: Path, number: int, errors: OnInvalid) -> str:
     except UnicodeDecodeError as cause:
         raise DataError(
             f"{path} line {number} is not valid UTF-8 (byte 0x{raw[cause.start]:02x} after "
-            f"{raw[: cause.start].decode('utf-8')[-20:]!r}). Convert the file, or go on with errors=replace "
-            "(--errors replace), which puts U+FFFD there."
+            f"{raw[: cause.start].decode('utf-8')[-20:]!r}). {how_to_convert(raw, path.name)}, or go on with "
+            "errors=replace (--errors replace), which puts U+FFFD there."
         ) from cause
+
+
+def how_to_convert(raw: bytes, name: str) -> str:
+    """Return what to do with text that is not UTF-8: the command where it reads as Korean in its older encoding."""
+    try:
+        is_korean = any("\uac00" <= letter <= "\ud7a3" for letter in raw.decode("cp949"))
+    except UnicodeDecodeError:
+        is_korean = False
+    return f"Convert it: iconv -f CP949 -t UTF-8 '{name}' > NEW" if is_korean else "Convert the file to UTF-8"
 
 
 def row_text(row: object, field: str, where: str, errors: OnInvalid) -> str:

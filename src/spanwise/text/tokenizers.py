@@ -236,7 +236,7 @@ class Tokenizer:
             for text in texts:
                 if not isinstance(text, str):
                     raise TypeError(f"text is a {type(text).__name__}, expected a string") from None
-                _refuse_surrogates(text)
+                refuse_surrogates(text)
             raise
 
 
@@ -264,7 +264,7 @@ def _is_composed(text: object) -> bool:
     return not isinstance(text, str) or text.isascii() or unicodedata.is_normalized("NFC", text)
 
 
-def _refuse_surrogates(text: str) -> None:
+def refuse_surrogates(text: str) -> None:
     """Raises: DataError where `text` holds half a surrogate pair, which no file in UTF-8 can hold."""
     try:
         text.encode()

@@ -12,7 +12,8 @@ def test_a_folder_gives_what_can_be_read_by_name_without_hidden_files(tmp_path):
     for name in ("b/z.md", "a.txt.gz", "c.PDF", "picture.png", ".a.txt", ".hidden/x.txt"):
         (tmp_path / name).write_bytes(b"12")
     found = document_files(tmp_path)
-    assert [(file.name, file.size) for file in found] == [("a.txt.gz", 2), ("b/z.md", 2), ("c.PDF", 2)]
+    assert found.passed_over == {".png": 1}
+    assert [(file.name, file.size) for file in found.files] == [("a.txt.gz", 2), ("b/z.md", 2), ("c.PDF", 2)]
 
 
 def test_folders_with_nothing_to_read_are_told(tmp_path):

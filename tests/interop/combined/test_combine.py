@@ -61,12 +61,21 @@ def test_in_bf16_the_base_is_rounded_first_and_a_whole_task_is_its_weights_round
     stored = load_file(made.folder / "tasks/qa/changes.safetensors")
     assert stored and not any("embeddings" in name for name in stored)  # rounded alike, so the same: not a change
     again = combine(made.folder, [tuned["tagging"]], tmp_path / "again")
+    assert (
+        made.is_rounded
+        and again.is_rounded
+        and not combine(made.folder, [tmp_path / "alone"], tmp_path / "e", replace=True).is_rounded
+    )
     assert again.dtype == "bf16" and made.tasks[0] == again.tasks[0]  # the type of the base; its task is taken over
     before, after = files_of(made.folder), files_of(again.folder)
     same = ["model.safetensors", "tasks/qa/changes.safetensors", "tasks/qa/spanwise.json"]
     assert all(before[name] == after[name] for name in same)
     with pytest.raises(ConfigError, match="are stored as changes of its numbers in bf16; leave --dtype out"):
         combine(made.folder, [tuned["tagging"]], tmp_path / "other", dtype="fp32")
+
+
+def test_in_fp32_nothing_is_rounded(pretrained_folder, tuned, tmp_path):
+    assert not combine(pretrained_folder, [tuned["qa"]], tmp_path / "m").is_rounded
 
 
 def test_a_task_is_replaced_only_when_asked_for(pretrained_folder, tuned, tmp_path):

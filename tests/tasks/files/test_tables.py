@@ -53,6 +53,15 @@ def test_rows_of_other_lengths_are_named_or_left_out_and_counted(tmp_path):
     assert [row.values["a"] for row in table.rows] == ["1", "7"] and table.num_dropped == 2
 
 
+def test_a_header_inside_the_table_is_no_row(tmp_path):
+    path = write(tmp_path, "a\tb\n1\t2\na\tb\n3\t4\n")
+    with pytest.raises(DataError, match=r"line 3: the header stands here again .*--errors repair"):
+        read_table(path, header=True)
+    table = read_table(path, header=True, errors="repair")
+    assert [row.values["a"] for row in table.rows] == ["1", "3"] and table.num_dropped == 1
+    assert len(read_table(path, header=False).rows) == 4
+
+
 def test_objects_come_as_lines_or_as_a_list(tmp_path):
     records = [{"text": "one", "labels": {"real": 2}}, {"text": "two"}]
     lines = write(tmp_path, "\n".join(map(json.dumps, records)) + "\n\n", "a.jsonl")

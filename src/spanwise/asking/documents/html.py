@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spanwise.asking.documents import TextLine
-from spanwise.text.readers import OnInvalid, read_lines
+from spanwise.asking.documents.page_encoding import page_lines
+from spanwise.text.readers import OnInvalid
 
 INLINE = set(
     [
@@ -47,9 +48,9 @@ HIDDEN = {"script", "style", "noscript", "template", "head", "svg", "math", "ifr
 
 
 def html_lines(path: Path, errors: OnInvalid) -> Iterator[TextLine]:
-    """Yield the blocks of text of a page. Raises: DataError where the file can't be read, or is not UTF-8."""
+    """Yield the blocks of text of a page. Raises: DataError where the file can't be read, or is not in its encoding."""
     parser = _Blocks()
-    for line in read_lines(path, errors):
+    for line in page_lines(path, errors):
         parser.feed(line.text + ("\n" if line.ends else ""))
         yield from parser.taken()
     parser.close()

@@ -1,6 +1,7 @@
 """From a file to its lines, by the ending of its name."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -44,8 +45,16 @@ class DocumentFile:
     mtime_ns: int
 
 
-def document_files(folder: Path) -> list[DocumentFile]:
-    """Return the files of a folder that can be read, at any depth, by name; hidden ones are passed over.
+@dataclass(frozen=True, kw_only=True)
+class FolderFiles:
+    """The files of a folder that can be read, by name, and how many there are of each other ending."""
+
+    files: list[DocumentFile]
+    passed_over: Counter[str]
+
+
+def document_files(folder: Path) -> FolderFiles:
+    """Return the files of a folder that can be read, at any depth, and how many others; hidden ones do not count.
 
     Raises: DataError where there are none, or no such folder.
     """
@@ -69,7 +78,8 @@ def document_files(folder: Path) -> list[DocumentFile]:
     if not found:
         seen = ", ".join(others[:3]) + (" ..." if len(others) > 3 else "") if others else "no files"
         raise DataError(f"{folder} holds nothing to read (found: {seen}). Read are {', '.join(ENDINGS)}.")
-    return sorted(found, key=lambda file: file.name)
+    endings = Counter(ending_of(Path(name)) for name in others)
+    return FolderFiles(files=sorted(found, key=lambda file: file.name), passed_over=endings)
 
 
 def _refuse(error: OSError) -> None:

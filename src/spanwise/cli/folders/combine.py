@@ -37,9 +37,9 @@ def combine(
         Folder to write; it must not exist.
     rank
         Store matrices as what they differ from the base, in two factors of this rank: 32 for all tasks, tagging=32 or
-        qa=whole for one. May be repeated. Default: whole, which is exact.
+        qa=whole for one. May be repeated. Default: whole, which is exact but for the type of the numbers.
     dtype
-        Of the numbers in the files. Default: that of the base.
+        Of the numbers in the files. Default: that of the base; bf16 rounds what was fine-tuned, fp32 does not.
     replace
         Put a task in the place of the one that the base has already.
     json
@@ -55,6 +55,8 @@ def combine(
         return
     print_table(COLUMNS, map(row, made.tasks))
     say(f"Model: {made.folder} ({made.dtype})")
+    if made.is_rounded:
+        say("The new tasks are rounded to bf16 as their base is, so that answers differ a little (--dtype).")
     task = made.tasks[0].task
     say(f"Next: spanwise predict {task} --model {quote(str(made.folder))} --input FILE --output predictions.json")
 

@@ -47,11 +47,13 @@ class StoredTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Combined:
-    """A combined folder: all its tasks in order of their names, and the type of its numbers."""
+    """A combined folder: all its tasks in order of their names, and the type of its numbers, to which those of the new
+    tasks may have been rounded."""
 
     folder: Path
     tasks: tuple[StoredTask, ...]
     dtype: StoredType
+    is_rounded: bool
 
 
 def combine(
@@ -92,7 +94,8 @@ def combine(
         write_record(folder, read_json_object(folder / RECORD))
         found = [stored_task(folder, task) for task in sorted([*kept, *tuned])]
         name_in_card(folder, found)
-    return Combined(folder=Path(out), tasks=tuple(found), dtype=stored_type)
+    is_rounded = stored_type == "bf16" and not all(map(_fits_bf16, tuned.values()))
+    return Combined(folder=Path(out), tasks=tuple(found), dtype=stored_type, is_rounded=is_rounded)
 
 
 def stored_task(folder: Path, task: str) -> StoredTask:
@@ -157,14 +160,20 @@ def _check_ranks(ranks: Ranks, tuned: Mapping[str, Checkpoint]) -> None:
 
 def _stored_type(start: Checkpoint, kept: Sequence[str], dtype: StoredType | None) -> StoredType:
     """Return the type of the numbers: as asked, else bf16 where those of the base lose nothing by it."""
-    everything = [*start.tensors.values(), *(t for head in start.heads.values() for t in head.values())]
-    own: StoredType = "bf16" if all(map(fits_bf16, everything)) else "fp32"
+    own: StoredType = "bf16" if _fits_bf16(start) else "fp32"
     if kept and dtype not in (None, own):
         raise ConfigError(
             f"{start.folder} has the tasks {', '.join(kept)}, which are stored as changes of its numbers in {own}; "
             "leave --dtype out, or combine anew from folders of single tasks."
         )
     return dtype or own
+
+
+def _fits_bf16(checkpoint: Checkpoint) -> bool:
+    """Return whether bf16 loses nothing of a model's numbers."""
+    return all(
+        map(fits_bf16, (*checkpoint.tensors.values(), *(t for h in checkpoint.heads.values() for t in h.values())))
+    )
 
 
 def copy_task(start: Checkpoint, task: str, folder: Path) -> None:

@@ -93,6 +93,12 @@ def read_table(
                 raise wrong
             refused.append(wrong)
             continue
+        if names and tuple(cells) == names:
+            wrong = DataError(f"{where}: the header stands here again (two files in one?); take the line out.{REPAIR}")
+            if errors != "repair":
+                raise wrong
+            refused.append(wrong)
+            continue
         rows.append(Row(dict(zip(names or map(str, range(len(cells))), cells, strict=True)), where, number))
     name_left_out(refused)
     return Table(source=source, columns=names, rows=tuple(rows), num_dropped=len(refused))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from spanwise.errors import DataError
 from spanwise.runtime.json_text import decode_json
-from spanwise.text.readers import COMPRESSIONS, open_bytes
+from spanwise.text.readers import COMPRESSIONS, how_to_convert, open_bytes
 
 Purpose = Literal["train", "score", "predict"]  # what a labelled file is read for
 OnError = Literal["strict", "repair"]  # what is done with malformed rows: refused, or left out and counted
@@ -22,12 +22,12 @@ def read_text(path: str | Path) -> str:
     if os.path.isdir(path):  # `is_dir` raises for a name too long or a folder that is closed
         raise DataError(f"{path} is a folder; name the file in it.")
     with open_bytes(path) as file:
-        try:
-            return file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path}: not valid UTF-8 ({error.reason} at byte {error.start}); convert the file to UTF-8."
-            ) from error
+        raw = file.read()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        cure = how_to_convert(raw, path.name)
+        raise DataError(f"{path}: not valid UTF-8 ({error.reason} at byte {error.start}). {cure}.") from error
 
 
 def read_lines(path: str | Path) -> list[str]:
