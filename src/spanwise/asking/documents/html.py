@@ -58,6 +58,15 @@ def html_lines(path: Path, errors: OnInvalid) -> Iterator[TextLine]:
     yield from parser.taken()
 
 
+def html_blocks(text: str) -> list[TextLine]:
+    """Return the blocks of a piece of a page, with lines counted from its first."""
+    parser = _Blocks()
+    parser.feed(text)
+    parser.close()
+    parser.end_block()
+    return parser.taken()
+
+
 class _Blocks(html.parser.HTMLParser):
     """Collects text until a tag that begins or ends a block."""
 

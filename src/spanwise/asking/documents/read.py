@@ -11,14 +11,16 @@ from spanwise.asking.documents import TextLine
 from spanwise.asking.documents.docx import docx_lines
 from spanwise.asking.documents.html import html_lines
 from spanwise.asking.documents.hwpx import hwpx_lines
+from spanwise.asking.documents.markdown import markdown_lines
 from spanwise.asking.documents.pdf import pdf_lines
 from spanwise.asking.documents.plain import plain_lines
 from spanwise.errors import ConfigError, DataError
 from spanwise.text.corpus import FOLDER_ENDINGS, ending_of
 from spanwise.text.readers import OnInvalid
 
-HTML, PDF, DOCX, HWPX = (".html", ".htm", ".xhtml"), ".pdf", ".docx", ".hwpx"
-ENDINGS = (*FOLDER_ENDINGS, ".md", ".markdown", ".rst", *HTML, PDF, DOCX, HWPX)
+HTML, MARKDOWN = (".html", ".htm", ".xhtml"), (".md", ".markdown")
+PDF, DOCX, HWPX = ".pdf", ".docx", ".hwpx"
+ENDINGS = (*FOLDER_ENDINGS, *MARKDOWN, ".rst", *HTML, PDF, DOCX, HWPX)
 OPTIONAL_PACKAGES = ("pypdf", "pyarrow")
 
 
@@ -94,6 +96,8 @@ def read_document(path: Path, options: ReadingOptions) -> Iterator[TextLine]:
     ending = ending_of(path)
     if ending in HTML:
         return html_lines(path, options.errors)
+    if ending in MARKDOWN:
+        return markdown_lines(path, options.errors)
     if ending == PDF:
         return pdf_lines(path)
     if ending == DOCX:
