@@ -105,7 +105,9 @@ def resolve(text: str, clusters: Sequence[Sequence[Span]]) -> str:
     replacements = []
     for cluster in clusters:
         named = next((mention for mention in cluster if mention["text"].lower() not in PRONOUNS), None)
-        for mention in cluster if named else ():
+        if named is None:
+            continue
+        for mention in cluster:
             name, said = named["text"], mention["text"]
             holds_name = mention["start"] <= named["start"] and named["end"] <= mention["end"]
             if not holds_name and said.casefold() != name.casefold() and said.lower() not in RELATIVE:

@@ -11,6 +11,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from spanwise.errors import DataError
 from spanwise.text.readers import MAX_PIECE_BYTES, Line, OnInvalid, open_bytes, read_lines
@@ -36,7 +37,7 @@ def page_lines(path: Path, errors: OnInvalid) -> Iterator[Line]:
         return
     number = 1
     try:
-        with open_bytes(path) as file, io.TextIOWrapper(file, encoding=encoding, errors=errors) as text:
+        with open_bytes(path) as file, io.TextIOWrapper(cast("io.BufferedReader", file), encoding, errors) as text:
             while piece := text.readline(MAX_PIECE_BYTES):
                 ends = piece.endswith("\n")
                 yield Line(number, piece.removesuffix("\n"), ends)
