@@ -32,6 +32,7 @@ def test_a_folder_is_itself_and_of_a_run_the_model_is_taken_and_told(marker, tmp
     assert find_folder(tmp_path) == tmp_path
     run = make_run(tmp_path / "run", marker=marker)
     assert find_folder(str(run)) == run / "final" and find_folder(run / "final") == run / "final"
+    assert find_folder(run) == run / "final"  # told once
     assert [record.getMessage() for record in caplog.records] == [
         f"{run} is a run folder; its model {run / 'final'} is taken."
     ]

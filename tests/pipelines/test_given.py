@@ -8,12 +8,14 @@ import torch
 
 from spanwise.errors import ConfigError
 from spanwise.pipelines.given import (
+    InputError,
     OptionError,
     check_framework,
     chosen_device,
     option_values,
     precision_of,
     readable,
+    refuse_others,
 )
 
 
@@ -60,3 +62,10 @@ def test_options_are_known_old_or_harmless():
     with pytest.raises(OptionError, match="a task has no option 'top_p'; it has top_k"):
         option_values({"top_p": 1}, ("top_k",), (), "a task")
     assert issubclass(OptionError, ConfigError) and issubclass(OptionError, ValueError)
+
+
+def test_entries_that_are_not_read_are_named():
+    with pytest.raises(InputError, match=r"entries text, text_pair are read, and id, note came too"):
+        refuse_others({"text": "a", "id": 3, "note": ""}, ("text", "text_pair"))
+    refuse_others({"text": "a"}, ("text", "text_pair"))
+    refuse_others("a", ("text",))

@@ -150,6 +150,8 @@ def test_a_masking_and_a_replacement_that_undo_each_other_are_refused():
         check(replace(small(), replacement=NoReplacement()))
     with pytest.raises(ConfigError, match="NoMasking hides nothing, so replacement Replacement"):
         check(replace(clm, masking=NoMasking()))
+    with pytest.raises(ConfigError, match=r"masking\.ratio 0 hides no token"):
+        check(replace(small(), masking=replace(small().masking, ratio=0.0)))
     limited = replace(clm.batch, max_targets=100)
     with pytest.raises(ConfigError, match=r"batch\.max_targets 100.*NoMasking"):
         check(replace(clm, masking=NoMasking(), replacement=NoReplacement(), batch=limited))

@@ -118,7 +118,7 @@ def test_json_rows_give_the_named_field(tmp_path):
     [
         ('{"texts": "a"}', "has no field 'text'.*'texts'.*Did you mean 'texts'"),
         ('{"text": 3}', "field 'text' holds a int"),
-        ('{"text": null}', "holds a NoneType"),
+        ('{"text": null}', "field 'text' is null"),
         ("[1]", "holds a list"),
         ("{broken", "is not JSON"),
         ("[" * 100_000, "is not JSON"),
@@ -136,6 +136,18 @@ def test_a_half_surrogate_can_be_replaced(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a\\ud800b \\ud83d\\ude42"}\n')
     assert list(read_json_rows(path, "text", "replace")) == [(1, "a\ufffdb 🙂")]
+
+
+def test_a_row_without_text_is_named_or_passed_over(tmp_path):
+    import pyarrow
+    import pyarrow.parquet
+
+    (tmp_path / "rows.jsonl").write_text('{"text": "One."}\n{"text": null}\n')
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["One.", None]}), tmp_path / "a.parquet")
+    for read, name in ((read_json_rows, "rows.jsonl"), (read_parquet_rows, "a.parquet")):
+        with pytest.raises(DataError, match=r"2: field 'text' is null; .*--errors replace"):
+            list(read(tmp_path / name, "text"))
+        assert list(read(tmp_path / name, "text", "replace")) == [(1, "One."), (2, "")]
 
 
 def test_parquet_rows_give_the_named_column(tmp_path):

@@ -1,5 +1,6 @@
 """From what a user names to a folder on this machine: a path, weights that ship with the package, or a hub id."""
 
+import functools
 import logging
 import re
 from pathlib import Path
@@ -84,7 +85,7 @@ def _model_in(folder: Path) -> Path:
     """Return the model of a run folder; `folder` itself where it is neither a run nor holds runs."""
     final = folder / FINAL_NAME
     if (final / CONFIG).exists() and _is_best_in_place(folder):
-        logger.warning("%s is a run folder; its model %s is taken.", folder, final)
+        _tell_taken(folder, final)
         return final
     if (folder / MARKER_NAME).exists():
         saved = max((folder / CHECKPOINTS_NAME).glob(f"step-*/{CONFIG}"), default=None)
@@ -97,6 +98,12 @@ def _model_in(folder: Path) -> Path:
     if models:
         raise CheckpointError(f"{folder} holds {len(models)} runs; name the model of one: {_named(models)}.")
     return folder
+
+
+@functools.cache  # once, however often a command opens it
+def _tell_taken(folder: Path, final: Path) -> None:
+    """Say which model of a run is taken."""
+    logger.warning("%s is a run folder; its model %s is taken.", folder, final)
 
 
 def _is_best_in_place(run: Path) -> bool:

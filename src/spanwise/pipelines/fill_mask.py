@@ -22,7 +22,7 @@ from torch import Tensor
 
 from spanwise.errors import CheckpointError, DataError
 from spanwise.pipelines.base import CallOptions, Pipeline
-from spanwise.pipelines.given import InputError, OptionError, checked_text, open_checkpoint
+from spanwise.pipelines.given import InputError, OptionError, checked_text, open_checkpoint, whole_number
 from spanwise.pipelines.mask_model import HeadName, MaskModel, Question
 from spanwise.runtime.device import choose_device
 from spanwise.text.tokenizers import Tokenizer
@@ -139,9 +139,8 @@ class FillOptions(CallOptions):
 
     def __post_init__(self) -> None:
         for name in ("top_k", "num_beams"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise OptionError(f"{name} must be at least 1, got {value}.")
+            if getattr(self, name) is not None:
+                whole_number(name, getattr(self, name))
         if self.num_beams is not None and not self.joint:
             raise OptionError("num_beams belongs to joint=True; blanks that are filled alone need none.")
 

@@ -95,6 +95,13 @@ def whole_number(name: str, value: object) -> None:
         raise OptionError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
+def refuse_others(item: object, names: Collection[str]) -> None:
+    """Refuse an input that has entries of other names. Raises: InputError."""
+    others = [str(name) for name in item if name not in names] if isinstance(item, Mapping) else []
+    if others:
+        raise InputError(f"entries {', '.join(names)} are read, and {', '.join(others)} came too; leave that out.")
+
+
 def option_values(
     given: Mapping[str, Any], known: Collection[str], harmless: Collection[str], task: str
 ) -> dict[str, Any]:

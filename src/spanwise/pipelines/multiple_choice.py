@@ -4,7 +4,7 @@ import dataclasses
 
 from spanwise.errors import DataError
 from spanwise.pipelines.base import CallOptions, Reading, TaskPipeline
-from spanwise.pipelines.given import InputError, checked_text
+from spanwise.pipelines.given import InputError, checked_text, refuse_others
 from spanwise.tasks.multiple_choice.reader import ChoiceData, Question, checked_question
 
 
@@ -30,7 +30,8 @@ class MultipleChoicePipeline(TaskPipeline[Question, Choice, CallOptions]):
     overflow_choices = ("truncate", "error")
 
     def _parse(self, item: object, options: CallOptions) -> Question:
-        if not isinstance(item, dict) or "choices" not in item or set(item) - {"context", "question", "choices"}:
+        refuse_others(item, ("context", "question", "choices"))
+        if not isinstance(item, dict) or "choices" not in item:
             raise InputError(f"{{'context', 'question', 'choices'}} was expected, got {str(item)[:60]!r}.")
         texts = [checked_text(f"{name!r}", item[name]) if item.get(name) else "" for name in ("context", "question")]
         try:

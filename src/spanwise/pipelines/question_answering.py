@@ -26,7 +26,7 @@ from typing import Any, Literal, NotRequired, TypedDict, get_args
 import numpy as np
 
 from spanwise.pipelines.base import STREAM_BATCH, CallOptions, TaskPipeline
-from spanwise.pipelines.given import InputError, OptionError, checked_text
+from spanwise.pipelines.given import InputError, OptionError, checked_text, whole_number
 from spanwise.tasks.qa.data import as_data
 from spanwise.tasks.qa.features import QuestionWindows, make_windows
 from spanwise.tasks.qa.loss import WindowScores
@@ -48,6 +48,7 @@ def given_inputs(args: Sequence[object], named: Mapping[str, object]) -> object:
     if not {"question", "context"} <= set(named):
         raise InputError("nothing to answer: pass question= and context=, or {'question': ..., 'context': ...}.")
     columns = [named["question"], named["context"]]
+    columns = [list(column) if isinstance(column, tuple) else column for column in columns]
     sizes = [len(column) for column in columns if isinstance(column, list)]
     if not sizes:
         return {"question": columns[0], "context": columns[1]}
@@ -120,9 +121,8 @@ class AnswerOptions(CallOptions):
 
     def __post_init__(self) -> None:
         for name in ("top_k", "max_answer_len", "max_seq_len", "max_question_len"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise OptionError(f"{name} must be at least 1, got {value}.")
+            if getattr(self, name) is not None:
+                whole_number(name, getattr(self, name))
         if self.rules not in (None, *get_args(Rules)):
             raise OptionError(f"rules {self.rules!r} are not here; they are {', '.join(get_args(Rules))}.")
 

@@ -3,7 +3,7 @@
 from typing import TypedDict, get_args
 
 from spanwise.pipelines.base import CallOptions, Reading, TaskPipeline
-from spanwise.pipelines.given import InputError, checked_text
+from spanwise.pipelines.given import InputError, checked_text, refuse_others
 from spanwise.tasks.classification.features import Overflow
 from spanwise.tasks.classification.reader import TextData
 from spanwise.tasks.classification.task import Classification
@@ -37,7 +37,8 @@ class TextClassificationPipeline(TaskPipeline[tuple[str, str | None], Classified
     def _parse(self, item: object, options: CallOptions) -> tuple[str, str | None]:
         if isinstance(item, str):
             item = {"text": item}
-        if not isinstance(item, dict) or "text" not in item or set(item) - {"text", "text_pair"}:
+        refuse_others(item, ("text", "text_pair"))
+        if not isinstance(item, dict) or "text" not in item:
             raise InputError(
                 f"a text or {{'text', 'text_pair'}} was expected, got {type(item).__name__} {str(item)[:60]!r}."
             )

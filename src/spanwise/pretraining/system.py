@@ -122,6 +122,8 @@ def _check_masking(recipe: PretrainingRecipe) -> None:
     """A masking and its replacement both do something, or neither does. Raises: ConfigError."""
     masking, replacement = type(recipe.masking).__name__, type(recipe.replacement).__name__
     hides, replaces = hides_tokens(recipe.masking), not isinstance(recipe.replacement, NoReplacement)
+    if hides and getattr(recipe.masking, "ratio", None) == 0:
+        raise ConfigError("masking.ratio 0 hides no token, so nothing would be guessed; 0.15 is usual.")
     if hides and not replaces:
         raise ConfigError(
             f"masking {masking} hides tokens and replacement {replacement} leaves all of them visible: nothing would "

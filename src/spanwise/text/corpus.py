@@ -207,7 +207,7 @@ def read_texts(files: Iterable[Path], options: CorpusOptions) -> Iterator[Text]:
     for file in files:
         ending = ending_of(file)
         if ending == ".parquet":
-            rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field)
+            rows: Iterable[tuple[int, str]] = read_parquet_rows(file, options.text_field, options.errors)
         elif ending in JSON_ENDINGS:
             rows = read_json_rows(file, options.text_field, options.errors)
         else:

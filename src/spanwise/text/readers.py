@@ -158,13 +158,13 @@ def read_json_rows(path: Path, field: str, errors: OnInvalid = "strict") -> Iter
         yield number, row_text(row, field, f"{path} line {number}", errors)
 
 
-def read_parquet_rows(path: Path, field: str) -> Iterator[tuple[int, str]]:
+def read_parquet_rows(path: Path, field: str, errors: OnInvalid = "strict") -> Iterator[tuple[int, str]]:
     """The text column of a parquet file, row by row, with the row's number from 1.
 
     Raises: as `parquet_values`, and DataError where a row holds no text.
     """
     for number, value in parquet_values(path, field):
-        yield number, row_text({field: value}, field, f"{path} row {number}", "strict")
+        yield number, row_text({field: value}, field, f"{path} row {number}", errors)
 
 
 def parquet_values(path: Path, field: str) -> Iterator[tuple[int, object]]:
@@ -240,6 +240,13 @@ def row_text(row: object, field: str, where: str, errors: OnInvalid) -> str:
     if field not in row:
         raise DataError(_no_such_field(where, field, [str(name) for name in row]))
     text = row[field]
+    if text is None and errors == "replace":
+        return ""
+    if text is None:
+        raise DataError(
+            f"{where}: field {field!r} is null; text is expected. Take the row out, or go on with errors=replace "
+            "(--errors replace), which passes over such rows."
+        )
     if not isinstance(text, str):
         raise DataError(f"{where}: field {field!r} holds a {type(text).__name__}; text is expected.")
     try:

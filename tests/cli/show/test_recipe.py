@@ -41,6 +41,17 @@ def test_values_can_be_changed_before_looking(capsys):
     assert json.loads(capsys.readouterr().out)["recipe"]["encoder"]["num_layers"] == 2
 
 
+def test_a_length_takes_the_place_of_the_recipes_own_and_a_step_is_told_as_whole_packs(capsys):
+    changes = ["--set", "training.max_steps=7", "--set", "batch.tokens_per_step=1024"]
+    assert main(["show", "recipe", "spanbert-mini", *changes, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recipe"]["training"]["max_steps"] == 7
+    size = found["packs_per_step"] * found["recipe"]["batch"]["max_tokens"]
+    assert main(["show", "recipe", "spanbert-mini", *changes]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"up to {size:,} real tokens (not the 1,024 of batch.tokens_per_step: see batch.max_tokens)" in said
+
+
 def test_wrong_names_are_answered_with_the_nearest(capsys):
     assert main(["show", "recipe", "spanbert-bass"]) == 2
     assert "spanbert-base" in capsys.readouterr().err

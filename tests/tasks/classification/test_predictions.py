@@ -47,6 +47,12 @@ def test_what_is_written_is_read_back(tmp_path, kind, suffix):
     assert read_predictions(path, kind) == dict(zip(found.ids, found.told, strict=True))
 
 
+def test_labels_that_lines_cannot_hold_are_in_the_json_alone(tmp_path, caplog):
+    for label in ("so\ngood", "x\ty"):
+        assert decided("single_label", labels=(label, "bad")).files().keys() == {".json"}
+    assert "no .tsv is written" in caplog.text
+
+
 def test_labels_with_commas_are_read_back_whole(tmp_path):
     found = decided("multi_label", labels=("red, dark", "blue"), scores=[np.array([2.0, 2.0]), np.array([-2.0, 2.0])])
     path = tmp_path / "p.tsv"

@@ -240,6 +240,15 @@ def test_predictions_of_another_file_are_refused_and_missing_ones_are_wrong(text
     assert "f1" in found.scores  # the labels are still 0 and 1
 
 
+def test_whole_numbers_are_scored_as_the_numbers_that_were_predicted(tmp_path):
+    gold, told = tmp_path / "gold.tsv", tmp_path / "p.json"
+    gold.write_text("sentence\tlabel\na\t1\nb\t2\nc\t4\n")
+    told.write_text(json.dumps({str(n): {"value": value} for n, value in enumerate((0.5, 1.0, 2.0))}))
+    assert Classification().score_files(gold, told, {}).scores["pearson"] == pytest.approx(100.0)
+    told.write_text(json.dumps({"0": "1", "1": "2", "2": "4"}))
+    assert Classification().score_files(gold, told, {}).scores["accuracy"] == 100.0
+
+
 def test_predictions_for_pairs_without_an_agreed_label_are_passed_over(tmp_path):
     """`predict` answers all rows of a file, `score` counts those with a label: the ids are the same."""
     path = tmp_path / "dev.tsv"

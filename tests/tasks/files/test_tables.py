@@ -39,6 +39,11 @@ def test_a_comma_file_follows_the_rules_of_quotes(tmp_path):
         read_table(write(tmp_path, 'text,label\n"open,a\n', "b.csv"), known=["text"])
 
 
+def test_a_csv_of_one_column_follows_the_rules_of_quotes_too(tmp_path):
+    path = write(tmp_path, 'text\n"It was\n""awful""."\nfine\n', "one.csv")
+    assert [row.values["text"] for row in read_table(path, known=["text"]).rows] == ['It was\n"awful".', "fine"]
+
+
 def test_a_csv_that_is_parted_by_tabs_is_read_as_such(tmp_path):
     table = read_table(write(tmp_path, 'a\t0\t5.0\the said, "x\ty\n', "sts.csv"))
     assert table.columns == ()

@@ -63,6 +63,22 @@ def test_copa_asks_for_cause_or_effect_and_counts_from_one(tmp_path):
     assert read(tmp_path, hella, "b.tsv")[0].answer == 2
 
 
+@pytest.mark.parametrize(
+    ("content", "name", "answer"),
+    [
+        ("sent1,sent2,ending0,ending1,ending2,ending3,label\nTwo and one?,It is,1,2,3,4,2\n", "a.csv", 2),
+        ("q\tHow many legs?\t1\t2\t3\t4\t3\n", "a.tsv", 3),
+        ("context\tchoice1\tchoice2\tchoice3\tlabel\nx\t2\t1\t0\t2\n", "a.tsv", 2),
+        ("ID\tsentence\tquestion\t1\t2\tAnswer\n1\t수는?\t결과\t2\t1\t1\n", "a.tsv", 0),
+        ('{"question": "q", "choices": ["1", "2", "3"], "answer": "2"}', "a.jsonl", 1),
+        ('{"question": "q", "choices": ["1", "2", "3"], "answer": 2}', "a.jsonl", 2),
+        ('{"question": "q", "choices": ["a", "b"], "answer": 1.0}', "a.jsonl", 1),
+    ],
+)
+def test_choices_of_digits_are_no_numbers_of_choices(tmp_path, content, name, answer):
+    assert read(tmp_path, content, name)[0].answer == answer
+
+
 def test_plain_objects_name_the_answer_by_text_letter_or_number(tmp_path):
     rows = [{"question": "1 + 1?", "choices": ["1", "2", "3"], "answer": answer} for answer in ("2", "B", 1)]
     found = read(tmp_path, "\n".join(map(json.dumps, rows)), "a.jsonl")

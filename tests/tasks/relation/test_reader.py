@@ -112,11 +112,20 @@ def test_the_real_files_have_the_published_numbers_of_examples(data_folder):
         assert (len(data), data.format) == (number, form), path
 
 
+def test_objects_are_read_whatever_the_file_is_called(tmp_path):
+    for name in ("a.txt", "a"):
+        path = tmp_path / name
+        path.write_text('{"text": "Ada left.", "subject": [0, 3], "object": [4, 8], "relation": "x"}\n')
+        assert read_relations(path, purpose="train").pairs[0].label == "x"
+
+
 def test_keys_of_the_official_scorers_are_read_without_texts(tmp_path):
     path = tmp_path / "key.txt"
     path.write_text("8001\tCause-Effect(e2,e1)\r\n8002\tOther\r\n")
     key = read_key(path)
     assert [(pair.id, pair.label) for pair in key.pairs] == [("8001", "Cause-Effect(e2,e1)"), ("8002", "Other")]
+    path.write_text("a\tborn in\nb\tno_relation\n")  # as predict writes names with a blank
+    assert [(pair.id, pair.label) for pair in read_key(path).pairs] == [("a", "born in"), ("b", "no_relation")]
     path.write_text("per:title\nno_relation\n")
     assert [(pair.id, pair.label) for pair in read_key(path).pairs] == [("0", "per:title"), ("1", "no_relation")]
     path.write_text("1\tOther\n1\tOther\n")

@@ -15,8 +15,8 @@ def plain_lines(path: Path, errors: OnInvalid, text_field: str) -> Iterator[Text
     """
     ending = ending_of(path)
     if ending == ".parquet" or ending in JSON_ENDINGS:
-        is_table = ending == ".parquet"
-        rows = read_parquet_rows(path, text_field) if is_table else read_json_rows(path, text_field, errors)
+        read_rows = read_parquet_rows if ending == ".parquet" else read_json_rows
+        rows = read_rows(path, text_field, errors)
         for number, text in rows:
             yield TextLine(" ".join(text.split("\n")), number, is_alone=True)
         return

@@ -59,13 +59,14 @@ def show_recipe(
     from spanwise.pretraining.describe import describe_recipe
     from spanwise.recipes import find
     from spanwise.tasks.registry import TASKS
+    from spanwise.training.plan import with_one_length
 
     if recipe in TASKS:
         if data is not None or vocab_size is not None:
             raise ConfigError(f"{recipe} is a task, and no store is tried with it; leave --data and --vocab-size out.")
         show_task_recipes(recipe, overrides or [], json=json)
         return
-    chosen = override(find(recipe), overrides or [])
+    chosen = override(find(recipe), with_one_length(overrides or []))
     if data is None:
         found = describe_recipe(chosen, vocab_size)
     else:
@@ -124,7 +125,7 @@ def _print_recipe(found: JsonObject) -> None:
             ("  encoder", f"{_millions(parameters['encoder'])}, {_millions(parameters['word_embedding'])} words"),
             ("  heads", f"{heads}{tied}"),
             ("Cost", f"{found['flops_per_token'] / 1e6:,.0f} MFLOP a token, forward and backward"),
-            ("A step", f"{found['tokens_per_step']:,} real tokens in {_packs(found)}"),
+            ("A step", f"{_step(found)} in {_packs(found)}"),
             ("Memory", f"{_gigabytes(memory['parameters_and_optimizer'])} weights, gradients and moments"),
             ("", f"about {_gigabytes(memory['activations_estimate'])} activations of one pack (estimate, fp32)"),
             ("", f"about {_gigabytes(memory['activations_again_estimate'])} where they are computed again"),
@@ -145,6 +146,14 @@ def _print_recipe(found: JsonObject) -> None:
         say("Differs from the paper:")
         for line in found["differences"]:
             say(f"- {line}")
+
+
+def _step(found: JsonObject) -> str:
+    """How many tokens a step has: what was asked for, and what whole packs make of it where that is another number."""
+    asked, whole = found["tokens_per_step"], found["packs_per_step"] * found["recipe"]["batch"]["max_tokens"]
+    if asked == whole:
+        return f"{asked:,} real tokens"
+    return f"up to {whole:,} real tokens (not the {asked:,} of batch.tokens_per_step: see batch.max_tokens)"
 
 
 def _packs(found: JsonObject) -> str:

@@ -120,7 +120,7 @@ GENERAL = tuple(
     )
     for label in ("gold_label", "label", "labels", "score", "is_duplicate", "target", "class")
 )
-IDS = ("id", "index", "guid", "pairID", "ID", "pair_id")
+IDS = ("id", "index", "guid", "pairID", "ID", "pair_id", "idx")
 
 
 def find_data_set(name: str) -> DataSet:

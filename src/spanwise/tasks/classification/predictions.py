@@ -4,7 +4,7 @@ Letters: W examples, K labels.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +13,8 @@ import numpy as np
 from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
-from spanwise.tasks.files.tables import answer_files, read_answers
-from spanwise.tasks.files.text import parse_json
+from spanwise.tasks.files.tables import answer_files, holds_json, read_answers
+from spanwise.tasks.files.text import parse_json, read_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +83,13 @@ def read_predictions(path: Path, kind: Kind) -> dict[str, Label]:
     prediction. Raises: DataError naming the place."""
     found = read_answers(path, "label", "labels", "value", what="prediction")
     return {id: _as_label(value, kind, f"{path}, example {id!r}") for id, value in found.items()}
+
+
+def are_numbers(path: Path) -> bool:
+    """Return whether a file holds what `predict` writes for a regression in JSON."""
+    record = read_json(path) if holds_json(path) else None
+    first = next(iter(record.values()), None) if isinstance(record, Mapping) else None
+    return isinstance(first, Mapping) and "value" in first
 
 
 def _as_label(value: object, kind: Kind, where: str) -> Label:

@@ -42,7 +42,7 @@ from spanwise.tasks.classification.features import (
     example_scores,
 )
 from spanwise.tasks.classification.layouts import GENERAL, Kind, Layout, find_data_set
-from spanwise.tasks.classification.predictions import ClassPredictions, decide, read_predictions
+from spanwise.tasks.classification.predictions import ClassPredictions, are_numbers, decide, read_predictions
 from spanwise.tasks.classification.reader import Label, TextData, join_texts, label_order, read_texts
 from spanwise.tasks.classification.score import NOTHING, label_scores, number_scores, set_scores
 from spanwise.tasks.files.text import OnError, Purpose
@@ -271,7 +271,10 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a JSON object of id to label, or a TSV of index and prediction; a missing one counts as wrong."""
-        gold = self.read(data, purpose="score")
+        is_told = self.kind is not None or self.dataset is not None
+        # whole numbers alone look like classes
+        kind = "regression" if not is_told and are_numbers(predictions) else self.kind
+        gold = dataclasses.replace(self, kind=kind).read(data, purpose="score")
         told = read_predictions(predictions, gold.kind)
         told = {id: label for id, label in told.items() if id not in gold.unlabelled_ids}
         check_known(told, gold.ids, predictions, data)

@@ -67,7 +67,7 @@ def read_table(
     if not first:
         raise DataError(f"{source}: the file is empty.")
     cells = first.strip("\r").split("\t")
-    has_commas = "\t" not in first and "," in first
+    has_commas = "\t" not in first and ("," in first or plain_suffix(path) == ".csv")  # one column has no comma
     if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells):
         found = _quoted_rows(text, source, delimiter="\t")
     elif has_commas:
@@ -232,8 +232,12 @@ def text_of(row: Row, column: str) -> str:
 
 
 def answer_files(records: Mapping[str, object], written: Iterable[object]) -> dict[str, object]:
-    """Return the files of predictions: `.json`, all that is known by id; `.tsv`, id and prediction as GLUE wants it."""
+    """Return the files of predictions: `.json`, all that is known by id; `.tsv`, id and prediction as GLUE wants it,
+    where none of them holds a tab or a line end, which that form has no way to write."""
     lines = ["index\tprediction", *(f"{id}\t{prediction}" for id, prediction in zip(records, written, strict=True))]
+    if any(line.count("\t") != 1 or "\n" in line or "\r" in line for line in lines):
+        logger.warning("A prediction or id holds a tab or a line end, so that no .tsv is written; the .json has all.")
+        return {".json": records}
     return {".json": records, ".tsv": "".join(line + "\n" for line in lines)}
 
 

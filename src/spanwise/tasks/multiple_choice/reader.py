@@ -90,11 +90,20 @@ def read_choices(path: str | Path, *, purpose: Purpose, errors: OnError = "stric
 
 
 def checked_question(
-    id: str, context: str, question: str, choices: Sequence[object], answer: object, where: str, *, first: int = 0
+    id: str,
+    context: str,
+    question: str,
+    choices: Sequence[object],
+    answer: object,
+    where: str,
+    *,
+    first: int = 0,
+    by_number: bool = False,
 ) -> Question:
     """A question whose parts are texts and whose answer is one of its choices.
 
-    answer: a choice's text, its letter, its number counted from `first`; None is not known. Raises: DataError.
+    answer: a choice's text, its letter, its number counted from `first`; None is not known. Digits are first looked for
+    among the choices, and with `by_number`, in formats that always count, they are the number. Raises: DataError.
     """
     if not isinstance(choices, list | tuple) or len(choices) < 2:
         raise DataError(
@@ -109,21 +118,25 @@ def checked_question(
     if not context.strip() and not question.strip():
         raise DataError(f"{where}: there is neither a context nor a question to choose by.")
     texts = [choice.strip() for choice in choices]
-    place = -1 if answer is None else _place_of(answer, texts, first)
+    place = -1 if answer is None else _place_of(answer, texts, first, by_number=by_number)
     if place is None:
         raise DataError(f"{where}: the answer {answer!r} is none of its {len(texts)} choices.")
     return Question(id, context.strip(), question.strip(), tuple(texts), place, where)
 
 
-def _place_of(answer: object, choices: Sequence[str], first: int) -> int | None:
-    if isinstance(answer, str) and answer.strip() in choices:
-        return choices.index(answer.strip())
-    if isinstance(answer, str) and len(answer.strip()) == 1 and answer.strip().upper() in "ABCDEFGHIJ":
-        place = ord(answer.strip().upper()) - ord("A")
-    elif isinstance(answer, bool) or not str(answer).strip().lstrip("-").isdecimal():
-        return None
+def _place_of(answer: object, choices: Sequence[str], first: int, *, by_number: bool) -> int | None:
+    if isinstance(answer, float) and answer.is_integer():  # as tables with gaps hold whole numbers
+        answer = int(answer)
+    written = str(answer).strip()
+    is_number = not isinstance(answer, bool) and written.lstrip("-").isdecimal()
+    if isinstance(answer, str) and written in choices and not (by_number and is_number):
+        return choices.index(written)
+    if is_number:
+        place = int(written) - first
+    elif isinstance(answer, str) and len(written) == 1 and written.upper() in "ABCDEFGHIJ":
+        place = ord(written.upper()) - ord("A")
     else:
-        place = int(str(answer)) - first
+        return None
     return place if 0 <= place < len(choices) else None
 
 
@@ -145,18 +158,21 @@ def _from_row(row: Row, table: Table, purpose: Purpose) -> list[Question]:
     if "ending0" in values:  # SWAG
         endings = [values[f"ending{number}"] for number in range(10) if f"ending{number}" in values]
         start, lead = str(values.get("sent1") or ""), str(values.get("sent2") or "")
-        return [checked_question(id, start or lead, lead if start else "", endings, answer("label"), row.where)]
+        asked = lead if start else ""
+        return [checked_question(id, start or lead, asked, endings, answer("label"), row.where, by_number=True)]
     if "choice1" in values:  # COPA of SuperGLUE, HellaSwag of KoBEST
         choices = [values[f"choice{number}"] for number in range(1, 11) if f"choice{number}" in values]
         question = str(values.get("question") or "")
         context = values.get("premise", values.get("context", ""))
         asked = COPA_QUESTIONS.get(question, question)
-        return [checked_question(id, context, asked, choices, answer("label", "answer"), row.where)]
+        gold = answer("label", "answer")
+        return [checked_question(id, context, asked, choices, gold, row.where, by_number=True)]
     if {"sentence", "1", "2", "Answer"} <= set(values):  # COPA of KoBEST
         question = str(values.get("question") or "")
         asked = COPA_QUESTIONS.get(question, question)
         choices = [values["1"], values["2"]]
-        return [checked_question(id, values["sentence"], asked, choices, answer("Answer"), row.where, first=1)]
+        gold, context = answer("Answer"), values["sentence"]
+        return [checked_question(id, context, asked, choices, gold, row.where, first=1, by_number=True)]
     listed = next((values[name] for name in ("choices", "endings", "options") if name in values), None)
     if listed is not None:
         context = next((values[n] for n in ("context", "article", "passage", "premise", "ctx") if values.get(n)), "")
@@ -164,7 +180,8 @@ def _from_row(row: Row, table: Table, purpose: Purpose) -> list[Question]:
         return [checked_question(id, context, question, listed, answer("answer", "label"), row.where)]
     if not table.columns and len(values) == 7 and "0" in values:  # CODAH
         gold = values["6"] if known else None
-        return [checked_question("", values["1"], "", [values[str(n)] for n in range(2, 6)], gold, row.where)]
+        choices = [values[str(n)] for n in range(2, 6)]
+        return [checked_question("", values["1"], "", choices, gold, row.where, by_number=True)]
     raise DataError(
         f"{row.where}: its form is not known; it has {', '.join(values)}. Read are SWAG (sent1, sent2, ending0, ...), "
         "CODAH, RACE, DREAM, COPA, and objects of context, question, choices and answer."

@@ -151,7 +151,7 @@ def read_relations(path: str | Path, *, purpose: Purpose, errors: OnError = "str
 
     Raises: DataError naming file and example: mentions that are missing, empty or outside their text, missing labels,
     ids that stand twice."""
-    if plain_suffix(path) in (".txt", ""):
+    if plain_suffix(path) in (".txt", "") and not holds_json(path):
         lines = read_lines(path)
         places = [number for number, line in enumerate(lines) if _SEMEVAL.fullmatch(line)]
         found: Format = "semeval"
@@ -194,7 +194,8 @@ def read_key(path: str | Path) -> RelationData | None:
         return None
     lines = [line.split("\t") for line in read_lines(path) if line.strip()]
     width = len(lines[0]) if lines else 0
-    if width not in (1, 2) or any(len(cells) != width or " " in cells[-1].strip() for cells in lines):
+    is_prose = width == 1 and any(" " in cells[0].strip() for cells in lines)
+    if width not in (1, 2) or is_prose or any(len(cells) != width for cells in lines):
         return None
     ids = [cells[0].strip() if width == 2 else str(number) for number, cells in enumerate(lines)]
     if len(set(ids)) < len(ids):
