@@ -132,6 +132,14 @@ def test_a_wrong_json_row_names_file_and_line(tmp_path, row, message):
         list(read_json_rows(path, "text"))
 
 
+def test_only_korean_is_told_to_be_converted_from_its_encoding(tmp_path):
+    for text, encoding, is_korean in (("서울에 간다, it’s", "cp949", True), ("It’s fine, isn’t it", "cp1252", False)):
+        (tmp_path / "it's.txt").write_bytes(text.encode(encoding))
+        with pytest.raises(DataError) as error:
+            list(read_lines(tmp_path / "it's.txt"))
+        assert ("iconv -f CP949" in str(error.value)) is is_korean
+
+
 def test_a_half_surrogate_can_be_replaced(tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a\\ud800b \\ud83d\\ude42"}\n')

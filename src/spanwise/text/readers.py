@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import BinaryIO, Literal
 
 import zstandard
@@ -227,10 +228,13 @@ def _decode(raw: bytes, path: Path, number: int, errors: OnInvalid) -> str:
 def how_to_convert(raw: bytes, name: str) -> str:
     """Return what to do with text that is not UTF-8: the command where it reads as Korean in its older encoding."""
     try:
-        is_korean = any("\uac00" <= letter <= "\ud7a3" for letter in raw.decode("cp949"))
+        letters = [letter for letter in raw.decode("cp949") if not letter.isascii()]
     except UnicodeDecodeError:
-        is_korean = False
-    return f"Convert it: iconv -f CP949 -t UTF-8 '{name}' > NEW" if is_korean else "Convert the file to UTF-8"
+        letters = []
+    # curly marks of Western encodings read as rare syllables; EUC-KR writes the common ones in two bytes
+    common = sum("\uac00" <= letter <= "\ud7a3" and len(letter.encode("euc_kr")) == 2 for letter in letters)
+    is_korean = 2 * common > len(letters)
+    return f"Convert it: iconv -f CP949 -t UTF-8 {quote(name)} > NEW" if is_korean else "Convert the file to UTF-8"
 
 
 def row_text(row: object, field: str, where: str, errors: OnInvalid) -> str:

@@ -62,6 +62,26 @@ def test_blocks_are_parted_by_an_empty_line_and_wrapped_lines_are_not(tmp_path):
     assert found == ["A", "", "b", "", "c", "d", "", "e", "f"]
 
 
+def test_headings_stand_alone_and_breaks_part_words(tmp_path):
+    text = "one\n# Two\nthree<br>four\nTitle\nof two\n======\nlast\n\n    a\x0bb\n    c\n"
+    assert lines_of(tmp_path, text) == [
+        ("one", 1),
+        ("", 2),
+        ("Two", 2),
+        ("", 2),
+        ("", 3),
+        ("three four", 3),
+        ("Title", 4),
+        ("of two", 5),
+        ("", 5),
+        ("", 6),
+        ("last", 7),
+        ("", 8),
+        ("a\x0bb", 9),
+        ("c", 10),
+    ]
+
+
 def test_settings_that_are_never_closed_are_text(tmp_path):
     assert [text for text, _ in lines_of(tmp_path, "---\nBuilt in 1890.\n") if text] == ["Built in 1890."]
     assert lines_of(tmp_path, "") == []

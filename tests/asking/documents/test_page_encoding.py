@@ -26,6 +26,7 @@ def page(tmp_path, declared, text, encoding):
         ("euc-kr", "서울", "utf-8"),  # declared wrongly
         ("no-such-name", "서울", "utf-8"),
         ("utf-16", "서울", "utf-8"),
+        ("iso-8859-9", "İstanbul “1890”", "cp1254"),
     ],
 )
 def test_a_page_is_read_in_its_encoding(tmp_path, declared, text, encoding):
@@ -39,6 +40,17 @@ def test_the_older_form_of_a_declaration_is_found(tmp_path):
     path.write_bytes(b"<META http-equiv=Content-Type content='text/html; charset=EUC-KR'><p>" + "한강".encode("cp949"))
     assert declared_encoding(path) == "cp949"
     assert [line.text[-2:] for line in page_lines(path, "strict")] == ["한강"]
+
+
+def test_python_has_encodings_that_no_page_has(tmp_path):
+    for name in ("hex", "rot13", "undefined", "unicode_escape", "base64"):
+        assert declared_encoding(page(tmp_path, name, "x", "utf-8")) is None
+
+
+def test_xhtml_declares_before_its_tags(tmp_path):
+    path = tmp_path / "page.xhtml"
+    path.write_bytes("<?xml version='1.0' encoding='euc-kr'?>\r\n<p>서울</p>\r\n".encode("cp949"))
+    assert [line.text for line in page_lines(path, "strict")][1] == "<p>서울</p>"
 
 
 def test_what_is_not_in_the_declared_encoding_is_named_or_replaced(tmp_path):
@@ -60,5 +72,5 @@ def test_a_long_line_comes_in_pieces_of_whole_characters(tmp_path):
 def test_text_without_a_declaration_is_utf8(tmp_path):
     path = tmp_path / "page.html"
     path.write_bytes("<p>서울".encode("cp949"))
-    with pytest.raises(DataError, match=r"iconv -f CP949 -t UTF-8 'page\.html'"):
+    with pytest.raises(DataError, match=r"iconv -f CP949 -t UTF-8 page\.html"):
         list(page_lines(path, "strict"))

@@ -245,6 +245,9 @@ def test_whole_numbers_are_scored_as_the_numbers_that_were_predicted(tmp_path):
     gold.write_text("sentence\tlabel\na\t1\nb\t2\nc\t4\n")
     told.write_text(json.dumps({str(n): {"value": value} for n, value in enumerate((0.5, 1.0, 2.0))}))
     assert Classification().score_files(gold, told, {}).scores["pearson"] == pytest.approx(100.0)
+    lines = tmp_path / "p.tsv"
+    lines.write_text("index\tprediction\n0\t0.5\n1\t1.0\n2\t2\n")
+    assert Classification().score_files(gold, lines, {}).scores["pearson"] == pytest.approx(100.0)
     told.write_text(json.dumps({"0": "1", "1": "2", "2": "4"}))
     assert Classification().score_files(gold, told, {}).scores["accuracy"] == 100.0
 

@@ -42,6 +42,9 @@ def test_a_comma_file_follows_the_rules_of_quotes(tmp_path):
 def test_a_csv_of_one_column_follows_the_rules_of_quotes_too(tmp_path):
     path = write(tmp_path, 'text\n"It was\n""awful""."\nfine\n', "one.csv")
     assert [row.values["text"] for row in read_table(path, known=["text"]).rows] == ['It was\n"awful".', "fine"]
+    for lines in (["Good, really", "fine"], ['"Hello" she said', "text"], ['" unclosed', "fine"]):  # as lines
+        path = write(tmp_path, "\n".join(["text", *lines, ""]), "plain.csv")
+        assert [row.values["text"] for row in read_table(path, known=["text"]).rows] == lines
 
 
 def test_a_csv_that_is_parted_by_tabs_is_read_as_such(tmp_path):

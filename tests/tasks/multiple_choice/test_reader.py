@@ -73,6 +73,7 @@ def test_copa_asks_for_cause_or_effect_and_counts_from_one(tmp_path):
         ('{"question": "q", "choices": ["1", "2", "3"], "answer": "2"}', "a.jsonl", 1),
         ('{"question": "q", "choices": ["1", "2", "3"], "answer": 2}', "a.jsonl", 2),
         ('{"question": "q", "choices": ["a", "b"], "answer": 1.0}', "a.jsonl", 1),
+        ('{"ctx": "c", "endings": ["3", "2", "1", "0"], "label": "3"}', "a.jsonl", 3),
     ],
 )
 def test_choices_of_digits_are_no_numbers_of_choices(tmp_path, content, name, answer):

@@ -131,7 +131,8 @@ def test_keys_of_the_official_scorers_are_read_without_texts(tmp_path):
     path.write_text("1\tOther\n1\tOther\n")
     with pytest.raises(DataError, match="an id stands on two lines"):
         read_key(path)
-    for content in (SEMEVAL, "", "a b c\nd e f\n"):
+    unlabelled = '8001\t"The <e1>audits</e1> were about <e2>waste</e2>."\n'
+    for content in (SEMEVAL, unlabelled, "", "a b c\nd e f\n"):
         path.write_text(content)
         assert read_key(path) is None
     for content in ('{"1":"Other"}', '["Other"]'):

@@ -78,19 +78,38 @@ def test_lines_of_text_are_texts_where_a_file_is_read_for_prediction(tmp_path):
         data = read(tmp_path, texts, name, purpose="predict")
         assert [s.text for s in data.sentences] == ["Ada Lovelace lives in Seoul.", "She works."]
         assert data.sentences[1].units == ((0, 3), (4, 9), (9, 10)) and data.sentences[1].where.endswith("line 3")
-    assert read(tmp_path, "Ada lives\nBob works\n", purpose="predict").sentences[1].text == "Bob works"
+    for kind in ("entities", "classes"):
+        assert read(tmp_path, "Ada lives\nBob works\n", purpose="predict", kind=kind).sentences[1].text == "Bob works"
+        one = read(tmp_path, "The dog barks loudly .\n", purpose="predict", kind=kind).sentences
+        assert [s.text for s in one] == ["The dog barks loudly ."] and len(one[0].units) == 5
+    tabs = "The dog\tbarks .\n\nAnna went to Rome\n"
+    assert [s.text for s in read(tmp_path, tabs, purpose="predict").sentences][1] == "Anna went to Rome"
     by_character = read(tmp_path, texts, purpose="predict", level="characters")
     assert len(by_character.sentences[1].units) == len("She works.")
     columns = "Ada NNP B-PER\nlives VBZ O\n"  # stays a file of columns, of classes too
     assert read(tmp_path, columns, purpose="predict").sentences[0].text == "Ada lives"
-    for options in ({"name": "a.conll"}, {"kind": "classes"}):
+    for options in ({"name": "a.conll"}, {"kind": "classes"}, {}, {"column": "1"}):
         assert read(tmp_path, "Ada NNP\nlives VBZ\n", purpose="predict", **options).sentences[0].text == "Ada lives"
+    for first in ("-DOCSTART- -X- O\n\n", "# sent_id = 1\n"):
+        data = read(tmp_path, first + "Ada B-PER NNP\nlives O VBZ\n", purpose="predict")
+        assert [s.text for s in data.sentences] == ["Ada lives"]
+    assert read(tmp_path, "one two\nthree four\n", purpose="predict", word_column=1).sentences[0].text == "two four"
+
+
+def test_tags_of_a_file_that_is_predicted_do_not_matter(tmp_path):
+    korean = read(tmp_path, KLUE, purpose="predict", level="words", name="a.tsv")  # 강은 has 강
+    assert [s.text for s in korean.sentences] == ["강은 길다", "서울"] and korean.num_dropped == 0
+    classes = read(tmp_path, "ab DT\ncd NN\n", purpose="predict", level="characters", name="a.conll")
+    assert len(classes.sentences[0].units) == 5
 
 
 def test_a_mistyped_tag_makes_no_file_of_word_classes(tmp_path):
     text = "Ada B-PER\nlives O\n\nin O\nSeoul B_LOC\n"
     with pytest.raises(DataError, match=r"line 4, word 2 \('Seoul'\): 'B_LOC' is no tag .* as 3 of 4 tags .*kind=cl"):
         read(tmp_path, text)
+    chunks = "EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\nPeter NNP B-NP BPER\nsleeps VBZ B-VP O\n"
+    with pytest.raises(DataError, match=r"line 4, word 1 \('Peter'\): 'BPER' is no tag"):
+        read(tmp_path, chunks)
     with pytest.raises(DataError, match=r"'B_LOC' is no tag .* name another task.column"):
         read(tmp_path, text, kind="entities")
     kept = read(tmp_path, text, errors="repair")

@@ -133,6 +133,19 @@ def test_unreachable_borders_are_said_before_training(tokenizer, tmp_path):
     assert np.array_equal(task.head_size, (3,))
 
 
+@pytest.mark.parametrize("suffix", [".json", ".conll"])
+def test_predictions_at_another_level_than_the_gold_are_scored(finetuned, tmp_path, suffix):
+    rows = [{"text": "The Han River .", "spans": [{"start": 4, "end": 13, "label": "LOC"}]}]
+    gold = tmp_path / "gold.jsonl"
+    gold.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = evaluate("tagging", model=finetuned.final, data=gold, precision="fp32").scores
+    told = predict("tagging", model=finetuned.final, input=gold, output=tmp_path / f"p{suffix}", precision="fp32")[0]
+    assert Tagging().score_files(gold, told, {}).scores["f1"] == found["f1"]
+    gold.write_text(json.dumps({"text": "Another text", "spans": []}))
+    with pytest.raises(DataError, match="differs"):
+        Tagging().score_files(gold, told, {})
+
+
 def test_types_that_the_model_does_not_know_are_counted(finetuned, tmp_path):
     path = tmp_path / "x.txt"
     path.write_text(CONLL.replace("Seoul NNP B-LOC", "Seoul NNP B-TOWN"))

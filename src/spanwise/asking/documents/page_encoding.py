@@ -17,16 +17,21 @@ from spanwise.errors import DataError
 from spanwise.text.readers import MAX_PIECE_BYTES, Line, OnInvalid, open_bytes, read_lines
 
 DECLARED_WITHIN = 1_024  # bytes
-_DECLARED = re.compile(rb"<meta[^>]*\bcharset\s*=\s*[\"']?\s*([\w:.-]+)", re.I)
+_DECLARED = re.compile(rb"<(?:meta|\?xml)[^>]*\b(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.I)
 _UNKNOWN_TO_PYTHON = {"windows-949": "cp949", "windows-31j": "cp932", "x-sjis": "cp932"}
 _LARGER = {
     "euc_kr": "cp949",
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
     "gb2312": "gb18030",
     "gbk": "gb18030",
     "shift_jis": "cp932",
 }
+ENCODINGS = {"cp949", "cp932", "euc_jp", "iso2022_jp", "gb18030", "big5", "big5hkscs", "koi8-r", "koi8-u", "cp866"}
+ENCODINGS |= {"cp874", *(f"cp125{number}" for number in range(9)), *(f"iso8859-{number}" for number in range(2, 17))}
 
 
 def page_lines(path: Path, errors: OnInvalid) -> Iterator[Line]:
@@ -37,10 +42,10 @@ def page_lines(path: Path, errors: OnInvalid) -> Iterator[Line]:
         return
     number = 1
     try:
-        with open_bytes(path) as file, io.TextIOWrapper(cast("io.BufferedReader", file), encoding, errors) as text:
+        with open_bytes(path) as file, _decoded(file, encoding, errors) as text:
             while piece := text.readline(MAX_PIECE_BYTES):
                 ends = piece.endswith("\n")
-                yield Line(number, piece.removesuffix("\n"), ends)
+                yield Line(number, piece.rstrip("\r\n"), ends)
                 number += ends
     except UnicodeDecodeError as error:
         raise DataError(
@@ -50,7 +55,7 @@ def page_lines(path: Path, errors: OnInvalid) -> Iterator[Line]:
 
 
 def declared_encoding(path: Path) -> str | None:
-    """Return the encoding that a page declares, as Python names it; None where that is UTF-8, unknown or missing."""
+    """Return the encoding that a page declares, as Python names it; None for UTF-8, and for none that pages have."""
     with open_bytes(path) as file:
         found = _DECLARED.search(file.read(DECLARED_WITHIN))
     if found is None:
@@ -60,8 +65,12 @@ def declared_encoding(path: Path) -> str | None:
         name = codecs.lookup(_UNKNOWN_TO_PYTHON.get(label, label)).name
     except LookupError:
         return None
-    # a declaration that can be read byte by byte is in no UTF-16
-    return None if name.startswith("utf") else _LARGER.get(name, name)
+    name = _LARGER.get(name, name)
+    return name if name in ENCODINGS else None  # Python knows more that are no encodings of pages
+
+
+def _decoded(file: io.BufferedIOBase, encoding: str, errors: OnInvalid) -> io.TextIOWrapper:
+    return io.TextIOWrapper(cast("io.BufferedReader", file), encoding, errors, newline="\n")
 
 
 def _is_utf8(path: Path) -> bool:

@@ -56,7 +56,7 @@ def combine(
     print_table(COLUMNS, map(row, made.tasks))
     say(f"Model: {made.folder} ({made.dtype})")
     if made.is_rounded:
-        say("The new tasks are rounded to bf16 as their base is, so that answers differ a little (--dtype).")
+        say("The new tasks are rounded to bf16, so that their answers differ a little (see --dtype).")
     task = made.tasks[0].task
     say(f"Next: spanwise predict {task} --model {quote(str(made.folder))} --input FILE --output predictions.json")
 

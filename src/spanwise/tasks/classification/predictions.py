@@ -4,6 +4,7 @@ Letters: W examples, K labels.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ from spanwise.errors import DataError
 from spanwise.tasks.classification.layouts import Kind
 from spanwise.tasks.classification.reader import Label
 from spanwise.tasks.files.tables import answer_files, holds_json, read_answers
-from spanwise.tasks.files.text import parse_json, read_json
+from spanwise.tasks.files.text import parse_json, read_json, read_lines
+
+_FRACTION = re.compile(r"\t-?\d+\.\d+$", re.M)  # of a prediction, at the end of its line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +89,12 @@ def read_predictions(path: Path, kind: Kind) -> dict[str, Label]:
 
 
 def are_numbers(path: Path) -> bool:
-    """Return whether a file holds what `predict` writes for a regression in JSON."""
-    record = read_json(path) if holds_json(path) else None
-    first = next(iter(record.values()), None) if isinstance(record, Mapping) else None
-    return isinstance(first, Mapping) and "value" in first
+    """Return whether a file holds what `predict` writes for a regression: values, or numbers with a fraction."""
+    if holds_json(path):
+        record = read_json(path)
+        first = next(iter(record.values()), None) if isinstance(record, Mapping) else None
+        return isinstance(first, Mapping) and "value" in first
+    return bool(_FRACTION.search("\n".join(read_lines(path))))
 
 
 def _as_label(value: object, kind: Kind, where: str) -> Label:

@@ -67,13 +67,14 @@ def read_table(
     if not first:
         raise DataError(f"{source}: the file is empty.")
     cells = first.strip("\r").split("\t")
-    has_commas = "\t" not in first and ("," in first or plain_suffix(path) == ".csv")  # one column has no comma
+    has_commas = "\t" not in first and "," in first
     if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in cells):
         found = _quoted_rows(text, source, delimiter="\t")
     elif has_commas:
         found = _quoted_rows(text, source, delimiter=",")
     else:
-        found = _tab_rows(lines)
+        one_column = _quoted_column(text, source) if plain_suffix(path) == ".csv" else None
+        found = one_column or _tab_rows(lines)
     if header is None:
         header = bool({name.casefold() for name in known} & {cell.casefold() for cell in found[0][1]})
     names = tuple(found[0][1]) if header else ()
@@ -93,7 +94,7 @@ def read_table(
                 raise wrong
             refused.append(wrong)
             continue
-        if names and tuple(cells) == names:
+        if len(names) > 1 and tuple(cells) == names:
             wrong = DataError(f"{where}: the header stands here again (two files in one?); take the line out.{REPAIR}")
             if errors != "repair":
                 raise wrong
@@ -147,6 +148,15 @@ def _quoted_rows(text: str, source: str, *, delimiter: str) -> list[tuple[int, l
         form = "CSV" if delimiter == "," else "TSV in quotes"
         raise DataError(f"{source}, line {line}: not {form} ({error}).") from error
     return rows
+
+
+def _quoted_column(text: str, source: str) -> list[tuple[int, list[str]]] | None:
+    """The rows of a CSV of one column with cells in quotes; None where it is no such file."""
+    try:
+        rows = _quoted_rows(text, source, delimiter=",") if '"' in text else []
+    except DataError:
+        return None
+    return rows if rows and all(len(cells) == 1 for _, cells in rows) else None
 
 
 def _objects(text: str, source: str, *, is_list: bool) -> Table:

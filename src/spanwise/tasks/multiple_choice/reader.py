@@ -128,7 +128,7 @@ def _place_of(answer: object, choices: Sequence[str], first: int, *, by_number: 
     if isinstance(answer, float) and answer.is_integer():  # as tables with gaps hold whole numbers
         answer = int(answer)
     written = str(answer).strip()
-    is_number = not isinstance(answer, bool) and written.lstrip("-").isdecimal()
+    is_number = not isinstance(answer, bool) and re.fullmatch(r"-?\d+", written) is not None
     if isinstance(answer, str) and written in choices and not (by_number and is_number):
         return choices.index(written)
     if is_number:
@@ -177,7 +177,8 @@ def _from_row(row: Row, table: Table, purpose: Purpose) -> list[Question]:
     if listed is not None:
         context = next((values[n] for n in ("context", "article", "passage", "premise", "ctx") if values.get(n)), "")
         question = values.get("question") or ""
-        return [checked_question(id, context, question, listed, answer("answer", "label"), row.where)]
+        gold, by_number = answer("answer", "label"), "ctx" in values  # HellaSwag counts
+        return [checked_question(id, context, question, listed, gold, row.where, by_number=by_number)]
     if not table.columns and len(values) == 7 and "0" in values:  # CODAH
         gold = values["6"] if known else None
         choices = [values[str(n)] for n in range(2, 6)]

@@ -194,7 +194,7 @@ def read_key(path: str | Path) -> RelationData | None:
         return None
     lines = [line.split("\t") for line in read_lines(path) if line.strip()]
     width = len(lines[0]) if lines else 0
-    is_prose = width == 1 and any(" " in cells[0].strip() for cells in lines)
+    is_prose = any("<e1>" in cells[-1] or (width == 1 and " " in cells[0].strip()) for cells in lines)
     if width not in (1, 2) or is_prose or any(len(cells) != width for cells in lines):
         return None
     ids = [cells[0].strip() if width == 2 else str(number) for number, cells in enumerate(lines)]

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanwise.errors import DataError
-from spanwise.tasks.tagging.spans import is_entity_tag
+from spanwise.tasks.tagging.spans import OUTSIDE, is_entity_tag
 
+COLUMN_ENDINGS = (".conll", ".conllu", ".iob", ".iob2", ".bio", ".tsv")  # of files that are never texts
+NEARLY_ALL = 0.9
+_NAME_OF_CLASS = re.compile(r"[A-Z0-9$+|_./,:;'\"()`-]+")
 _ID = re.compile(r"[0-9]+([-.][0-9]+)?")
 CONLLU = {"form": 1, "lemma": 2, "upos": 3, "xpos": 4, "deprel": 7}
 
@@ -56,15 +59,29 @@ def holds_characters(blocks: Sequence[Block], *, is_told: bool = False) -> bool:
     return all(len(token) == 1 for token in tokens) and (is_told or any(token.isspace() for token in tokens))
 
 
-def holds_text(lines: Sequence[str], *, is_named_so: bool) -> bool:
-    """Return whether lines are texts rather than columns: without tabs, most of several words, at most half of them
-    with a tag at the end, and unless the name of the file says it (is_named_so) not all of the same number of words."""
-    rows = [line.split() for line in lines if line.strip()]
-    several = sum(len(row) > 1 for row in rows)
-    tagged = sum(len(row) > 1 and is_entity_tag(row[-1]) for row in rows)
-    if not is_named_so and len({len(row) for row in rows}) < 2:
+def holds_text(lines: Sequence[str]) -> bool:
+    """Return whether lines are texts rather than columns: of several words, and no column is one of tags.
+
+    Columns have one width in nearly all rows; tags are those of entities, or names in capitals such as NNP and JKS.
+    """
+    rows = [line for line in lines if line.strip() and not line.startswith(("#", "-DOCSTART-"))]
+    if any("\t" in row for row in rows):
+        widths = {row.count("\t") for row in rows}
+        return 0 in widths
+    cells = [row.split() for row in rows]
+    width = Counter(map(len, cells)).most_common(1)[0][0] if cells else 1
+    if width == 1:
         return False
-    return 2 * several > len(rows) and 2 * tagged <= len(rows) and not any("\t" in line for line in lines)
+    alike = [row for row in cells if len(row) == width]
+    if len(alike) < NEARLY_ALL * len(cells):
+        return True
+    return not any(_are_tags([row[column] for row in alike]) for column in range(1, width))
+
+
+def _are_tags(cells: Sequence[str]) -> bool:
+    is_tag = [is_entity_tag(cell) or _NAME_OF_CLASS.fullmatch(cell) is not None for cell in cells]
+    in_capitals = sum(cell.isupper() or is_entity_tag(cell) for cell in cells)
+    return len(cells) > 1 and sum(is_tag) >= NEARLY_ALL * len(cells) and 2 * in_capitals > len(cells)
 
 
 def is_conllu(blocks: Sequence[Block], width: int) -> bool:
@@ -77,8 +94,10 @@ def find_columns(blocks: Sequence[Block], width: int) -> tuple[int, int]:
     numbered = all(cells[0].isdigit() for cells in sample) and any(cells[0] == "2" for cells in sample)
     word = 1 if numbered and width > 2 else 0
     for column in reversed(range(word + 1, width)):
-        tags = {cells[column] for cells in sample}
-        if all(is_entity_tag(tag) for tag in tags):
+        tags = [cells[column] for cells in sample]
+        num_entity = sum(map(is_entity_tag, tags))
+        is_mistyped = 2 * num_entity > len(tags) and any(tag != OUTSIDE and is_entity_tag(tag) for tag in tags)
+        if num_entity == len(tags) or is_mistyped:  # the reader names the tag that is none
             return word, column
     return word, width - 1
 

@@ -1,6 +1,7 @@
 """Tagged sentences from any of the usual files, as texts with units and tags."""
 
 import itertools
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.suggest import did_you_mean
+from spanwise.runtime.wording import counted
 from spanwise.tasks.files.guess import text_looks_like
 from spanwise.tasks.files.tables import Row, parsed, read_table
 from spanwise.tasks.files.text import OnError, Purpose, plain_suffix, read_lines
 from spanwise.tasks.tagging.columns import (
+    COLUMN_ENDINGS,
     CONLLU,
     Block,
     blocks_of,
@@ -24,6 +27,8 @@ from spanwise.tasks.tagging.columns import (
 )
 from spanwise.tasks.tagging.sentences import Kind, Level, Sentence, TaggedData, at_level, split_words
 from spanwise.tasks.tagging.spans import OUTSIDE, Span, is_entity_tag, tags_of
+
+logger = logging.getLogger(__name__)
 
 
 def read_tagged(
@@ -52,19 +57,21 @@ def read_tagged(
         lines = read_lines(path)
         if text_looks_like("\n".join(lines[:300])) not in (None, "tagging"):
             raise DataError(f"{path}: this is no file of tags, which has one token per line.")
-        is_named_so = plain_suffix(path) == ".txt" and kind != "classes"  # a column of classes looks like words
-        if purpose == "predict" and holds_text(lines, is_named_so=is_named_so):
+        is_told = plain_suffix(path) in COLUMN_ENDINGS or column is not None or word_column is not None
+        if purpose == "predict" and not is_told and holds_text(lines):
             found = _texts(lines, str(path))
         else:
             found = _from_columns(lines, str(path), purpose, column, word_column, level, errors)
     if not found.sentences:
         raise DataError(f"{path}: no sentence in it.")
-    if purpose != "predict":
+    if purpose == "predict":
+        found = replace(found, sentences=tuple(replace(sentence, tags=()) for sentence in found.sentences))
+    else:
         found = _of_one_kind(found, kind, errors)
     found = replace(found, kind=kind or found.kind)
     if level in (None, found.level):
         return found
-    if found.kind == "classes" and any(sentence.tags for sentence in found.sentences):
+    if found.kind == "classes" and purpose != "predict":
         raise DataError(f"{path} tells the class of {found.level}, and {level} are wanted; leave task.level out.")
     kept, num_cut = parsed(found.sentences, lambda sentence: at_level(sentence, level), errors)
     return replace(found, sentences=tuple(kept), level=level, num_dropped=found.num_dropped + num_cut)
@@ -73,6 +80,7 @@ def read_tagged(
 def _texts(lines: Sequence[str], source: str) -> TaggedData:
     numbered = [(line.strip(), f"{source}, line {number}") for number, line in enumerate(lines, 1)]
     found = [Sentence(text, tuple(split_words(text)), (), where) for text, where in numbered if text]
+    logger.info("%s is read as plain text: %s, one per line.", source, counted(len(found), "text"))
     return TaggedData(source=source, sentences=tuple(found), level="words", kind="entities")
 
 

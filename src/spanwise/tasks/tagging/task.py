@@ -193,7 +193,24 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of units and tags (the last column) or a JSON list of texts and spans, sentence by sentence."""
         gold = self.read(data, purpose="score")
-        return FileScores(scores=_scores(gold, read_tags(predictions, gold)))
+        try:
+            told = read_tags(predictions, gold)
+        except DataError as error:  # a model of the other level may have written them
+            if self.level is not None or gold.kind == "classes":
+                raise
+            gold, told = self._at_other_level(data, gold, predictions, error)
+        return FileScores(scores=_scores(gold, told))
+
+    def _at_other_level(
+        self, data: Path, gold: TaggedData, predictions: Path, error: DataError
+    ) -> tuple[TaggedData, list[tuple[str, ...]]]:
+        """Return gold and predictions at the level that the gold file does not have. Raises: `error` if that fails."""
+        other: Level = "words" if gold.level == "characters" else "characters"
+        try:
+            gold = dataclasses.replace(self, level=other).read(data, purpose="score")
+            return gold, read_tags(predictions, gold)
+        except DataError:
+            raise error from None
 
 
 def _types(data: TaggedData) -> Counter[str]:
