@@ -113,6 +113,17 @@ def test_a_path_that_takes_another_method_names_it(running):
     assert b" 405 " in status and b"/v1/coreference takes POST; GET came." in body
 
 
+@pytest.mark.parametrize("path", ["/health", "/ready", "/v1/models", "/"])
+def test_head_is_told_what_get_is_without_the_body(running, path):
+    said = running.raw(f"HEAD {path} HTTP/1.0\r\nhost: localhost\r\n\r\n".encode())
+    fields, _, body = said.partition(b"\r\n\r\n")
+    assert b" 200 " in fields.split(b"\r\n")[0] and body == b""
+    wanted = running.raw(f"GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n".encode()).partition(b"\r\n\r\n")[0]
+    assert [line for line in fields.split(b"\r\n") if b"content" in line] == [
+        line for line in wanted.split(b"\r\n") if b"content" in line
+    ]
+
+
 def test_texts_are_never_read_as_names_of_files_or_addresses(running):
     for text in ("/etc/passwd", "http://127.0.0.1:1/x", "file:///etc/hostname"):
         assert Client(running.address).ask("token-classification", text)["num_windows"] == 1

@@ -92,6 +92,8 @@ class Guard:
                 self._buffered += held
                 body = await self._body(receive)
                 receive = _replayed(body, receive)
+            if scope["method"] == "HEAD":  # what GET would be told, without the body, which the server leaves out
+                scope = {**scope, "method": "GET"}
             await self._app(scope, receive, counted)
         except Refused as refused:
             await _send_error(counted, refused)

@@ -26,3 +26,10 @@ def test_a_second_reading_takes_the_place_of_the_first_and_other_groups_stay():
     doc.spans["mine"], doc.spans["same_99"] = [doc[:2]], [doc[:1]]
     component(doc)
     assert "mine" in doc.spans and "same_1" in doc.spans and "same_99" not in doc.spans
+
+
+@pytest.mark.slow
+def test_a_text_without_a_word_is_its_own_resolved_text():
+    nlp = blank()
+    nlp.add_pipe("spanwise_coref")
+    assert [doc._.coref_resolved for doc in nlp.pipe(["", "  \n"])] == ["", "  \n"]

@@ -16,6 +16,12 @@ class Coref(Component):
         super().__init__(name, model, precision, batch_size)
         self.prefix, self.alignment, self.language = settings["prefix"], settings["alignment"], settings["language"]
 
+    def annotate(self, docs: list[Doc]) -> None:
+        """Add the clusters; a text without a word is its own resolved text."""
+        for doc in docs:
+            doc._.coref_resolved = doc.text
+        super().annotate(docs)
+
     def _annotate(self, docs: list[Doc]) -> None:
         for doc, found in zip(docs, self.pipeline([doc.text for doc in docs], language=self.language), strict=True):
             for key in [key for key in doc.spans if key.startswith(f"{self.prefix}_")]:
