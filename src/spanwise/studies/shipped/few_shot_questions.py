@@ -55,8 +55,8 @@ def few_shot_questions() -> Study:
         seconds=HOURS * 3_600,
         probes=(FewShotQuestions(), CoreferenceProbe(num_epochs=5, head_size=64)),
         notes=(
-            "Each seed has its own weights, order of text and draw of questions, the same for all arms: five pairs, "
-            "and not every draw with every model.",
+            "Each seed has its own weights, order of text and draw of questions, the same for all arms: pairs, and not "
+            "every draw with every model.",
             "Models that have learned selection point with [QUESTION], and so do random weights, which have all heads; "
             "the others have a fresh row for start and end.",
             "MLM hides spans in half of the sequences and single pieces in the other half, 30 % of the tokens.",
