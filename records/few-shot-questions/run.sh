@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # The study from raw text: run.sh DATA OUT [SIZE]. Called again it goes on where it stopped.
-# whole: some 22 hours of two cores, as README.md reckons. middle and small: 2 layers x 128, three seeds, two hours of two
-# cores and an hour of one idle core.
+# whole: some 22 hours of two cores, as README.md reckons. small: 2 layers x 128, two hours of two cores.
 set -euo pipefail
 data=$1 out=$2 size=${3:-whole} here=$(dirname "$0")
 files() { for name in "$@"; do echo "$data/text/en/$name.txt.xz"; done; }
 case $size in
-  whole) vocabulary=8000 study=few-shot-questions texts="wiki-small wiki-base-00 wiki-base-01 wiki-base-02 wiki-base-03" ;;
-  middle | small) vocabulary=4000 study=$here/small.py:$size texts="wiki-small" ;;
-  *) echo "run.sh DATA OUT [whole | middle | small]: got '$size' for a size" >&2; exit 2 ;;
+  whole) vocabulary=8000 seeds=5 study=few-shot-questions
+    texts="wiki-small wiki-base-00 wiki-base-01 wiki-base-02 wiki-base-03" ;;
+  small) vocabulary=4000 seeds=3 study=$here/small.py:small texts="wiki-small" ;;
+  *) echo "run.sh DATA OUT [whole | small]: got '$size' for a size" >&2; exit 2 ;;
 esac
-case $size in whole) run="--jobs 2 --seeds 5" ;; middle) run="--jobs 2 --seeds 3" ;; small) run="--seeds 3" ;; esac
 mkdir -p "$out"
 [ -d "$out/tokenizer" ] || spanwise learn-tokenizer $(files wiki-small) --vocab-size $vocabulary --roles question \
   --out "$out/tokenizer"
 [ -d "$out/store" ] || spanwise prepare $(files $texts) --tokenizer "$out/tokenizer" --out "$out/store"
-exec spanwise study "$study" --data "$out/store" --probe-data "$data" $run --out "$out/study"
+exec spanwise study "$study" --data "$out/store" --probe-data "$data" --jobs 2 --seeds $seeds --out "$out/study"
