@@ -123,11 +123,7 @@ class Side:
         from spanwise.pretraining.objectives.span_boundary import SpanBoundaryTargets
 
         targets = SpanBoundaryTargets(
-            left=self.left,
-            right=self.right,
-            position_index=self.index,
-            ids=self.ids[self.position],
-            positions=self.position,
+            left=self.left, right=self.right, position_index=self.index, ids=self.ids[self.position]
         )
         with self.torch.autocast("cpu", self.torch.bfloat16, enabled=self.side == OURS_BF16):
             return self.head(self.hidden, targets).sum

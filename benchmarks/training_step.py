@@ -130,13 +130,10 @@ class Ours:
         from spanwise.data.vocabulary import Vocabulary
         from spanwise.nn.config import EncoderConfig
         from spanwise.nn.encoder import Encoder
-        from spanwise.nn.flops import (
-            masked_lm_head_parameters,
-            span_boundary_head_parameters,
-            training_flops_per_token,
-        )
+        from spanwise.nn.flops import training_flops_per_token
         from spanwise.nn.init import initialize
         from spanwise.pretraining.collate import Collator, PackParts
+        from spanwise.pretraining.describe import head_costs
         from spanwise.pretraining.formats import BlockTable, SingleSegment
         from spanwise.pretraining.masking import GeometricSpans, Replacement
         from spanwise.pretraining.model import PretrainingModel
@@ -196,8 +193,8 @@ class Ours:
         )
         packed = lengths + 2.0
         shares = SHARE_HIDDEN * lengths.sum() / packed.sum()
-        heads = [(shares, masked_lm_head_parameters(config)), (shares, span_boundary_head_parameters(config))]
-        self.flops_per_token = training_flops_per_token(config, (packed**2).sum() / packed.sum(), heads)
+        costs = head_costs(objectives, heads, config.vocab_size, packed.mean(), shares)
+        self.flops_per_token = training_flops_per_token(config, (packed**2).sum() / packed.sum(), costs)
         self.peaks: list[float] = []
 
     def prepare(self, index: int):

@@ -67,6 +67,14 @@ def test_a_call_has_the_forms_of_the_pipelines(client):
     pair = {"question": "q", "context": "c"}
     assert qa(question="q", context="c") == qa("q", "c") == qa(pair) == qa([pair]) == pair
     assert qa(question=["q", "r"], context="c") == [pair, {"question": "r", "context": "c"}]
+    both = [pair, {"question": "r", "context": "d"}]
+    assert qa(question=("q", "r"), context=("c", "d")) == both == qa(question=["q", "r"], context=("c", "d"))
+    assert qa(question="q", context=("c", "d")) == [pair, {"question": "q", "context": "d"}]
+    assert qa(question=("q", "r"), documents=("a",)) == [{"question": q, "documents": ["a"]} for q in "qr"]
+    with pytest.raises(ValueError, match="2 questions came with 3 contexts; give each its own"):
+        qa(question=["q", "r"], context=["c", "d", "e"])
+    with pytest.raises(ValueError, match="documents is a str"):
+        qa(question="q", documents="a text")
     assert qa(question="q", documents=iter(["a", "b"])) == {"question": "q", "documents": ["a", "b"]}
     assert tag("a") == "a" and tag(["a"]) == ["a"] and tag([str(n) for n in range(40)]) == [str(n) for n in range(40)]
     assert list(tag(str(n) for n in range(20))) == [str(n) for n in range(20)]

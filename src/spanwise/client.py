@@ -147,16 +147,14 @@ class RemotePipeline:
             named["question"] = args[0]
         if "question" not in named:
             raise ValueError("nothing to answer: pass an input, or question= with context= or documents=.")
+        question = named["question"]
         if "documents" in named:
-            documents, question = list(named["documents"]), named["question"]
+            if isinstance(named["documents"], str):
+                raise ValueError("documents is a str; a list or generator of texts was expected.")
+            documents = list(named["documents"])
             asked = [{"question": q, "documents": documents} for q in _listed(question)]
-            return asked if isinstance(question, list) else asked[0]
-        question, context = named["question"], named.get("context")
-        if not isinstance(question, list) and not isinstance(context, list):
-            return {"question": question, "context": context}
-        size = len(question) if isinstance(question, list) else len(context or [])
-        questions, contexts = (v if isinstance(v, list) else [v] * size for v in (question, context))
-        return [{"question": q, "context": c} for q, c in zip(questions, contexts, strict=True)]
+            return asked if isinstance(question, list | tuple) else asked[0]
+        return _pairs(question, named.get("context"))
 
     def _streamed(self, inputs: Iterator[Any], options: Mapping[str, Any]) -> Iterator[Any]:
         for batch in _batches(inputs):
@@ -164,7 +162,22 @@ class RemotePipeline:
 
 
 def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _pairs(question: Any, context: Any) -> Any:
+    """Return one question with its context, or a list of them where one of the two is a list or a tuple.
+
+    Raises: ValueError for lists of different lengths.
+    """
+    columns = [question, context]
+    sizes = [len(column) for column in columns if isinstance(column, list | tuple)]
+    if not sizes:
+        return {"question": question, "context": context}
+    if sizes[0] != sizes[-1]:
+        raise ValueError(f"{sizes[0]} questions came with {sizes[1]} contexts; give each its own.")
+    full = (column if isinstance(column, list | tuple) else [column] * sizes[0] for column in columns)
+    return [{"question": q, "context": c} for q, c in zip(*full, strict=True)]
 
 
 def _batches(inputs: Iterable[Any]) -> Iterator[list[Any]]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from spanwise.adapt.proof import Proof
 from spanwise.adapt.record import AdaptationRecord, Check, Figure, Measurement
 from spanwise.adapt.report import card_facts, counted_in, sentences
 from spanwise.adapt.texts import TextFacts
@@ -77,6 +78,14 @@ def test_weights_part_of_the_way_are_called_so_in_the_report_and_on_the_card(rec
     assert "At step 30 of 30" in told and "Kept: the weights of step 20 of 30." in told
     (first, _) = card_facts("spanwise-mini", ["my-text"], {"own": 4.0, "general": 3.0}, "hidden token", part)
     assert first.endswith("by `spanwise adapt`, 64% of the way from the start to what was learned.")
+
+
+def test_labels_by_which_both_score_the_same_are_told_so(record):
+    same = Proof(
+        task="qa", score="f1", start=[100.0] * 2, adapted=[100.0] * 2, gain=0.0, low=0.0, high=0.0
+    )  # fmt: skip
+    told = "\n".join(sentences(replace(record, proof=same)))
+    assert "Both score the same with every seed: the start is kept" in told
 
 
 def test_held_out_text_of_one_document_gives_no_error_and_the_report_says_what_to_do(record):

@@ -1,5 +1,6 @@
 """What a run settled is kept, and another call is named."""
 
+import fsspec
 import pytest
 
 from spanwise.adapt.settled import SETTLED_NAME, Settled, hash_of_files
@@ -38,3 +39,10 @@ def test_the_hash_is_of_the_contents_of_all_files(tmp_path):
     assert hash_of_files([tmp_path]) != both
     with pytest.raises(DataError, match="nowhere"):
         hash_of_files([tmp_path / "nowhere.txt"])
+
+
+def test_text_on_another_machine_has_the_hash_of_a_copy_here(tmp_path):
+    (tmp_path / "a.txt").write_text("one")
+    with fsspec.open("memory://hashed/a.txt", "w") as file:
+        file.write("one")
+    assert hash_of_files(["memory://hashed/a.txt"]) == hash_of_files([tmp_path / "a.txt"])

@@ -29,6 +29,17 @@ def test_uncased_is_one_option_and_a_small_text_is_said_to_be_small(tmp_path, ca
     assert not Tokenizer.load(tmp_path / "t").is_cased
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_kind_that_lower_cases_keeps_case_where_it_is_told_so(kind, tmp_path, capsys):
+    text = tmp_path / "text.txt"
+    text.write_text("The Denver team won.\nThe Carolina team lost.\n" * 20)
+    arguments = ["learn-tokenizer", str(text), "--kind", kind, "--vocab-size", "300", "--out", str(tmp_path / "t")]
+    assert main([*arguments, "--uncased=false"]) == 0
+    assert "cased pieces" in capsys.readouterr().out and Tokenizer.load(tmp_path / "t").is_cased
+    assert main(["learn-tokenizer", "--help"]) == 0
+    assert "--uncased=false keeps case" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
 def test_no_text_is_wrong_use_and_empty_text_is_bad_data(tmp_path, capsys):
     assert main(["learn-tokenizer", "--out", str(tmp_path / "t")]) == 2
     empty = tmp_path / "empty.txt"

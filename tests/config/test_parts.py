@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from spanwise.config import part
-from spanwise.config.parts import make_part
+from spanwise.config.parts import is_ours, make_part
 from spanwise.config.ranges import Rate
 from spanwise.errors import ConfigError
 
@@ -101,3 +101,9 @@ def test_plain_dataclasses_are_checked_against_their_annotations():
         make_part(PlainOne, {"sizes": 1}, "encoder")
     with pytest.raises(ConfigError, match="size"):
         make_part(PlainOne, {})
+
+
+def test_classes_of_this_package_and_their_values_are_ours():
+    assert is_ours(ConfigError) and is_ours(ConfigError("x"))
+    assert not is_ours(Holder) and not is_ours(3)
+    assert not is_ours(type("Near", (), {"__module__": "spanwise_more"}))

@@ -1,8 +1,18 @@
 import sys
+from pathlib import Path
 
 import pytest
 
-from spanwise.config.user_files import call_in_file, is_reference, load_file, module_name
+from spanwise.config import user_files
+from spanwise.config.user_files import (
+    call_in_file,
+    functions_of,
+    is_reference,
+    load_file,
+    made_by,
+    module_name,
+    opening,
+)
 from spanwise.errors import ConfigError
 
 
@@ -38,3 +48,28 @@ def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path, text, functio
     (tmp_path / "some_task.py").write_text(text)
     with pytest.raises(ConfigError, match=words):
         call_in_file(f"{tmp_path}/some_task.py:{function}", "task")
+
+
+def test_our_functions_have_names_with_dashes_and_no_imported_one_is_among_them():
+    found = functions_of(user_files)
+    assert found["made-by"] is made_by and "did-you-mean" not in found and not any(name[0] == "-" for name in found)
+    assert opening(made_by).startswith("Return what one of") and opening(object) and opening(lambda: 3) == ""
+
+
+@pytest.mark.parametrize("what", ["recipe", "study"])
+def test_a_thing_is_made_by_its_name_or_by_a_users_function(tmp_path, what):
+    ours = {"my-own": lambda: "ours", "number": lambda: 3}
+    assert made_by("my-own", what, str, ours) == made_by("my_own", what, str, ours) == "ours"
+    file = tmp_path / "some_things.py"
+    file.write_text("def mine():\n    return 'theirs'\n")
+    assert made_by(f"{file}:mine", what, str, ours) == "theirs"
+    with pytest.raises(
+        ConfigError, match=rf"is a file; name the function in it as well: .*some_things\.py:my_{what}\."
+    ):
+        made_by(str(file), what, str, ours)
+    with pytest.raises(ConfigError, match=rf"there is no {what} 'my-owm'; `spanwise show {what}` lists all.*my-own"):
+        made_by("my-owm", what, str, ours)
+    with pytest.raises(ConfigError, match=f"number returned int; a {what} function returns str"):
+        made_by("number", what, str, ours)
+    with pytest.raises(ConfigError, match=f"{what} file {Path('nowhere.py')} does not exist"):
+        made_by("nowhere.py:mine", what, str, ours)

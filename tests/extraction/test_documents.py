@@ -105,6 +105,11 @@ def test_documents_are_named_below_the_folder_that_was_given(tmp_path):
     assert list(named_files([tmp_path / "in" / "a.txt"])) == [(tmp_path / "in" / "a.txt").as_posix()]
 
 
+def test_text_on_another_machine_is_refused():
+    with pytest.raises(ConfigError, match=r"memory://box/a\.txt lies elsewhere"):
+        named_files(["memory://box/a.txt"])
+
+
 def test_a_name_that_is_no_utf8_is_one_that_every_file_can_hold(tmp_path):
     file = tmp_path / os.fsdecode(b"caf\xe9.txt")
     file.write_text("text")

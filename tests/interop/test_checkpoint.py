@@ -1,10 +1,20 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from tests.interop.conftest import fresh_head
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.checkpoint import LoadReport, build_encoder, build_head, fill, real_tensors
+from spanwise.interop.checkpoint import (
+    LoadReport,
+    build_encoder,
+    build_head,
+    check_vocabulary,
+    fill,
+    read_tokenizer,
+    real_tensors,
+)
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
 
@@ -17,6 +27,14 @@ def test_dropout_may_change_at_building_and_the_shape_may_not(folder):
         build_encoder(checkpoint, toy_config(hidden_size=16))
     with pytest.raises(CheckpointError, match="no tensor 'layers"):
         build_encoder(checkpoint, toy_config(num_layers=4))
+
+
+def test_a_folder_without_tokenizer_has_none_and_a_larger_one_is_refused(folder):
+    checkpoint = read_folder(folder)
+    assert checkpoint.tokenizer_folder is None and read_tokenizer(checkpoint) is None
+    check_vocabulary(checkpoint, SimpleNamespace(vocab_size=99))
+    with pytest.raises(CheckpointError, match=r"has 100 tokens and the encoder of .* 99; they do not belong together"):
+        check_vocabulary(checkpoint, SimpleNamespace(vocab_size=100))
 
 
 def test_a_head_that_is_not_there_is_none(folder):

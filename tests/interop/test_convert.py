@@ -82,6 +82,20 @@ def test_a_class_stays_what_it_was_and_all_heads_come_along(tmp_path, key):
     load_theirs(tmp_path / "plain")
 
 
+@pytest.mark.parametrize(
+    ("kind", "labels"), [("multi_label_classification", ["a", "b"]), ("regression", ["score"]), (None, ["a", "b"])]
+)
+def test_what_kind_of_labels_a_classifier_has_is_read_and_kept(tmp_path, kind, labels):
+    ORACLES["bert"].model("BertForSequenceClassification", num_labels=len(labels)).save_pretrained(tmp_path / "theirs")
+    place = tmp_path / "theirs" / "config.json"
+    settings = json.loads(place.read_text())
+    named = {str(number): name for number, name in enumerate(labels)}
+    place.write_text(json.dumps(settings | {"id2label": named} | ({"problem_type": kind} if kind else {})))
+    convert(tmp_path / "theirs", tmp_path / "plain")
+    assert read_folder(tmp_path / "plain").problem_type == kind
+    assert load_theirs(tmp_path / "plain").config.problem_type == kind
+
+
 def test_our_record_comes_along_and_what_describes_the_folder_is_written_anew(tmp_path):
     encoder = toy_encoder(pooler=True, sharing="attention")
     write_folder(
@@ -119,7 +133,7 @@ def test_a_target_inside_the_source_and_a_foreign_tokenizer_are_refused(tmp_path
     other = tmp_path / "tokenizer"
     other.mkdir()
     (other / "vocab.txt").write_text("\n".join(PIECES + [f"word{i}" for i in range(200)]) + "\n")
-    with pytest.raises(CheckpointError, match="210 tokens and the model 99"):
+    with pytest.raises(CheckpointError, match=r"210 tokens and the encoder of .* 99; .*own tokenizer"):
         convert(archive, tmp_path / "plain", other)
     assert not (tmp_path / "plain").exists()
 

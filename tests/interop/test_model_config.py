@@ -4,7 +4,7 @@ import pytest
 from tests.nn.toy import toy_config
 
 from spanwise.errors import CheckpointError
-from spanwise.interop.model_config import config_record, encoder_config, lost_values
+from spanwise.interop.model_config import config_record, encoder_config, lost_values, read_problem_type
 from spanwise.interop.tables import FAMILIES, bert
 from spanwise.nn.config import EncoderConfig
 
@@ -77,6 +77,13 @@ def test_every_family_refuses_what_no_encoder_can_be(family):
     ):
         with pytest.raises(CheckpointError, match=named):
             encoder_config(good | changes, PATH)
+
+
+@pytest.mark.parametrize("value", ["regression", "single_label_classification", "multi_label_classification"])
+def test_the_kind_of_labels_is_one_that_stock_classes_know(value):
+    assert read_problem_type({"problem_type": value}) == value
+    for other in ({}, {"problem_type": None}, {"problem_type": "ranking"}, {"problem_type": [value]}):
+        assert read_problem_type(other) is None
 
 
 def test_settings_that_could_run_code_have_no_effect():

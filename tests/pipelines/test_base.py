@@ -1,12 +1,14 @@
 """All pipelines share how inputs are given, how options are checked, and how a task's model is opened."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
 import spanwise
 from spanwise.errors import CheckpointError, DataError
 from spanwise.pipelines.base import STREAM_BATCH, CallOptions, Pipeline, TaskPipeline
+from spanwise.pipelines.coreference import CoreferenceOptions, CoreferencePipeline
 from spanwise.pipelines.given import InputError, OptionError, checked_text
 from spanwise.pipelines.multiple_choice import MultipleChoicePipeline
 from spanwise.pipelines.relation_extraction import RelationExtractionPipeline
@@ -26,6 +28,15 @@ def test_each_word_for_long_texts_is_one_that_the_task_takes(pipeline):
     assert issubclass(pipeline, TaskPipeline) and task.on_overflow in pipeline.overflow_choices
     for word in pipeline.overflow_choices:
         assert dataclasses.replace(task, on_overflow=word).on_overflow == word
+
+
+def test_a_task_without_a_word_for_long_texts_takes_the_one_that_is_true_of_it():
+    pipe = CoreferencePipeline.__new__(CoreferencePipeline)
+    said = SimpleNamespace(featurize=lambda *given, **named: None, decode=lambda *given: "found")
+    pipe.task, pipe.tokenizer, pipe.precision, pipe.packing = said, None, "fp32", None
+    pipe.model = SimpleNamespace(encoder=SimpleNamespace(config=None), outputs=lambda *given, **named: None)
+    (word,) = pipe.overflow_choices
+    assert pipe._predictions("data", CoreferenceOptions(on_overflow=word)) == "found"
 
 
 def test_the_model_is_opened_with_its_task_and_a_word_for_long_texts(pipeline_start, tmp_path):

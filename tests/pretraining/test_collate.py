@@ -104,7 +104,7 @@ def test_filler_rounds_a_pack_up_is_counted_and_holds_no_target(store, max_lengt
     assert batch.sequences.num_tokens == len(batch.input_ids) and batch.sequences.max_length <= max_length
     assert batch.sequences.lengths[: len(ROWS)] == tuple(np.diff(masked.pack.borders))
     for target in batch.targets.values():
-        assert target.positions.max() < num_real
+        assert target.rows.max() < num_real
 
 
 def test_a_sequence_is_masked_alike_whatever_is_in_its_pack(store):

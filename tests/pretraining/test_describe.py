@@ -6,7 +6,7 @@ import pytest
 import torch
 from test_system import small
 
-from spanwise.nn.flops import masked_lm_head_parameters, span_boundary_head_parameters, training_flops_per_token
+from spanwise.nn.flops import training_flops_per_token
 from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.describe import count_parameters, describe_recipe, parameters_by_head, training_flops
 from spanwise.pretraining.masking import NoMasking, NoReplacement
@@ -70,7 +70,8 @@ def test_the_data_path_says_whether_masks_come_again():
 def test_flops_count_every_head_at_its_share_of_targets():
     recipe = spanbert_base()
     config = recipe.encoder.for_vocabulary(28_996)
-    heads = [(0.15, masked_lm_head_parameters(config)), (0.15, span_boundary_head_parameters(config))]
+    mlm, sbo = 768 * 768 + 28_996 * 768, 1_736 * 768 + 768 * 768 + 28_996 * 768  # weights that a target meets
+    heads = [(0.15, mlm), (0.15, sbo)]
     assert describe_recipe(recipe)["flops_per_token"] == pytest.approx(training_flops_per_token(config, 512, heads))
 
 
@@ -135,7 +136,7 @@ def test_operations_are_those_of_both_halves():
     found = training_flops(recipe, model, length=64.0, attended=64.0, text_share=0.5)
     config, own = model.encoder.config, model.corruption.encoder.config
     encoder = training_flops_per_token(config, 64.0, [(1.0, 32 * 32 + 32)])
-    generator = training_flops_per_token(own, 64.0, [(0.15 * 0.5, masked_lm_head_parameters(own))])
+    generator = training_flops_per_token(own, 64.0, [(0.15 * 0.5, own.hidden_size * 32 + V * 32)])
     assert found == pytest.approx(encoder + generator)
 
 

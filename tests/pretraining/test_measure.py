@@ -64,7 +64,8 @@ def test_losses_equal_log_softmax_by_hand():
 
     model.eval()
     with torch.no_grad():
-        hidden = model.hidden(to_batch(masked))
+        batch = to_batch(masked)
+        hidden = model.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
         weight, head = model.encoder.word_embedding[:V], model.heads["sbo"]
         for row, (position, span) in enumerate(zip(masked.hidden.position, masked.hidden.span, strict=True)):
             start, end = int(masked.spans.start[span]), int(masked.spans.end[span])

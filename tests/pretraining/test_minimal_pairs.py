@@ -55,6 +55,18 @@ def test_rows_are_read_and_a_bad_one_is_named(tmp_path):
     path.write_text(json.dumps({**row, "sentence_good": None}) + "\n")
     with pytest.raises(DataError, match="line 1"):
         read_minimal_pairs(path)
+    path.write_text("[1]\n")
+    with pytest.raises(DataError, match=r"line 1 is \[1\]; expected a JSON object with sentence_good"):
+        read_minimal_pairs(path)
+    path.write_text("{\n")
+    with pytest.raises(DataError, match="line 1 is not JSON"):
+        read_minimal_pairs(path)
     path.write_text("\n")
     with pytest.raises(DataError, match="no pair"):
         read_minimal_pairs(path)
+
+
+def test_a_long_row_is_read_whole(tmp_path):
+    row = {"sentence_good": "a" * (1 << 20), "sentence_bad": "b", "UID": "length"}
+    (tmp_path / "pairs.jsonl").write_text(json.dumps(row) + "\n")
+    assert [len(pair.good) for pair in read_minimal_pairs(tmp_path / "pairs.jsonl")] == [1 << 20]

@@ -117,9 +117,9 @@ def test_fresh_heads_cost_ln_v_at_the_published_vocabulary():
     model = build_model(small(recipes.spanbert_base()), 28_996).eval()
     rows = torch.arange(1, 61)
     targets = {
-        "mlm": MaskedLMTargets(positions=rows, ids=rows * 481, sequence=torch.zeros_like(rows)),
+        "mlm": MaskedLMTargets(positions=rows, ids=rows * 481),
         "sbo": SpanBoundaryTargets(
-            left=rows - 1, right=rows + 1, position_index=torch.zeros_like(rows), ids=rows * 481, positions=rows
+            left=rows - 1, right=rows + 1, position_index=torch.zeros_like(rows), ids=rows * 481
         ),
     }
     batch = Batch(

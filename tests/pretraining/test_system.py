@@ -10,9 +10,10 @@ from spanwise.config import override
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.pretraining.corruption import Generator
 from spanwise.pretraining.formats import SegmentPair, SentencePair, SplitSegments
 from spanwise.pretraining.masking import NoMasking, NoReplacement
-from spanwise.pretraining.objectives import CausalLM, MaskedLM, NextSentence
+from spanwise.pretraining.objectives import CausalLM, MaskedLM, NextSentence, ReplacedToken
 from spanwise.pretraining.system import (
     build_model,
     check,
@@ -258,3 +259,19 @@ def test_a_frozen_encoder_is_refused_where_a_generator_learns_its_embeddings():
     recipe = replace(recipes.electra_small(), frozen="encoder")
     with pytest.raises(ConfigError, match="frozen 'encoder' keeps the embeddings still, which Generator"):
         check(recipe)
+
+
+def test_a_pre_norm_generator_begins_by_its_own_depth():
+    """The products that are summed up in its residual start smaller by the number of its own layers."""
+    recipe = small()
+    recipe = replace(
+        recipe,
+        encoder=replace(recipe.encoder, norm_place="pre", num_layers=4),
+        objectives={"rtd": ReplacedToken()},
+        corruption=Generator(layers=0.5, size=1.0),
+    )
+    model = build_model(recipe, 100)
+    own = model.corruption.encoder
+    assert len(own.layers) == 2
+    std = own.layers[0].attention.output.weight.std().item()
+    assert std == pytest.approx(own.config.initializer_range * 4**-0.5, rel=0.1)

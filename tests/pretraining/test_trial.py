@@ -8,11 +8,19 @@ from torch import nn
 
 from spanwise import recipes
 from spanwise.errors import ConfigError
-from spanwise.pretraining.masking import Replacement
-from spanwise.pretraining.objectives import MaskedLM, ReplacedToken
+from spanwise.pretraining.masking import (
+    GeometricSpans,
+    MaskingMixture,
+    QuestionTokens,
+    RecurringSpans,
+    Replacement,
+    TwoMaskings,
+)
+from spanwise.pretraining.objectives import MaskedLM, ReplacedToken, SpanSelection
 from spanwise.pretraining.objectives.base import Corrupted
 from spanwise.pretraining.packs import Spans
 from spanwise.pretraining.system import check
+from spanwise.pretraining.trial import maskings_in, try_corruption
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,35 @@ def test_a_masking_that_works_is_let_through():
 def test_a_masking_that_can_not_work_is_refused(select, message):
     with pytest.raises(ConfigError, match=message):
         check(replace(recipes.spanbert_tiny(), masking=masking(select)))
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda bad: TwoMaskings(first=bad),
+        lambda bad: TwoMaskings(then=bad),
+        lambda bad: MaskingMixture(schemes={"usual": GeometricSpans(), "mine": bad}),
+        lambda bad: MaskingMixture(
+            schemes={"usual": GeometricSpans(), "both": TwoMaskings(first=SecondToken(), then=bad)}
+        ),
+    ],
+    ids=["first", "then", "mixture", "both"],
+)
+def test_a_masking_that_can_not_work_is_refused_inside_another(around):
+    bad = masking(lambda self, pack, keys, capacity=None: 1 / 0)
+    recipe = replace(recipes.spanbert_tiny(), replacement=Replacement())
+    check(replace(recipe, masking=around(SecondToken())))
+    with pytest.raises(ConfigError, match=r"masking Mine failed on a made-up pack .* ZeroDivisionError"):
+        check(replace(recipe, masking=around(bad)))
+
+
+def test_what_a_masking_of_ones_own_is_made_of_is_not_tried():
+    @dataclass(frozen=True)
+    class Choosing(SecondToken):
+        inner: object = None
+
+    inner = masking(lambda self: None)
+    assert list(maskings_in(Choosing(inner=inner))) == [Choosing(inner=inner)]
 
 
 def test_a_part_that_no_record_can_hold_is_refused():
@@ -112,3 +149,17 @@ def test_a_corruption_that_can_not_work_is_refused(ids, message):
     recipe = replace(recipes.spanbert_tiny(), objectives=both, replacement=shown)
     with pytest.raises(ConfigError, match=message):
         check(replace(recipe, corruption=corruption(ids)))
+
+
+def test_a_corruption_beside_questions_is_tried_with_them():
+    def kept(batch):
+        return Corrupted(input_ids=batch.input_ids, original_ids=batch.input_ids)
+
+    objectives = {"mlm": MaskedLM(), "span_selection": SpanSelection()}
+    recipe = replace(
+        recipes.splinter_mini(),
+        objectives=objectives,
+        masking=RecurringSpans(),
+        replacement=QuestionTokens(others=Replacement()),
+    )
+    try_corruption(replace(recipe, corruption=corruption(kept)))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from spanwise.pretraining.collate import PackParts
+from spanwise.pretraining.masking.alias import AliasTable
 from spanwise.pretraining.packs import Pack, Spans
 
 Made = TypeVar("Made")
@@ -75,3 +76,9 @@ def with_parts(kind: Callable[..., Made], data: object, **options: Any) -> Made:
     """Make a collator or a source of `kind` over a store, with parts and options named alike."""
     parts = {name: options.pop(name) for name in list(options) if name in PackParts.__dataclass_fields__}
     return kind(data, PackParts(**parts), **options)
+
+
+def columns_of(table: AliasTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The threshold of each column, times 2**64, the value below it and the value above it, [K] each."""
+    low, high = table.columns[:, 1] & np.uint64(2**32 - 1), table.columns[:, 1] >> np.uint64(32)
+    return table.columns[:, 0], low.astype(np.int64), high.astype(np.int64)

@@ -6,7 +6,7 @@ import pytest
 
 from spanwise.errors import ConfigError
 from spanwise.questions import answered
-from spanwise.questions.answered import AnswerFilter, as_data
+from spanwise.questions.answered import AnswerFilter
 from spanwise.questions.document import Maker
 from spanwise.questions.english import EnglishRules
 from spanwise.text.corpus import Document
@@ -19,7 +19,7 @@ def reader(monkeypatch):
 
     def answers(loaded, data, precision):
         model.asked.append(len(data.questions))
-        best = {question.id: model.knows.get(question.id, "Harlow") for question in data.questions}
+        best = {question.id: model.knows.get(question.text, "Harlow") for question in data.questions}
         return SimpleNamespace(best=lambda: best)
 
     monkeypatch.setattr(answered, "load_task_model", lambda *given, **named: None)
@@ -36,7 +36,7 @@ def documents(english, **options):
 def test_only_found_answers_stay_and_the_others_are_counted(english, reader):
     given = documents(english)
     right = given[0][1][0]
-    reader.knows = {right.id: f"the {right.answer}."}  # articles and points do not count, as in SQuAD's F1
+    reader.knows = {right.question: f"the {right.answer}."}  # articles and points do not count, as in SQuAD's F1
     keep = AnswerFilter(model="m")
     kept = list(keep.kept(given))
     assert [document.line for document, _ in kept] == [0, 1]
@@ -48,7 +48,7 @@ def test_only_found_answers_stay_and_the_others_are_counted(english, reader):
 def test_a_lower_bound_keeps_answers_found_in_part(english, reader):
     given = documents(english)
     part = next(made for _, questions in given for made in questions if made.answer == "Clara Winter")
-    reader.knows = {part.id: "Winter"}
+    reader.knows = {part.question: "Winter"}
     assert part not in next(AnswerFilter(model="m", min_f1=70).kept(given))[1]
     assert part in next(AnswerFilter(model="m", min_f1=60).kept(given))[1]
 
@@ -67,15 +67,6 @@ def test_documents_are_asked_in_batches(english, reader, monkeypatch):
     given = documents(english)
     list(AnswerFilter(model="m").kept(iter(given)))
     assert reader.asked == [len(questions) for _, questions in given]
-
-
-def test_a_passage_stands_once_in_the_data(english):
-    ((_, questions), _) = documents(english)
-    data = as_data(questions)
-    assert len(set(data.contexts)) == len(data.contexts) < len(questions)
-    for question in data.questions:
-        (answer,) = question.answers
-        assert data.context_of(question)[answer.start : answer.end] == answer.text
 
 
 def test_a_bound_above_100_is_refused(reader):

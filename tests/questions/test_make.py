@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from spanwise.errors import ConfigError, DataError
+from spanwise.questions import answered
+from spanwise.questions.answered import AnswerFilter
 from spanwise.questions.make import make_questions
 from spanwise.tasks.qa.reader import read_questions
 
@@ -78,6 +80,14 @@ def test_text_that_all_stands_in_the_forbidden_files_is_said_so(text, tmp_path):
     make_questions([text], tmp_path / "all.json")
     with pytest.raises(DataError, match=r"passages of the text are left out, because eight words .*--not-from"):
         make_questions([text], tmp_path / "q.json", not_from=[tmp_path / "all.json"])
+    assert not (tmp_path / "q.json").exists()
+
+
+def test_a_filter_that_leaves_nothing_is_told_so(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(answered, "load_task_model", lambda *given, **named: None)
+    monkeypatch.setattr(AnswerFilter, "_is_found", lambda self, asked: {made.id: False for made in asked})
+    with pytest.raises(DataError, match=r"Every question that was made \(\d+\) is left out: reader finds none"):
+        make_questions([text], tmp_path / "q.json", keep=AnswerFilter(model="reader"))
     assert not (tmp_path / "q.json").exists()
 
 

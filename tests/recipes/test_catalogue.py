@@ -46,6 +46,8 @@ def test_a_users_function_is_found_in_its_file_and_its_mistakes_are_named(tmp_pa
         recipes.find(f"{file}:mien")
     with pytest.raises(ConfigError, match="does not exist"):
         recipes.find(f"{tmp_path}/no.py:mine")
+    with pytest.raises(ConfigError, match=r"is a file; name the function in it as well: .*my_recipes\.py:my_recipe"):
+        recipes.find(str(file))
     for taken in ("random", "turtle", "torch"):  # of Python: imported and not; of somebody else
         shutil.copy(file, tmp_path / f"{taken}.py")
         with pytest.raises(ConfigError, match=f"named like the Python module '{taken}'"):

@@ -2,6 +2,7 @@
 
 import json
 
+import markupsafe
 import pytest
 
 from spanwise.errors import ConfigError, DataError
@@ -24,6 +25,12 @@ def test_the_out_file_may_be_named(tmp_path, write_run):
     target = write_report([write_run(tmp_path / "run")], tmp_path / "pages" / "my.html")
 
     assert target.name == "my.html" and target.is_file()
+
+
+def test_the_command_that_makes_the_page_again_can_be_pasted(tmp_path, write_run):
+    run, out = write_run(tmp_path / "my run"), tmp_path / "a page.html"
+    html = write_report([run], out).read_text(encoding="utf-8")
+    assert markupsafe.escape(f"report '{run}' --out '{out}'") in html
 
 
 def test_several_runs_stand_side_by_side_and_only_differing_values_are_listed(tmp_path, write_run):

@@ -7,12 +7,11 @@ from rich.console import Console
 from spanwise.reporting.spans import highlight_answer, join_pieces, make_pieces, terminal_text
 
 TOKENS = ["The", "old", "##est", "bridge", "(", "1890", ")", "fell", "."]
-STARTS = [not token.startswith("##") for token in TOKENS]
 
 
 def make(spans=((1, 4), (7, 8)), seen=None):
     seen = seen or ["The", "[MASK]", "[MASK]", "[MASK]", "(", "1890", ")", "fell", "."]
-    return make_pieces(TOKENS, STARTS, list(spans), seen)
+    return make_pieces(TOKENS, list(spans), seen)
 
 
 def test_pieces_join_to_readable_text_with_one_run_a_span():
@@ -43,9 +42,7 @@ def test_the_terminal_shows_the_same_words_in_colour():
 def test_a_question_has_the_colour_of_its_answer():
     tokens = ["New", "York", "is", "not", "old", "York", "or", "New", "York"]
     seen = ["[QUESTION]", "", "is", "not", "[MASK]", "York", "or", "New", "York"]
-    pieces = make_pieces(
-        tokens, [True] * 9, [(0, 2), (4, 5)], seen, question_token="[QUESTION]", groups=[0, -1], answers=[(7, 9)]
-    )
+    pieces = make_pieces(tokens, [(0, 2), (4, 5)], seen, question_token="[QUESTION]", groups=[0, -1], answers=[(7, 9)])
     runs = [(run.text, run.shown, run.group, run.colour) for run in join_pieces(pieces) if run.span is not None]
 
     assert runs == [("New York", "question", 0, 0), ("old", "mask", None, 1), ("New York", "answer", 0, 0)]
@@ -61,12 +58,12 @@ def test_an_answer_is_marked_at_its_characters():
     assert not highlight_answer("Moss", 0, 0).spans
 
 
-def test_a_morpheme_behind_its_stem_starts_a_word_and_no_blank():
-    pieces = make_pieces(["학교", "##에서", "##는"], [True, True, True], [(1, 2)], ["학교", "##가", "##는"])
+def test_no_blank_is_before_a_morpheme_behind_its_stem():
+    pieces = make_pieces(["학교", "##에서", "##는"], [(1, 2)], ["학교", "##가", "##는"])
 
     assert "".join((" " if run.space else "") + run.text for run in join_pieces(pieces)) == "학교에서는"
     assert join_pieces(pieces)[1].seen == "가"
 
 
 def test_the_mark_itself_is_a_word_where_nothing_follows_it():
-    assert make_pieces(["##"], [True], [], ["##"])[0].text == "##"
+    assert make_pieces(["##"], [], ["##"])[0].text == "##"

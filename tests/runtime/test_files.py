@@ -383,6 +383,19 @@ def test_rests_of_the_dead_are_removed_and_work_of_the_living_stays(tmp_path):
     assert not temporary.exists()
 
 
+def test_what_others_write_beside_a_target_is_no_rest_of_it(tmp_path):
+    name = ".tmp-qa-{}0123456789ab".format
+    (tmp_path / name("train.json-")).write_text("half a file of another writer")
+    (tmp_path / ".tmp-qa-abcdef012345").write_text("half a file of the same name")
+    (tmp_path / name("v2-")).mkdir()
+    (tmp_path / name("")).mkdir()
+    with atomic_folder(tmp_path / "qa"):
+        pass
+    left = {".tmp-qa-abcdef012345", name("train.json-"), name("v2-")}
+    assert {path.name for path in tmp_path.iterdir()} == {"qa", *left}
+    assert {path.name for path in remove_leftovers(tmp_path)} == left
+
+
 def test_a_file_is_replaced_whole_and_lines_after_a_cut_one_stay_whole(tmp_path):
     write_text_atomic(tmp_path / "x" / "plan.json", "one\n")
     write_text_atomic(tmp_path / "x" / "plan.json", "two")

@@ -1,12 +1,15 @@
 """Facts about the machine and the advice drawn from them."""
 
 import dataclasses
+import re
 import resource
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from spanwise.runtime import machine as module
-from spanwise.runtime.machine import Machine, huge_pages, num_usable_cores, survey_machine
+from spanwise.runtime.machine import EXTRAS, NEEDED, Machine, huge_pages, num_usable_cores, survey_machine
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +22,18 @@ def test_a_survey_finds_what_is_installed(machine):
     assert machine.num_cores == num_usable_cores() >= 1
     assert machine.disk_free_gb > 0
     assert machine.device in ("cpu", "cuda", "mps", "cuda:0")
+
+
+def test_the_packages_are_those_that_the_project_names():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+
+    def names(lines):
+        return [re.match(r"[\w.-]+", line)[0] for line in lines]
+
+    assert sorted(NEEDED) == sorted(names(project["dependencies"]))
+    extras = project["optional-dependencies"]
+    assert EXTRAS.keys() == extras.keys() - {"all", "docs", "slow", "test"}
+    assert {extra: module for extra, module in EXTRAS.items() if module not in names(extras[extra])} == {}
 
 
 def test_memory_is_never_more_than_there_is(machine):

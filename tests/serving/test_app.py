@@ -12,6 +12,7 @@ from spanwise.client import Client, ServerError
 
 from .conftest import serving
 
+LONG = {"inputs": ["Ada met Bob.", "Ada met Bob. " * 400], "options": {"on_overflow": "error"}}
 TEXT = "Marie Jones was born in Boston. Her father, Thomas, built bridges. In 1884 she moved to Paris."
 
 
@@ -98,6 +99,7 @@ def test_context_and_borders_guess_apart(running):
         ("coreference", {"inputs": ["Ada."] * 9}, 422, "at most 8 go into one request"),
         ("token-classification", {"inputs": ["Ada met Bob.", " "]}, 422, "input 1: .*empty"),
         ("fill-mask", {"inputs": "No blank."}, 422, r"no \[MASK\]"),
+        ("token-classification", LONG, 422, "(?<!input 0: )input 1: (?!input)"),
         ("span-embedding", {"inputs": {"text": "Ada", "spans": [[0, 9]]}}, 422, "outside"),
         ("relation-extraction", {"inputs": {}}, 404, "Not Found; .*/v1/TASK for .*coreference"),
     ],

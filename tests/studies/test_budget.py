@@ -77,6 +77,36 @@ def test_another_study_or_a_full_folder_is_refused_before_anything_is_measured(m
     assert machine.calls == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_alike"),
+    [
+        ({}, True),
+        ({"log_every": 7}, True),
+        ({"threads": 1}, False),
+        ({"compile": "off"}, False),
+        ({"deterministic": True}, False),
+        ({"exact_sums": True}, False),
+        ({"sharding": "fsdp2"}, False),
+    ],
+    ids=lambda value: next(iter(value), "rate") if isinstance(value, dict) else "",
+)
+def test_arms_are_of_one_cost_where_nothing_differs_that_takes_time(machine, tiny_store, tmp_path, changes, is_alike):
+    one = toy_study().arms["mlm"]
+    other = replace(one, name="other", training=replace(one.training, learning_rate=0.5, **changes))
+    machine.rates = {"mlm": [900.0], "other": [100.0]}
+    plan = plan_of(toy_study(seconds=3.0, arms={"mlm": one, "other": other}), tiny_store, tmp_path)
+    assert plan.budget.rates == {"mlm": 900.0, "other": 900.0 if is_alike else 100.0}
+
+
+def test_arms_whose_steps_are_cut_into_other_packs_are_measured_each(machine, tiny_store, tmp_path):
+    one = toy_study().arms["mlm"]
+    batch = replace(one.batch, packs=one.batch.packs_per_step)
+    other = replace(one, name="other", batch=batch, training=replace(one.training, learning_rate=0.5))
+    machine.rates = {"mlm": [900.0], "other": [100.0]}
+    plan = plan_of(toy_study(seconds=3.0, arms={"mlm": one, "other": other}), tiny_store, tmp_path)
+    assert plan.budget.rates["other"] == 100.0
+
+
 def test_several_processes_do_not_measure(machine, tiny_store, tmp_path, monkeypatch):
     for name, value in {"WORLD_SIZE": "2", "RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)

@@ -1,5 +1,6 @@
 """A study of two arms from first step to table: killed in the middle, called again, seen through."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import signal
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scipy import stats
@@ -22,6 +24,7 @@ from spanwise.studies import run_study
 from spanwise.studies.plan import plan_study
 from spanwise.studies.probes import MaskedTokens
 from spanwise.studies.results import collect
+from spanwise.studies.run import train_together
 from spanwise.studies.study import changed_study
 
 
@@ -249,4 +252,22 @@ def test_several_models_at_a_time_and_several_processes_a_model_are_refused_toge
     data = {"data": tiny_store.path, "valid": tiny_store.path, "probe_data": probe_data, "out": tmp_path / "out"}
     with pytest.raises(ConfigError, match="--jobs"):
         run_study(toy_study(), jobs=2, **data)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_does_not_share_its_packs_is_held_to_the_number_of_processes_at_once(
+    tiny_store, tmp_path, monkeypatch
+):
+    @contextlib.contextmanager
+    def joined():
+        yield SimpleNamespace(world=SimpleNamespace(size=4, is_leader=True))
+
+    monkeypatch.setattr("spanwise.studies.run.join_processes", joined)
+    monkeypatch.setattr(
+        "spanwise.pretraining.run.choose_device", lambda name: SimpleNamespace(type="cuda" if name is None else name)
+    )
+    study = replace(toy_study(), probes=toy_study().probes[:1])
+    plan = plan_study(study, data=tiny_store.path, valid=tiny_store.path, out=tmp_path / "out", device="cpu")
+    with pytest.raises(ConfigError, match=r"is 1 pack\(s\), too few for 4 processes"):
+        train_together(plan, None)
     assert not (tmp_path / "out").exists()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from spanwise.errors import ConfigError
-from spanwise.tasks.batches import MIN_PACK_TOKENS, EpochBatches, Packing, filled, prediction_packs
+from spanwise.tasks.batches import MIN_PACK_TOKENS, EpochBatches, OfEpoch, Packing, filled, prediction_packs
 from spanwise.tasks.classification.features import LabelledRows
 from spanwise.tasks.qa.features import make_windows
 from spanwise.tasks.sequence_rows import RowWriter
@@ -36,6 +36,12 @@ def test_a_step_is_a_function_of_its_index_and_seed_and_not_of_the_packs(windows
 
     assert rows(1, 64, range(9)) == rows(1, 4096, reversed(range(9)))
     assert rows(1, 64, range(9)) != rows(2, 64, range(9))
+
+
+def test_what_an_epoch_shares_is_made_once_and_again_for_another():
+    asked = []
+    kept = OfEpoch(lambda epoch: asked.append(epoch) or epoch)
+    assert [kept(epoch) for epoch in (0, 0, 1, 1, 0)] == [0, 0, 1, 1, 0] and asked == [0, 1, 0]
 
 
 def test_position_counts_epochs(windows):

@@ -15,6 +15,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.runtime.device import has_int8
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.checkpoint import convert_task, load_task_model
+from spanwise.tasks.classification.task import Classification
 from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.run import finetune
@@ -97,6 +98,16 @@ def test_a_task_becomes_a_plain_folder_again(combined, alone, tmp_path):
     assert load_task_model(tmp_path / "t", "tagging").task == load_task_model(alone["tagging"], "tagging").task
     with pytest.raises(CheckpointError, match="has no head for 'relation'"):
         convert_task(combined, "relation", tmp_path / "r")
+
+
+def test_the_kind_of_labels_comes_along_with_a_classifier(pretrained_folder, tmp_path):
+    task = Classification(labels=("a", "b"), kind="multi_label")
+    alone = tuned_folder(pretrained_folder, tmp_path / "alone", "classification", task=task)
+    both = combine(pretrained_folder, [alone], tmp_path / "both").folder
+    convert_task(both, "classification", tmp_path / "plain")
+    convert_task(alone, "classification", tmp_path / "again")
+    folders = (alone, tmp_path / "plain", tmp_path / "again")
+    assert {read_folder(folder).problem_type for folder in folders} == {"multi_label_classification"}
 
 
 def test_a_pointing_task_becomes_a_folder_whose_tokenizer_asks(selection_folder, tmp_path):

@@ -47,6 +47,19 @@ def test_a_folder_in_the_place_of_the_output_file_is_named(finetuned, squad_file
         predict("qa", model=finetuned.final, input=squad_files["1.1"], output=tmp_path)
 
 
+def test_scores_are_never_written_over_the_data_and_a_bad_place_is_told_before_the_model_is_loaded(tmp_path):
+    data, model = tmp_path / "dev.json", tmp_path / "no such model"
+    data.write_text("{}")
+    for ask, given in ((evaluate, data), (evaluate_each, [data])):
+        with pytest.raises(ConfigError, match=r"dev\.json is read, so nothing is written over it"):
+            ask("qa", model=model, data=given, out=data)
+        with pytest.raises(ConfigError, match=r"is a folder; name the file to write, such as .*scores\.json"):
+            ask("qa", model=model, data=given, out=tmp_path)
+    with pytest.raises(ConfigError, match=r"such as .*predictions\.json"):
+        predict("qa", model=model, input=data, output=tmp_path)
+    assert data.read_text() == "{}"
+
+
 @pytest.mark.parametrize(
     ("output", "files"),
     [

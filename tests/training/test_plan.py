@@ -167,6 +167,18 @@ def test_after_a_line_that_a_crash_cut_a_plan_can_be_added_to_and_read_again(tmp
     assert open_again(path, {"max_steps": 3}).total_steps == 3 and len(read_plan(path)[0]) == 1
 
 
+def test_blank_lines_of_a_plan_cost_no_record(tmp_path):
+    path = tmp_path / "plan.jsonl"
+    Plan.open(path, TrainingOptions(budget=100), ToySource()).add(10, 500, "measured")
+    text = path.read_text()
+    for written in ("\n" + text, text.replace("\n", "\n\n"), text.replace("\n", "\n  \n") + '{"step": 20, "tot'):
+        path.write_text(written)
+        assert open_again(path, {"budget": 100}).total_steps == 500
+        assert path.read_text() == text
+    open_again(path, {"budget": 100}).add(20, 600, "measured")
+    assert open_again(path, {"budget": 100}).total_steps == 600
+
+
 @pytest.mark.parametrize(
     "value",
     [

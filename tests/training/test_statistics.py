@@ -22,7 +22,7 @@ def test_copies_of_an_item_in_one_cluster_do_not_shrink_the_standard_error():
     copied = clustered_mean(np.repeat(values, 7), np.repeat(np.arange(30), 7))
 
     assert copied.standard_error == pytest.approx(once.standard_error)
-    assert (copied.num_items, copied.num_clusters) == (210, 30)
+    assert copied.num_clusters == 30
 
 
 def test_an_interval_that_holds_zero_is_not_above_control():
@@ -58,7 +58,7 @@ def test_95_percent_intervals_hold_the_truth_about_95_times_in_100():
 def test_one_cluster_has_no_interval_and_is_never_called_above_control():
     difference = paired_difference(np.array([5.0, 6.0]), np.zeros(2), np.zeros(2))
 
-    assert np.isnan(difference.standard_error)
+    assert np.isnan([difference.low, difference.high]).all()
     assert difference.verdict == "not above control"
     assert np.isnan(clustered_mean(np.empty(0), np.empty(0)).value)
 

@@ -47,7 +47,7 @@ from spanwise.training.loop import TrainingResult
 from spanwise.weights.learned_from import LEARNED_FROM, as_record, learned_by
 
 HEADS_FOLDER = "heads"
-MEASURING_SHARE = 0.2  # of the time, for all checks together; parts of the way come on top
+MEASURING_SHARE = 0.2  # of the time, for all checks together
 FEWEST_MEASURED, MOST_MEASURED = 2_048, 32_768  # tokens of each held-out text
 
 
@@ -168,7 +168,7 @@ class Job:
 
     def measured_tokens(self) -> int:
         """How many tokens of each held-out text are measured, so that all checks take a fifth of the time."""
-        length, share = self.options.length, MEASURING_SHARE / (2 * (NUM_CHECKS + 1))
+        length, share = self.options.length, MEASURING_SHARE / (2 * (2 * NUM_CHECKS + 1))
         if length.steps is not None:
             tokens = share * length.steps * self.recipe.batch.tokens_per_step / FORWARD_SHARE
         else:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from spanwise.adapt.options import OBJECTIVES, ObjectiveName
 from spanwise.config import from_record
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.checkpoint import Checkpoint, read_tokenizer
 from spanwise.interop.heads import size_of
 from spanwise.pretraining.masking import (
     GeometricSpans,
@@ -34,7 +34,7 @@ from spanwise.pretraining.masking import (
 from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme, given_by
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary, SpanSelection
 from spanwise.pretraining.objectives.base import Objective
-from spanwise.text.extend import with_roles, with_roles_at
+from spanwise.text.extend import with_roles
 from spanwise.text.tokenizers import Tokenizer
 
 Chosen = Literal["spans", "mlm", "selection", "both", "mlm-selection"]
@@ -76,13 +76,12 @@ def tokenizer_for(objective: Chosen, checkpoint: Checkpoint) -> Tokenizer:
 
     Raises: CheckpointError where there is none, or it has no place for a piece that the objective writes.
     """
-    folder = checkpoint.tokenizer_folder
-    if folder is None:
+    words = read_tokenizer(checkpoint)
+    if words is None:
         raise CheckpointError(
             f"{checkpoint.folder} holds no tokenizer, so no text can be read with it; copy the files of its "
             "tokenizer (tokenizer.json or vocab.txt) into the folder."
         )
-    words = with_roles_at(Tokenizer.load(folder), checkpoint.role_ids)
     if "mlm" in HEADS[objective] and words.mask_id < 0:
         raise CheckpointError(f"the tokenizer of {checkpoint.folder} has no mask token to hide words behind.")
     try:

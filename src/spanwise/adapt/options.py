@@ -9,7 +9,7 @@ from spanwise.errors import ConfigError
 
 ObjectiveName = Literal["auto", "spans", "mlm", "selection", "both"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("auto", "spans", "mlm", "selection", "both")
-NUM_CHECKS = 8  # measurements of an adaptation, beside the one before its first step
+NUM_CHECKS = 5  # of an adaptation, beside the measurement before its first step; each measures twice
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,7 +135,8 @@ def verdict(record: AdaptationRecord) -> list[str]:
         steps = f"{_steps(beyond)} of {record.num_steps:,} the general loss had"
         worst = max(check.general_rise for check in beyond)
         lines.append(
-            f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken{_tried(record)}."
+            f"At {steps} risen beyond that bound (by {worst:.1%}), so those weights were not taken"
+            f"{_tried(record, beyond)}."
         )
     if kept is not None:
         what = "Kept" if record.outcome == "adapted" else "Best by this loss"
@@ -172,6 +173,8 @@ def _proof(record: AdaptationRecord) -> list[str]:
     why = "The seeds differ by more than that"
     if proof.high < 0:
         why = "So adapting did harm"
+    elif proof.low == proof.high == 0:
+        why = "Both score the same with every seed"
     elif math.isnan(proof.gain):
         why = "They can't be compared"
     return [
@@ -201,9 +204,10 @@ def _tasks(record: AdaptationRecord) -> list[str]:
     ]
 
 
-def _tried(record: AdaptationRecord) -> str:
+def _tried(record: AdaptationRecord, beyond: Sequence[Check]) -> str:
     """Tell which parts of the way were measured in place of what was beyond the bound."""
-    count = sum(check.share < 1 for check in record.checks)
+    steps = {check.step for check in beyond}
+    count = sum(check.share < 1 and check.step in steps for check in record.checks)
     parts = "a part of the way to them was measured" if count == 1 else f"{count} parts of the way were measured"
     return f" as they were; {parts}" if count else ""
 

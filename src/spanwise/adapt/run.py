@@ -66,16 +66,17 @@ def adapt(
 ) -> AdaptationResult:
     """Go on with the encoder `start` (weights that ship, a folder or a hub id) on `texts` and leave it in `out/final`.
 
-    A tenth of the documents of `texts` and of `general` is kept out of training and measured before, eight times in the
-    course of the run and after; `general` is replayed as a share of what is read. What is kept is the best step on the
-    held-out own text whose general loss stays within the bound, or part of the way to one whose loss does not, or the
-    start itself. Heads that the start does not bring are taught first on general text with the encoder still (a quarter
-    of the length), and "before" is measured after that. With `options.new_pieces` words of the text join a WordPiece
-    vocabulary (`pieces.py` says which other kinds are refused). `overrides` change values of the run's recipe; `log`
-    makes the log of a run folder; `notes` are sentences for the report; `origins` is one licence and source of `texts`,
-    or none. With `proof`, start and result are taught those labels, and the start is kept unless the result scores
-    better by more than seeds differ; without it a start that brings none of the heads is refused unless `unproven`
-    is set, as no loss can tell whether it became better. The same call with `resume=True` goes on bit for bit.
+    A tenth of the documents of `texts` and of `general` is kept out of training and measured before and five times in
+    the course of the run; `general` is replayed as a share of what is read. What is kept is, of the weights of these
+    steps and of weights part of the way to them, what reads the held-out own text best while its general loss stays
+    within the bound, or the start itself. Heads that the start does not bring are taught first on general text with the
+    encoder still (a quarter of the length), and "before" is measured after that. With `options.new_pieces` words of the
+    text join a WordPiece vocabulary (`pieces.py` says which other kinds are refused). `overrides` change values of the
+    run's recipe; `log` makes the log of a run folder; `notes` are sentences for the report; `origins` is one licence
+    and source of `texts`, or none. With `proof`, start and result are taught those labels, and the start is kept unless
+    the result scores better by more than seeds differ; without it a start that brings none of the heads is refused
+    unless `unproven` is set, as no loss can tell whether it became better. The same call with `resume=True` goes on bit
+    for bit.
 
     Raises: DataError, ConfigError, CheckpointError before anything is written, where the call cannot work; and
     FolderInUseError, NumericsError, InterruptedAndSaved as `pretrain`.

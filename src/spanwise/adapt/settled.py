@@ -12,6 +12,7 @@ from spanwise.adapt.texts import TextFacts
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.runtime.files import JsonObject, write_text_atomic
 from spanwise.runtime.json_text import CHECKSUM, checksum_of, decode_json
+from spanwise.runtime.remote.paths import open_bytes_of
 from spanwise.text.corpus import corpus_files
 
 SETTLED_NAME = "adapt.json"
@@ -78,6 +79,6 @@ def hash_of_files(paths: Sequence[str | Path]) -> str:
     """One hash of the contents of all files that the paths stand for. Raises: DataError for a missing one."""
     digest = hashlib.sha256()
     for path in corpus_files(list(paths)):
-        with open(path, "rb") as file:
+        with open_bytes_of(path) as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()

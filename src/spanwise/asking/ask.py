@@ -52,11 +52,10 @@ class AskOptions:
 
     top: int = 1  # answers a question
     threshold: float | None = None  # least score of an answer; None: as calibrated on the bundled questions
-    passages: int = PASSAGES
 
     def __post_init__(self) -> None:
-        if self.top < 1 or self.passages < 1:
-            raise ConfigError(f"top and passages must be at least 1, got {self.top} and {self.passages}.")
+        if self.top < 1:
+            raise ConfigError(f"top={self.top}: a number of answers was expected, 1 or more.")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise ConfigError(f"threshold is a probability from 0 to 1, got {self.threshold}.")
 
@@ -65,7 +64,7 @@ class TextFolder:
     """A folder of text with its index, ready to be asked again and again.
 
     model: a folder, hub id or shipped name; None: the one that ships for the language of the passages. `say` is told
-    when files are indexed; `notes` say where the index lies, if not beside the text, and what was left out.
+    when files are indexed; `notes` say what was left out, and where no index can be kept, that too.
     Raises: DataError where the folder has no text or a file can't be read; CheckpointError for the model; ConfigError.
     """
 
@@ -95,7 +94,7 @@ class TextFolder:
         refuse_surrogates(question)
         if not question.strip():
             raise DataError("the question is empty; ask something.")
-        hits = self.index.weights.search(question, options.passages)
+        hits = self.index.weights.search(question, PASSAGES)
         passages = [self.index.passage(hit.number) for hit in hits]
         language = "ko" if is_korean(passage.text for passage in passages) else "en"
         weights = weights_for(language)

@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 
 class OpenIndex:
-    """An index of a folder that is up to date. `notes` say what a person should know: where it lies, what is left out.
+    """An index of a folder that is up to date. `notes` say what was left out, and where no index can be kept, that too.
 
     Raises: DataError where the folder holds nothing to read, or a file that can't be read; ConfigError where a format
     needs a package that is not installed.

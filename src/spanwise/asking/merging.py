@@ -42,8 +42,8 @@ class MergingWeights:
 
 @dataclass(frozen=True, slots=True)
 class NearPassage:
-    """A passage that was found: its place among those found, its BM25 score as a share of the best one's, and the part
-    of the question's information that it has, both from 0 to 1."""
+    """A passage that was found: its BM25 score as a share of the best one's, and the part of the question's information
+    that it has, both from 0 to 1."""
 
     nearness: float
     information: float

@@ -58,7 +58,8 @@ def learn_tokenizer(
     out
         Folder of the new tokenizer; must not exist yet.
     uncased
-        Lower-case all text. Default: bpe and unigram do, as their models.
+        Lower-case all text; --uncased=false keeps case. Default: bpe and unigram lower-case, as their models do,
+        wordpiece and byte-bpe keep case.
     json
         Print one JSON object.
     """

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
-from spanwise.cli.options.ranges import ProcessesOrNone
+from spanwise.cli.options.ranges import ReadersOrNone
 from spanwise.cli.options.text import USUAL_TEXT, TextOptions, watched
 from spanwise.errors import ConfigError
 from spanwise.runtime.wording import counted
@@ -59,7 +59,7 @@ def prepare(
     reading: TextOptions = USUAL_TEXT,
     add_tokens: Path | None = None,
     tagging: TagOptions = NO_TAGS,
-    processes: ProcessesOrNone = None,
+    processes: ReadersOrNone = None,
     json: bool = False,
 ) -> None:
     """Turn text into a token store, in memory that does not grow with the corpus.

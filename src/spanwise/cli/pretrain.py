@@ -44,8 +44,8 @@ class StartOptions:
     """Options that say what a model starts from."""
 
     init: str | None = None
-    """A Hugging Face folder to start from, or a hub id: of BERT, RoBERTa, XLM-RoBERTa, ALBERT, ELECTRA, ModernBERT or
-    GPT-1 type."""
+    """A Hugging Face folder to start from, or a hub id: of BERT, RoBERTa, XLM-RoBERTa, ALBERT, ELECTRA, ModernBERT,
+    Splinter or GPT-1 type."""
     add_tokens: Path | None = None
     """File of tokens, one per line, that the vocabulary of --init grows by; its old rows stay as they are."""
     token_rows: Literal["mean", "random"] = "mean"

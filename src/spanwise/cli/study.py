@@ -13,13 +13,12 @@ from spanwise.cli.options.budget import parse_budget
 from spanwise.cli.options.processes import is_one_of_several, launch_again
 from spanwise.cli.options.ranges import Few, Processes, Tokens
 from spanwise.cli.options.run import LogTo
+from spanwise.errors import NumericsError
 from spanwise.runtime.program import program
 
 if TYPE_CHECKING:
     from spanwise.studies.record import StudyRecord
     from spanwise.studies.study import Study
-
-DIVERGED = 5  # the exit status of bad numbers
 
 
 @Parameter(name="*")
@@ -127,7 +126,7 @@ def study(
         print_json(asdict(record))
     else:
         _print_tables(record, out)
-    return DIVERGED if record.diverged else 0
+    return NumericsError.exit_status if record.diverged else 0
 
 
 def _print_tables(record: "StudyRecord", out: Path) -> None:

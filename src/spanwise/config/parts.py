@@ -64,6 +64,12 @@ def is_part(value: object) -> bool:
     return is_part_class(type(value))
 
 
+def is_ours(value: object) -> bool:
+    """Return whether a class, or that of a value, is of this package; what is not is a user's own."""
+    cls = value if isinstance(value, type) else type(value)
+    return cls.__module__.split(".")[0] == "spanwise"
+
+
 def field_names(cls: type) -> list[str]:
     """Return the names of the values that a part is made from, in order."""
     return [field.name for field in dataclasses.fields(cls) if field.init]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spanwise.config.parts import field_names, is_part, is_part_class, make_part
+from spanwise.config.parts import field_names, is_ours, is_part, is_part_class, make_part
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
 
@@ -20,7 +20,7 @@ ABSENT = "(not set)"  # stands in a difference for a path that one side has not
 def class_name(cls: type) -> str:
     """Return how a record names a class: its literal name where it is one of ours, `module:Class` where it is a
     user's."""
-    if cls.__module__.split(".")[0] == "spanwise" and "part_name" in vars(cls):
+    if is_ours(cls) and "part_name" in vars(cls):
         return vars(cls)["part_name"]
     return f"{cls.__module__}:{cls.__qualname__}"
 

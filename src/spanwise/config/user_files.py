@@ -1,17 +1,59 @@
-"""A user's own Python file, named as `file.py:function` wherever a recipe, a study or a task is asked for.
+"""What functions make: ours by name, a user's as `file.py:function`, wherever a recipe, a study or a task is asked for.
 
 A file of a package (a folder with `__init__.py`) is loaded as a module of it, so that its files may import one another.
 """
 
 import importlib.util
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
 
 _USERS = "__spanwise_user_file__"  # an attribute of every module that load_file makes
+
+
+T = TypeVar("T")
+
+
+def functions_of(module: ModuleType) -> dict[str, Callable[[], object]]:
+    """Return the public functions of one of our modules by the names that people give, which have dashes."""
+    return {
+        name.replace("_", "-"): value
+        for name, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
+    }
+
+
+def opening(documented: object) -> str:
+    """Return the first line of a docstring."""
+    return (documented.__doc__ or "").partition("\n")[0].strip()
+
+
+def made_by(reference: str, what: str, expected: type[T], functions: Mapping[str, Callable[[], object]]) -> T:
+    """Return what one of `functions` makes, or the function of a user's file (`my_recipes.py:my_function`), which is a
+    program and is run as one; messages call it a `what`.
+
+    Raises: ConfigError with the nearest name, or naming the file and what is wrong with it.
+    """
+    if is_reference(reference):
+        made = call_in_file(reference, what)
+    elif reference.endswith(".py"):
+        raise ConfigError(f"'{reference}' is a file; name the function in it as well: {reference}:my_{what}.")
+    else:
+        function = functions.get(reference.replace("_", "-"))
+        if function is None:
+            raise ConfigError(
+                f"there is no {what} '{reference}'; `spanwise show {what}` lists all."
+                f"{did_you_mean(reference, functions)}"
+            )
+        made = function()
+    if not isinstance(made, expected):
+        raise ConfigError(f"{reference} returned {type(made).__name__}; a {what} function returns {expected.__name__}.")
+    return made
 
 
 def is_reference(text: str) -> bool:

@@ -20,7 +20,7 @@ from spanwise.data.cached_encoder import CachedEncoder
 from spanwise.data.prefetch import Prefetcher
 from spanwise.data.store_writer import SHARD_BYTES, TokenStoreWriter
 from spanwise.errors import ConfigError
-from spanwise.text.corpus import CorpusOptions, Document, Source, documents_of
+from spanwise.text.corpus import CorpusOptions, Document, Source, documents_of, opened_sentences
 from spanwise.text.tags import Tagger
 from spanwise.text.tokenizers import Tokenizer
 
@@ -127,17 +127,10 @@ def _tagged(tokenizer: Tokenizer, taggers: Sequence[Tagger]) -> Encode:
     return encode
 
 
-def _sentences(documents: Iterable[Document], *, opens: bool, blanks: bool) -> Iterator[str]:
-    """All sentences; with `blanks`, those that do not open their document have a blank before them."""
-    for document in documents:
-        for sentence in document.sentences:
-            yield " " + sentence if blanks and not opens else sentence
-            opens = False
-        opens = document.ends
-
-
 def _write(documents: list[Document], encode: Encode, writer: TokenStoreWriter, *, blanks: bool) -> None:
-    ids, lengths, side = encode(list(_sentences(documents, opens=not writer.inside_document, blanks=blanks)))
+    """Encode and write; with `blanks`, sentences that do not open their document have a blank before them."""
+    sentences = opened_sentences(documents, opens=not writer.inside_document)
+    ids, lengths, side = encode([f" {sentence}" if blanks and not opens else sentence for opens, sentence in sentences])
     counts = np.cumsum([len(document.sentences) for document in documents], dtype=np.int64)
     ends = counts[[place for place, document in enumerate(documents) if document.ends]]
     writer.add_sentences(ids, lengths, side, ends=ends)

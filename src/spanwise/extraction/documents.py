@@ -14,6 +14,7 @@ from typing import Literal
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.runtime.json_text import decode_json
+from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.text.corpus import JSON_ENDINGS, MAX_DOCUMENT_CHARACTERS, corpus_files, ending_of
 from spanwise.text.readers import open_bytes, parquet_values, row_text, without_byte_order_mark
 
@@ -51,9 +52,12 @@ def named_files(paths: Iterable[str | Path]) -> dict[str, Path]:
     """Return the files of a corpus by the names that their documents get: below the one folder given, else as given;
     bytes of a name that are no UTF-8 stand in it as \\xNN.
 
-    Raises: DataError where there is no file; ConfigError where a file is given twice.
+    Raises: DataError where there is no file; ConfigError where a file is given twice or lies on another machine.
     """
-    given = [Path(path) for path in paths]
+    given = [path_of(path) for path in paths]
+    for path in given:
+        if isinstance(path, RemotePath):
+            raise ConfigError(f"{path} lies elsewhere, and extract reads files of this machine; copy or mount it.")
     files = corpus_files(given)
     home = given[0] if len(given) == 1 and given[0].is_dir() else Path()
     names = [(file.relative_to(home) if home != Path() else file).as_posix() for file in files]

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from spanwise.config.records import class_name
 from spanwise.errors import CheckpointError, ConfigError, DataError
 from spanwise.extraction.documents import Document
 from spanwise.extraction.questions import Question
 from spanwise.extraction.rows import Row
-from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder
 from spanwise.pipelines import pipeline
 from spanwise.runtime.device import Precision
-from spanwise.tasks.registry import TASKS, task_recipe
+from spanwise.tasks.checkpoint import known_tasks
+from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.relation.task import NEGATIVES
 from spanwise.text.sentences import sentence_ranges
 
@@ -209,26 +208,12 @@ def tasks_of(model: str) -> list[str]:
 
     Raises: CheckpointError where it has none.
     """
-    checkpoint = read_folder(model)
-    found = [name for name in TASKS if name in checkpoint.tasks] if checkpoint.tasks else _own_tasks(checkpoint)
+    found = known_tasks(model)
     if not found:
         raise CheckpointError(
-            f"{model} ({checkpoint.source_class}) has no task. Name a fine-tuned folder, or a combined one."
+            f"{model} ({read_folder(model).source_class}) has no task. Name a fine-tuned folder, or a combined one."
         )
     return found
-
-
-def _own_tasks(checkpoint: Checkpoint) -> list[str]:
-    """Return the task that the record of a fine-tuned folder names, or those whose labelled head a foreign one has."""
-    record = checkpoint.record.get("task")
-    defaults = {name: task_recipe(name).task for name in TASKS}
-    if isinstance(record, dict):
-        return [name for name, task in defaults.items() if class_name(type(task)) == record.get("part")]
-    return [
-        name
-        for name, task in defaults.items()
-        if task.head_name in checkpoint.heads and checkpoint.is_labelled(task.head_name) and name != "relation"
-    ]
 
 
 def chosen(

@@ -25,6 +25,7 @@ from spanwise.runtime.progress import Gauge
 
 Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES = 10.0
+MOST_LOOKING = 50  # how much longer than a look at all files the time to the next one is
 
 
 class Stopped(Exception):
@@ -40,7 +41,7 @@ def do_shards(work: WorkFolder, rank: int, size: int, say: Say) -> None:
     files = {name: Path(path) for name, path in plan["files"].items()}
     options = ReadingOptions(**plan["asked"]["reading"])
     num_shards, num_threads = plan["num_shards"], torch.get_num_threads()
-    own = [shard for shard in range(rank, num_shards, size) if not work.file_of(shard).exists()]
+    own = {shard for shard in range(rank, num_shards, size) if not work.file_of(shard).exists()}
     if not own:
         return
     torch.set_num_threads(1)  # a result's last bits may follow the number of threads
@@ -68,11 +69,15 @@ class _Progress:
     def __init__(self, work: WorkFolder, num_shards: int, gauge: Gauge, say: Say) -> None:
         self._work, self._num_shards, self._gauge, self._say = work, num_shards, gauge, say
         self._first = self._last = work.num_finished(num_shards)
-        self._began = self._told = time.monotonic()
+        self._began = self._told = self._next = time.monotonic()
         gauge.expect(num_shards - self._first)
 
     def tell(self) -> None:
-        finished, now = self._work.num_finished(self._num_shards), time.monotonic()
+        now = time.monotonic()
+        if now < self._next:
+            return
+        finished = self._work.num_finished(self._num_shards)
+        self._next = time.monotonic() + MOST_LOOKING * (time.monotonic() - now)
         self._gauge.add(finished - self._last)
         self._last = finished
         if not self._gauge.is_shown and now - self._told > SECONDS_BETWEEN_LINES:

@@ -12,7 +12,7 @@ from spanwise.errors import ConfigError
 from spanwise.interop.family import KINDS, Architecture, Family, Kind
 from spanwise.interop.heads import KINDS as HEAD_KINDS
 from spanwise.interop.key_map import KeyMap
-from spanwise.interop.tables import BY_CLASS, BY_MODEL_TYPE, FAMILIES
+from spanwise.interop.tables import BY_MODEL_TYPE, FAMILIES
 from spanwise.nn.config import EncoderConfig
 from spanwise.runtime.suggest import did_you_mean
 
@@ -101,28 +101,6 @@ def choose_architecture(
 def _is_labelled(architecture: Architecture) -> bool:
     """Return whether a class holds a head that only labelled tasks make."""
     return any(HEAD_KINDS[name].is_labelled for name in architecture.heads)
-
-
-def named_architecture(name: str, config: EncoderConfig, heads: Mapping[str, GivenHead], pad_id: int | None) -> Choice:
-    """Return the choice of the class `name`.
-
-    Raises:
-        ConfigError: an unknown class, one that does not compute the encoder, or one whose heads are not there.
-    """
-    family = BY_CLASS.get(name)
-    if family is None:
-        raise ConfigError(f"Unknown architecture {name!r}; known: {', '.join(BY_CLASS)}.{did_you_mean(name, BY_CLASS)}")
-    reason = family.refusal(config, pad_id)
-    if reason is not None:
-        raise ConfigError(
-            f"{name} does not compute this encoder: {family.label} has no {reason}. Name no class to have one chosen."
-        )
-    key_map = family.key_map(config, family.write_settings(config, pad_id))
-    absent = _lacking(family, family.architectures[name], config, heads, key_map)
-    if absent:
-        given = sorted(heads) + (["pooler"] if config.pooler else [])
-        raise ConfigError(f"{name} needs {', '.join(absent)}; given: {', '.join(given) or 'none'}.")
-    return Choice(family=family, name=name)
 
 
 def _lacking(

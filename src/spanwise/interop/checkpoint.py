@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from spanwise.interop.auto.model import FORM, padded_encoder
 from spanwise.interop.heads import form_of, is_labelled, make_head, size_of
 from spanwise.interop.json_files import JsonObject, Settings
 from spanwise.interop.record import recorded_forms, tasks_of
+from spanwise.interop.sources import find_tokenizer
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.encoder import Encoder
@@ -21,6 +22,9 @@ from spanwise.nn.heads.kind import SequenceForm
 from spanwise.nn.heads.lm import MaskedLMHead, TiedDecoder
 from spanwise.nn.heads.span_boundary import SpanBoundaryHead
 from spanwise.nn.init import initialize
+
+if TYPE_CHECKING:
+    from spanwise.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +59,7 @@ class Checkpoint:
     report: LoadReport
     model_type: str = "bert"  # the family
     labels: tuple[str, ...] = ()  # names of a classifier's scores, where config.json has them
+    problem_type: str | None = None  # the kind of these scores (model_config.PROBLEM_TYPES), where config.json says it
     record: JsonObject = field(default_factory=dict)  # spanwise.json, empty for folders of others
     role_ids: dict[str, int] = field(default_factory=dict)  # of special tokens that config.json names by a role
     their_settings: Settings | None = None  # config.json where transformers runs the encoder (auto/model.py)
@@ -93,6 +98,31 @@ def warn_of_misfits(checkpoint: Checkpoint) -> None:
     """Log a warning where not all tensors of a folder fit as they are, or a file of it was changed."""
     if checkpoint.report != LoadReport():
         logger.warning("%s: %s", checkpoint.folder, checkpoint.report)
+
+
+def read_tokenizer(checkpoint: Checkpoint, source: str | Path | None = None) -> "Tokenizer | None":
+    """Return the tokenizer beside the weights, or the one that `source` names, with the special pieces whose ids
+    config.json says; None where the folder has none.
+
+    Raises: CheckpointError where the tokenizer gives such a piece another id.
+    """
+    place = checkpoint.tokenizer_folder if source is None else find_tokenizer(source)
+    if place is None:
+        return None
+    from spanwise.text.extend import with_roles_at  # not by who reads weights alone
+    from spanwise.text.tokenizers import Tokenizer
+
+    return with_roles_at(Tokenizer.load(place), checkpoint.role_ids)
+
+
+def check_vocabulary(checkpoint: Checkpoint, tokenizer: "Tokenizer") -> None:
+    """Refuse a tokenizer with more tokens than the encoder has rows. Raises: CheckpointError."""
+    if tokenizer.vocab_size > checkpoint.config.vocab_size:
+        raise CheckpointError(
+            f"the tokenizer has {tokenizer.vocab_size:,} tokens and the encoder of {checkpoint.folder} "
+            f"{checkpoint.config.vocab_size:,}; they do not belong together. Name the model's own tokenizer "
+            "(--tokenizer)."
+        )
 
 
 def build_encoder(checkpoint: Checkpoint, config: EncoderConfig | None = None, seed: int = 0) -> Encoder:

@@ -13,22 +13,20 @@ from typing import Literal
 
 import torch
 
-from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder
+from spanwise.errors import ConfigError
+from spanwise.interop.checkpoint import Checkpoint, build_encoder, check_vocabulary, read_tokenizer
 from spanwise.interop.combined.reading import carried_line
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import Written, read_folder, write_folder
 from spanwise.interop.json_files import Settings
 from spanwise.interop.record import MANAGED
-from spanwise.interop.sources import find_tokenizer
+from spanwise.interop.sources import CONFIG, GENERATOR
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.runtime.files import atomic_folder
-from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
 
 StoredType = Literal["fp32", "bf16"]
 STORED_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-GENERATOR = "generator"  # of an ELECTRA checkpoint: a folder of the same kind inside it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +91,10 @@ def _convert(
     extra: Settings | None = None,
     finish: Callable[[Tokenizer], Tokenizer] = lambda words: words,
 ) -> Converted:
-    words = _open_tokenizer(checkpoint, tokenizer)
-    words = words and finish(words)
+    words = read_tokenizer(checkpoint, tokenizer)
+    if words is not None:
+        check_vocabulary(checkpoint, words)
+        words = finish(words)
     family = BY_MODEL_TYPE.get(checkpoint.model_type)
     architecture = family.architectures.get(checkpoint.source_class) if family else None
     has_heads = architecture is not None and checkpoint.heads.keys() >= set(architecture.heads)
@@ -112,25 +112,13 @@ def _convert(
             main_kind=architecture.kind if architecture else None,
             model_type=checkpoint.model_type,
             labels=checkpoint.labels,
+            problem_type=checkpoint.problem_type,
             facts=(*facts, *carried_line(checkpoint.record)),
         ),
         dtype=dtype,
     )
     generator = None
-    if (checkpoint.folder / GENERATOR / "config.json").exists():
+    if (checkpoint.folder / GENERATOR / CONFIG).exists():
         inner = read_folder(checkpoint.folder / GENERATOR)
         generator = _convert(inner, folder / GENERATOR, target / GENERATOR, tokenizer, dtype)
     return Converted(target=target, checkpoint=checkpoint, written=written, tokenizer=words, generator=generator)
-
-
-def _open_tokenizer(checkpoint: Checkpoint, folder: Path | None) -> Tokenizer | None:
-    place = checkpoint.tokenizer_folder if folder is None else find_tokenizer(folder)
-    if place is None:
-        return None
-    words = with_roles_at(Tokenizer.load(place), checkpoint.role_ids)
-    if words.vocab_size > checkpoint.config.vocab_size:
-        raise CheckpointError(
-            f"the tokenizer of {place} has {words.vocab_size:,} tokens and the model {checkpoint.config.vocab_size:,}; "
-            "they do not belong together. Name the right one with --tokenizer."
-        )
-    return words

@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from spanwise.interop.architectures import Choice, GivenHead, choose_architecture, named_architecture
+from spanwise.interop.architectures import Choice, GivenHead, choose_architecture
 from spanwise.interop.auto.model import choice_for, settings_of
 from spanwise.interop.checkpoint import real_tensors
 from spanwise.interop.family import Kind
@@ -48,7 +48,6 @@ class FolderContent:
     heads: Heads
     tokenizer: SavesItself | None = None
     _: KW_ONLY
-    architecture: str | None = None  # the class to write for; None: the one that holds `main_head`, or the most special
     extra: Settings = field(default_factory=dict)  # more of spanwise.json, such as a task's labels
     main_head: str | None = None  # the head that the folder is for
     main_kind: Kind | None = None  # the kind of class to take where several hold the main head
@@ -95,8 +94,7 @@ def plan_folder(folder: Path, content: FolderContent) -> FolderPlan:
     """Decide what `write_folder` writes, which may be said before hours of training.
 
     Raises:
-        ConfigError: a head whose name can't stand in files, an unknown architecture, or one that can't hold what it
-        names.
+        ConfigError: a head whose name can't stand in files, or a main head or family that there is not.
     """
     encoder, kept, forms = content.encoder, content.kept_heads(), content.forms()
     config = encoder.config
@@ -133,11 +131,9 @@ def _choose(
     content: FolderContent, parts: Mapping[str, Mapping[str, Tensor]], forms: Mapping[str, SequenceForm]
 ) -> Choice:
     if isinstance(content.encoder, PaddedEncoder):
-        return choice_for(content.encoder, content.architecture)
+        return choice_for(content.encoder)
     config, pad_id = content.encoder.config, _token_ids(content.tokenizer).get("pad_token_id")
     given = {name: GivenHead(tensors=tensors.keys(), form=forms.get(name)) for name, tensors in parts.items()}
-    if content.architecture is not None:
-        return named_architecture(content.architecture, config, given, pad_id)
     return choose_architecture(
         config,
         given,

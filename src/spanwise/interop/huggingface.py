@@ -33,7 +33,7 @@ from spanwise.interop.heads import KINDS, title_of, whole_heads
 from spanwise.interop.json_files import JsonObject, Settings, read_json_object, write_json
 from spanwise.interop.key_map import KeyMap, Translated
 from spanwise.interop.model_card import write_model_card
-from spanwise.interop.model_config import encoder_config, find_family, named_class, read_labels
+from spanwise.interop.model_config import encoder_config, find_family, named_class, read_labels, read_problem_type
 from spanwise.interop.record import (
     RECORD,
     notes_of_edits,
@@ -95,6 +95,7 @@ def read_folder(source: str | Path) -> Checkpoint:
         ),
         model_type=family.model_type,
         labels=read_labels(settings),
+        problem_type=read_problem_type(settings),
         record=record,
         role_ids=_role_ids(family, settings),
     )

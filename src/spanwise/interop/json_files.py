@@ -7,13 +7,11 @@ from typing import Any
 
 from spanwise.errors import CheckpointError
 from spanwise.runtime.disk import DISK
+from spanwise.runtime.files import JsonObject
 from spanwise.runtime.json_text import decode_json
 
-JsonObject = dict[str, Any]
-"""The content of a JSON file, such as config.json."""
-
 Settings = Mapping[str, Any]
-"""The same where it is only read."""
+"""The content of a JSON file, such as config.json, where it is only read."""
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 64

@@ -6,6 +6,7 @@ Letters: B sequences of the batch, L their padded length, D hidden size, T real 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from spanwise.errors import CheckpointError, DataError
-from spanwise.interop.checkpoint import Checkpoint, LoadReport, build_encoder, warn_of_misfits
+from spanwise.interop.checkpoint import Checkpoint, LoadReport, build_encoder, read_tokenizer, warn_of_misfits
 from spanwise.interop.combined.reading import with_task
 from spanwise.interop.huggingface import read_folder
 from spanwise.nn.config import EncoderConfig
@@ -57,7 +58,7 @@ class LoadedModel(nn.Module):
         self.encoder = build_encoder(checkpoint)
         self.report: LoadReport = checkpoint.report
         self.folder = checkpoint.folder
-        self._tokenizer_folder = checkpoint.tokenizer_folder
+        self._described = replace(checkpoint, tensors={}, heads={})  # the weights are the encoder's
         self._tokenizer: Tokenizer | None = None
 
     @property
@@ -72,11 +73,9 @@ class LoadedModel(nn.Module):
             CheckpointError: the folder holds none.
         """
         if self._tokenizer is None:
-            if self._tokenizer_folder is None:
-                raise CheckpointError(f"{self.folder} holds no tokenizer.json or vocab.txt; pass ids instead of text.")
-            from spanwise.text.tokenizers import Tokenizer
-
-            self._tokenizer = Tokenizer.load(self._tokenizer_folder)
+            self._tokenizer = read_tokenizer(self._described)
+        if self._tokenizer is None:
+            raise CheckpointError(f"{self.folder} holds no tokenizer.json or vocab.txt; pass ids instead of text.")
         return self._tokenizer
 
     def forward(

@@ -17,6 +17,9 @@ from spanwise.nn.heads.kind import SequenceForm
 from spanwise.runtime.suggest import did_you_mean
 
 FRACTIONS = frozenset({"norm_eps", "hidden_dropout", "attention_dropout", "initializer_range"})
+SINGLE_LABEL, MULTI_LABEL = "single_label_classification", "multi_label_classification"
+REGRESSION = "regression"
+PROBLEM_TYPES = (SINGLE_LABEL, MULTI_LABEL, REGRESSION)  # what config.json calls the kind of a classifier's scores
 UNNAMED = {"hidden_size", "num_hidden_layers", "num_attention_heads"}  # of BERT folders older than `model_type`
 
 
@@ -89,6 +92,12 @@ def read_labels(settings: Settings) -> tuple[str, ...]:
         return ()
     labels = [named.get(str(number)) for number in range(len(named))]
     return tuple(map(str, labels)) if all(isinstance(label, str) for label in labels) else ()
+
+
+def read_problem_type(settings: Settings) -> str | None:
+    """Return the kind of a classifier's scores; None where the folder names none that stock classes know."""
+    named = settings.get("problem_type")
+    return named if named in PROBLEM_TYPES else None
 
 
 def config_record(

@@ -22,6 +22,7 @@ from spanwise.weights import shipped_folder
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 REVISION = re.compile(r"[A-Za-z0-9][\w./-]*")  # a branch, tag or commit
 CONFIG = "config.json"
+GENERATOR = "generator"  # of an ELECTRA checkpoint: a folder of the same kind inside it
 
 logger = logging.getLogger(__name__)
 

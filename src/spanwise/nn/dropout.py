@@ -23,6 +23,7 @@ from spanwise.runtime.compiled import njit
 from spanwise.runtime.float_operations import array_of
 from spanwise.runtime.row_threads import in_parts
 from spanwise.runtime.seed import derive_key, signed
+from spanwise.runtime.wording import said_first
 
 LEVELS = 1 << 16  # 16 random bits an element
 _STEP, _FIRST, _SECOND = 0x9E3779B9, 0x7FEB352D, 0x846CA68B  # between columns, and lowbias32's two factors
@@ -131,7 +132,7 @@ def _fused() -> Callable[[Tensor, Tensor, int, float], Tensor]:
             if works:
                 raise
             works.append(False)
-            warnings.warn(f"dropout is not compiled here and takes longer: {str(error)[:200]}", stacklevel=2)
+            warnings.warn(f"dropout is not compiled here and takes longer: {said_first(error)}.", stacklevel=2)
             return _dropped(x, keys, least, scale)
         if not works:
             works.append(True)

@@ -1,6 +1,6 @@
 """Floating-point operations of training, for FLOP utilisation in the log.
 
-Letters: D hidden size, E width of the embedding tables, I intermediate size, V vocabulary size, L tokens per sequence.
+Letters: D hidden size, E width of the embedding tables, I intermediate size, L tokens per sequence.
 
 A matrix product costs 2 operations per weight and token forward and 4 backward, hence 6. Attention adds two L x L
 products per layer: 2 x 2LD forward, three times that with the backward; where it is causal, half of that is of use, and
@@ -25,26 +25,14 @@ def layer_parameters(config: EncoderConfig) -> int:
     return config.num_layers * (4 * D * D + (3 if config.gated else 2) * D * I) + projection
 
 
-def masked_lm_head_parameters(config: EncoderConfig) -> int:
-    """Weights that each masked-LM target meets: the transform and the decoder."""
-    D, E = config.hidden_size, config.embedding_width
-    return D * E + config.vocab_size * E
-
-
-def span_boundary_head_parameters(config: EncoderConfig, position_size: int = 200) -> int:
-    """Weights that each span boundary target meets: two layers and the decoder."""
-    D, E = config.hidden_size, config.embedding_width
-    return (2 * D + position_size) * D + D * E + config.vocab_size * E
-
-
 def training_flops_per_token(
     config: EncoderConfig, mean_length: float, heads: Iterable[tuple[float, int]] = ()
 ) -> float:
     """Operations of one forward and backward, a real token.
 
     mean_length: how many tokens a token's sequence has on average (sum of squared lengths over sum of lengths).
-    heads: (targets per token, parameters of the head) of every objective, for instance
-    `[(0.15, masked_lm_head_parameters(config))]`.
+    heads: (targets per token, weights that a target meets) of every head, such as `describe.head_costs` of
+    pretraining counts them.
     """
     matrices = layer_parameters(config) + sum(share * parameters for share, parameters in heads)
     window = 2 * config.local_window + 1 if config.local_window is not None else mean_length

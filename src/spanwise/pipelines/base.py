@@ -178,7 +178,7 @@ class TaskPipeline(Pipeline[Item, Answer, Options]):
     def _predictions(self, data: object, options: Options) -> _Predictions:
         """Return the task's predictions of its data; all windows go through the encoder in packs."""
         task = self.task
-        if options.on_overflow is not None:
+        if options.on_overflow is not None and hasattr(task, "on_overflow"):  # some read texts of any length
             task = dataclasses.replace(cast(Any, task), on_overflow=options.on_overflow)
         features = task.featurize(data, self.tokenizer, self.model.encoder.config, training=False)
         return task.decode(data, features, self.model.outputs(features, precision=self.precision, packing=self.packing))

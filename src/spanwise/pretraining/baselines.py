@@ -77,6 +77,7 @@ def describe_hidden(masked: Iterable[tuple[Pack, Spans, Hidden]]) -> HiddenToken
 
 
 CHUNK_ROWS = 256  # dense rows of V at a time
+MOST_COUNTED = 8_000_000  # tokens of a store, in a second or two
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +118,9 @@ class NeighbourBaseline:
         self.before = count_pairs(right, left, vocab_size)
 
     @classmethod
-    def from_store(cls, store: TokenStore, *, max_tokens: int = 8_000_000) -> NeighbourBaseline:
-        """Count the first `max_tokens` tokens of a store (8 M keep it below a second or two)."""
-        num_sentences = int(np.searchsorted(store.sentence_offsets, max_tokens, side="right")) - 1
+    def from_store(cls, store: TokenStore) -> NeighbourBaseline:
+        """Count the first `MOST_COUNTED` tokens of a store."""
+        num_sentences = int(np.searchsorted(store.sentence_offsets, MOST_COUNTED, side="right")) - 1
         num_sentences = min(max(num_sentences, 1), store.num_sentences)
         starts = np.asarray(store.sentence_offsets[:num_sentences], dtype=np.int64)
         lengths = np.asarray(store.sentence_lengths[:num_sentences], dtype=np.int64)

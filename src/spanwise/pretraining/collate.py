@@ -225,8 +225,9 @@ class Collator:
         if masked.draws is not None:
             targets[DRAWS] = Draws(uniform=torch.from_numpy(masked.draws))
         num_filler = -len(masked.input_ids) % ROW_MULTIPLE
-        sequences = sequences_of(pack, num_filler, self.format.max_length)
-        if capacities is not None:
+        if capacities is None:
+            sequences = sequences_of(pack, num_filler, self.format.max_length)
+        else:
             foreseen, capacities = capacities, grown(capacities, _sizes(masked, targets))
             is_usual = capacities == foreseen
             num_filler = capacities.tokens - len(masked.input_ids)

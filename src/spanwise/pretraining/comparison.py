@@ -3,7 +3,6 @@
 Accuracies are per cent, losses nats a token. Letters: N hidden tokens.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from spanwise.pretraining.baselines import DEEPEST, HiddenTokens, NeighbourBaseline
 from spanwise.pretraining.measure import TokenScores
+from spanwise.runtime.progress import finite
 from spanwise.training.statistics import Better, clustered_mean, paired_difference
 
 CONTROL, TRAINED = "control", "trained"
@@ -121,8 +121,3 @@ def compare_columns(
         values={name: ColumnMean(value=finite(m.value), se=finite(m.standard_error)) for name, m in means.items()},
         gains={name: gain_over(name) for name in REFERENCES if name in columns and TRAINED in columns},
     )
-
-
-def finite(value: float) -> float | None:
-    """JSON has no NaN."""
-    return value if math.isfinite(value) else None

@@ -187,7 +187,7 @@ def training_flops(
     `length` is the mean length of a sequence, `attended` how many tokens a token's sequence has on average, and
     `text_share` the share of tokens that masking may hide.
     """
-    hidden_share = float(getattr(recipe.masking, "ratio", 0.0)) * text_share
+    hidden_share = float(recipe.masking.ratio) * text_share
     config = model.encoder.config
     costs = head_costs(recipe.objectives, dict(model.heads.items()), config.vocab_size, length, hidden_share)
     total = training_flops_per_token(config, attended, costs)

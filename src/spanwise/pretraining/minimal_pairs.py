@@ -23,8 +23,7 @@ from spanwise.nn.heads.lm import MaskedLMHead
 from spanwise.nn.sequences import Sequences
 from spanwise.nn.vocabulary_loss import vocabulary_loss
 from spanwise.pretraining.measure import evaluating
-from spanwise.runtime.json_text import decode_json
-from spanwise.text.readers import read_lines
+from spanwise.text.readers import read_json_lines
 from spanwise.text.tokenizers import Tokenizer
 
 
@@ -40,19 +39,15 @@ class MinimalPair:
 def read_minimal_pairs(path: str | Path) -> list[MinimalPair]:
     """Read BLiMP's JSON lines (plain or compressed). Raises: DataError naming file and line."""
     pairs = []
-    for line in read_lines(Path(path)):
-        if not line.text.strip():
-            continue
-        try:
-            row = decode_json(line.text)
-            good, bad = row["sentence_good"], row["sentence_bad"]
-            if not (isinstance(good, str) and isinstance(bad, str)):
-                raise TypeError("a sentence is text")
-            pairs.append(MinimalPair(good=good, bad=bad, paradigm=str(row.get("UID", ""))))
-        except (ValueError, KeyError, TypeError) as error:
+    for number, row in read_json_lines(Path(path)):
+        good, bad = (row.get(f"sentence_{which}") if isinstance(row, dict) else None for which in ("good", "bad"))
+        if not isinstance(row, dict) or not isinstance(good, str) or not isinstance(bad, str):
+            came = f"an object of {', '.join(map(str, row)) or 'nothing'}" if isinstance(row, dict) else repr(row)[:80]
             raise DataError(
-                f"{path}, line {line.number}: expected a JSON object with sentence_good and sentence_bad ({error!r})."
-            ) from error
+                f"{path}, line {number} is {came}; expected a JSON object with sentence_good and sentence_bad, both "
+                "text. Correct the line, or leave it out."
+            )
+        pairs.append(MinimalPair(good=good, bad=bad, paradigm=str(row.get("UID", ""))))
     if not pairs:
         raise DataError(f"{path} holds no pair; expected one JSON object a line.")
     return pairs

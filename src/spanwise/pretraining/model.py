@@ -5,7 +5,7 @@ Letters: T tokens in the pack, D hidden size.
 
 from collections.abc import Mapping
 
-from torch import Tensor, nn
+from torch import nn
 
 from spanwise.data.batch import Batch
 from spanwise.nn.encoder import Encoder
@@ -33,10 +33,6 @@ class PretrainingModel(nn.Module):
         self.heads = nn.ModuleDict(dict(heads))
         self.corruption = corruption or Unchanged()
         self.loss_weights = dict(loss_weights)
-
-    def hidden(self, batch: Batch) -> Tensor:
-        """Hidden states `[T, D]` of the last layer over the batch's own ids."""
-        return self.encoder(batch.input_ids, batch.token_type_ids, batch.sequences)
 
     def regions(self, batch: Batch) -> dict[str, nn.Module]:
         """Return the parts that see the same shapes in every pack of this shape: embeddings, layers, and the heads

@@ -14,7 +14,7 @@ from torch import Tensor
 from spanwise.data.prepare import prepare
 from spanwise.data.token_store import STORE_NAME, TokenStore
 from spanwise.errors import CheckpointError, ConfigError, DataError
-from spanwise.interop.checkpoint import Checkpoint, warn_of_misfits
+from spanwise.interop.checkpoint import Checkpoint, read_tokenizer, warn_of_misfits
 from spanwise.interop.combined.reading import tasks_left_out
 from spanwise.interop.folder_plan import FolderContent, plan_folder
 from spanwise.interop.huggingface import read_folder
@@ -45,7 +45,7 @@ from spanwise.runtime.progress import RunLog
 from spanwise.runtime.remote.paths import RemotePath, path_of
 from spanwise.runtime.wording import counted
 from spanwise.text.corpus import CorpusOptions, corpus_files
-from spanwise.text.extend import with_roles, with_roles_at
+from spanwise.text.extend import with_roles
 from spanwise.text.learn import learn_tokenizer
 from spanwise.text.taggers import find_tagger
 from spanwise.text.tokenizers import Tokenizer
@@ -299,9 +299,10 @@ def _tokenizer(
     if given is not None:
         return Tokenizer.load(find_tokenizer(given))
     if checkpoint is not None:
-        if checkpoint.tokenizer_folder is None:
+        words = read_tokenizer(checkpoint)
+        if words is None:
             raise CheckpointError(f"{checkpoint.folder} holds no tokenizer; name one with --tokenizer.")
-        return with_roles_at(Tokenizer.load(checkpoint.tokenizer_folder), checkpoint.role_ids)
+        return words
     if data is not None:
         return TokenStore.open(read_data(data)[0][0]).tokenizer()
     own = folder.path / TOKENIZER_FOLDER

@@ -16,7 +16,7 @@ from spanwise.nn.sinusoids import set_sinusoidal_positions
 from spanwise.pretraining.corruption.base import Corruption, Symbols
 from spanwise.pretraining.formats.base import InputFormat
 from spanwise.pretraining.formats.side_arrays import WordUnit
-from spanwise.pretraining.masking.base import MaskingScheme, ReplacementScheme
+from spanwise.pretraining.masking.base import MEMBERS, MaskingScheme, ReplacementScheme
 from spanwise.pretraining.mixtures.length_warmup import LengthWarmup
 from spanwise.pretraining.objectives.base import Objective
 from spanwise.training.plan import TrainingOptions
@@ -94,7 +94,7 @@ class PackedBatch:
 
 PART_MEMBERS = {
     "format": ("gives", "changes_with_epoch", "max_length", "blocks", "assemble"),
-    "masking": ("select",),
+    "masking": MEMBERS,
     "replacement": ("random_ids", "apply"),
     "corruption": ("gives", "samples", "objectives", "check", "build"),
 }

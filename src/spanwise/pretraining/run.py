@@ -27,7 +27,7 @@ from spanwise.pretraining.ready import Inputs, Ready, check_given, make_ready
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.system import check, validation_source
 from spanwise.runtime.device import choose_device, resolve_precision
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import RECIPE_NAME, write_text_atomic
 from spanwise.runtime.processes.distributed import Group, join_processes
 from spanwise.runtime.progress import RunLog
 from spanwise.runtime.remote.fetch import fetch_lost_run
@@ -39,7 +39,6 @@ from spanwise.training.plan import LENGTHS, with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.weights.learned_from import LEARNED_FROM, as_record
 
-RECIPE_NAME = "recipe.json"
 Evaluation = Callable[[], Mapping[str, float]]
 MAX_VALIDATION_TOKENS = 65_536  # enough for two digits, short enough to be asked for often
 

@@ -6,6 +6,7 @@ from typing import overload
 
 from torch import nn
 
+from spanwise.config.parts import is_ours
 from spanwise.config.records import to_record
 from spanwise.data.token_store import TokenStore
 from spanwise.data.vocabulary import Vocabulary
@@ -31,7 +32,7 @@ from spanwise.pretraining.objectives.trial import check_objective, try_objective
 from spanwise.pretraining.packing.repacked import RepackedSource, share_of
 from spanwise.pretraining.recipe import InitialWeights, PretrainingRecipe
 from spanwise.pretraining.source import PretrainingSource
-from spanwise.pretraining.trial import try_corruption, try_masking
+from spanwise.pretraining.trial import made_up_pack_of, maskings_in, try_corruption, try_masking
 from spanwise.runtime.outline import outline
 from spanwise.runtime.seed import derive_key
 from spanwise.text.extend import with_roles
@@ -96,13 +97,13 @@ def _check_objectives(recipe: PretrainingRecipe) -> None:
 
 def _try_parts(recipe: PretrainingRecipe) -> None:
     """Let every objective, masking and corruption that is not ours work on a made-up pack. Raises: ConfigError."""
-    if not type(recipe.masking).__module__.startswith("spanwise."):
-        try_masking(recipe.masking)
+    for masking in maskings_in(recipe.masking):
+        if not is_ours(masking):
+            try_masking(masking)
     for name, objective in recipe.trained_objectives.items():
-        if not type(objective).__module__.startswith("spanwise."):
-            hides, has_labels = hides_tokens(recipe.masking), "pair_label" in recipe.format.gives
-            try_objective(name, objective, recipe.encoder, hides=hides, has_labels=has_labels)
-    if not type(recipe.corruption).__module__.startswith("spanwise."):
+        if not is_ours(objective):
+            try_objective(name, objective, recipe.encoder, made_up_pack_of(recipe))
+    if not is_ours(recipe.corruption):
         try_corruption(recipe)
 
 
@@ -122,7 +123,7 @@ def _check_masking(recipe: PretrainingRecipe) -> None:
     """A masking and its replacement both do something, or neither does. Raises: ConfigError."""
     masking, replacement = type(recipe.masking).__name__, type(recipe.replacement).__name__
     hides, replaces = hides_tokens(recipe.masking), not isinstance(recipe.replacement, NoReplacement)
-    if hides and getattr(recipe.masking, "ratio", None) == 0:
+    if hides and recipe.masking.ratio == 0:
         raise ConfigError("masking.ratio 0 hides no token, so nothing would be guessed; 0.15 is usual.")
     if hides and not replaces:
         raise ConfigError(
@@ -361,8 +362,10 @@ def pack_parts(recipe: PretrainingRecipe) -> PackParts:
 def _with_heads(recipe: PretrainingRecipe, encoder: Encoder) -> PretrainingModel:
     """Return the encoder with all that is built upon it, which starts fresh."""
     model = _assemble(recipe, encoder)
-    for part in ("heads", "corruption"):
-        initialize(getattr(model, part), encoder.config, recipe.training.seed, prefix=part, owner=encoder)
+    corruption = model.corruption
+    own = corruption.encoder.config if isinstance(corruption, TokenGenerator) else encoder.config
+    for part, config in (("heads", encoder.config), ("corruption", own)):
+        initialize(getattr(model, part), config, recipe.training.seed, prefix=part, owner=encoder)
     return model
 
 

@@ -6,23 +6,45 @@ Letters: T tokens in the pack, S sequences.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from spanwise.config.parts import field_names, is_ours
 from spanwise.data.batch import Batch
 from spanwise.errors import ConfigError
 from spanwise.nn.encoder import Encoder
 from spanwise.nn.sequences import Sequences
 from spanwise.pretraining.corruption.base import DRAWS, Draws
-from spanwise.pretraining.masking.base import MaskingScheme, left_by
+from spanwise.pretraining.masking.base import MEMBERS, MaskingScheme, left_by
 from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.needs import hides_tokens
 from spanwise.pretraining.objectives.base import Capacities, Corrupted, filled_up, sizes_of
-from spanwise.pretraining.objectives.trial import made_up_pack
+from spanwise.pretraining.objectives.trial import MadeUp, made_up_pack
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.runtime.outline import outline
+
+
+def maskings_in(masking: MaskingScheme) -> Iterator[MaskingScheme]:
+    """Give a masking and those that it is made of, theirs too; what a user's own is made of is its own business."""
+    yield masking
+    values = [getattr(masking, name) for name in field_names(type(masking))] if is_ours(masking) else []
+    for value in values:
+        for inner in value.values() if isinstance(value, Mapping) else (value,):
+            if all(hasattr(inner, member) for member in MEMBERS):
+                yield from maskings_in(inner)
+
+
+def made_up_pack_of(recipe: PretrainingRecipe) -> MadeUp:
+    """Return a made-up pack with what the objectives of a recipe are given: hidden tokens, pair labels, questions."""
+    left = left_by(recipe.replacement)
+    return made_up_pack(
+        hides=hides_tokens(recipe.masking) and "spans" in left,
+        has_labels="pair_label" in recipe.format.gives,
+        has_questions="questions" in left,
+    )
 
 
 def try_masking(masking: MaskingScheme) -> None:
@@ -32,7 +54,7 @@ def try_masking(masking: MaskingScheme) -> None:
     """
     if hasattr(masking, "for_vocabulary"):
         return
-    pack, _, _ = made_up_pack(True, False)
+    pack = made_up_pack(hides=False).pack
     sides = {name: np.zeros(len(pack.input_ids), dtype=np.uint8) for name in getattr(masking, "side_arrays", ())}
     keys_S = np.array([3, 1 << 63], dtype=np.uint64)
     try:
@@ -78,8 +100,9 @@ def try_corruption(recipe: PretrainingRecipe) -> None:
 
 def _made_up_batch(recipe: PretrainingRecipe, num_dead: int) -> Batch:
     """A batch of the made-up pack, with some dead hidden tokens, as in packs of one shape."""
-    pack, spans, hidden = made_up_pack(True, "pair_label" in recipe.format.gives)
-    targets = {key: one.targets(pack, spans, hidden) for key, one in recipe.trained_objectives.items()}
+    made_up = made_up_pack_of(recipe)
+    pack, hidden = made_up.pack, made_up.hidden
+    targets = {key: one.targets(pack, made_up.spans, hidden) for key, one in recipe.trained_objectives.items()}
     counts = {key: target.count for key, target in targets.items()}
     if recipe.corruption.samples:
         targets[DRAWS] = Draws(uniform=torch.full((len(hidden.position),), 0.5, dtype=torch.float64))

@@ -14,7 +14,7 @@ from spanwise.errors import ConfigError
 from spanwise.questions.document import Made
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.evaluate import answers_of
-from spanwise.tasks.qa.data import Answer, Question, SquadData
+from spanwise.tasks.qa.data import as_data
 from spanwise.tasks.qa.score import metric_for
 from spanwise.text.corpus import Document
 
@@ -58,31 +58,10 @@ class AnswerFilter:
 
     def _is_found(self, asked: Sequence[Made]) -> dict[str, bool]:
         metric = metric_for("", "korquad" if self.language == "ko" else "squad")
-        answers = answers_of(self._loaded, as_data(asked), "auto").best()
+        data = as_data([(made.question, made.passage.text) for made in asked])
+        answers = answers_of(self._loaded, data, "auto").best()
         found = {}
-        for made in asked:
-            gold, guess = metric.normalize(made.answer), metric.normalize(answers[made.id])
+        for number, made in enumerate(asked):
+            gold, guess = metric.normalize(made.answer), metric.normalize(answers[str(number)])
             found[made.id] = 100 * metric.f1(gold, guess, empty_may_match=False) >= self.min_f1 - 1e-9
         return found
-
-
-def as_data(questions: Sequence[Made]) -> SquadData:
-    """Return made questions as a data set in which every passage stands once."""
-    places: dict[str, int] = {}
-    asked = tuple(
-        Question(
-            made.id,
-            made.question,
-            places.setdefault(made.passage.text, len(places)),
-            (Answer(made.answer, made.start),) if made.start >= 0 else (),
-        )
-        for made in questions
-    )
-    return SquadData(
-        source="made questions",
-        version="",
-        contexts=tuple(places),
-        titles=("",) * len(places),
-        questions=asked,
-        has_unanswerable=any(not question.answers for question in asked),
-    )

@@ -98,6 +98,11 @@ def make_questions(
             counts.update(word for question in written for word in (question.kind, question.form))
             if counts["questions"] == max_questions:
                 break
+        if not counts["questions"] and keep is not None and keep.num_dropped:
+            raise DataError(
+                f"Every question that was made ({keep.num_dropped:,}) is left out: {keep.model} finds none of the "
+                f"answers with an F1 of {keep.min_f1:g} or more. Give a lower bound, or another model."
+            )
         if not counts["questions"] and maker.num_refused:
             raise DataError(
                 f"No question could be made: {counted(maker.num_refused, 'passage')} of the text "

@@ -4,13 +4,11 @@ Every stage is a function of the floors below; this file only sets their order, 
 written down. Nothing is hidden from the measures: each number stands beside the same network with random weights.
 """
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from spanwise.data.held_out import parts_of
 from spanwise.interop.huggingface import read_folder
 from spanwise.pretraining.recipe import PretrainingRecipe
 from spanwise.pretraining.run import pretrain
@@ -40,7 +38,6 @@ from spanwise.weights import SHIPPED_FOR
 from spanwise.weights.learned_from import Origin
 
 PRETRAINING_FOLDER = "pretraining"
-MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,8 +238,8 @@ class FromScratch(Job):
 def paragraphs(reader: CorpusReader, contexts: Sequence[str]) -> list[str]:
     """Return where a person's question is looked up: their own text, else the bundled paragraphs."""
     found = [] if reader.texts else list(contexts)
-    parts = (part for held_out in (True, False) for part in parts_of(reader.documents(held_out=held_out)))
-    return found + [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS - len(found))]
+    parts = (True, False)  # what was kept out comes first
+    return found + questions.paragraphs_of(document for part in parts for document in reader.documents(held_out=part))
 
 
 def pretraining_record(out: Path, prepared: Prepared) -> PretrainingRecord:

@@ -78,7 +78,6 @@ def pieces_of(one: Masked, sequence: int, prepared: Prepared) -> list[Piece]:
     tokenizer = prepared.tokenizer
     return make_pieces(
         tokenizer.readable(one.pack.input_ids[here].tolist()),
-        one.pack.starts_word[here].tolist(),
         spans,
         tokenizer.readable(one.input_ids[here].tolist()),
         mask_token=tokenizer.tokens([tokenizer.mask_id])[0],

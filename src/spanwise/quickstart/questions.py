@@ -1,5 +1,6 @@
 """The question side of the quickstart: fine-tune every column alike, score on unseen articles, answer."""
 
+import itertools
 import json
 import time
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 
 from spanwise.asking.term_weights import nearest_passages
+from spanwise.data.held_out import parts_of
 from spanwise.interop.checkpoint import Checkpoint, build_encoder
 from spanwise.interop.huggingface import read_folder
 from spanwise.interop.token_types import with_token_types
@@ -28,6 +30,7 @@ from spanwise.tasks.qa.score import raw_scores
 from spanwise.tasks.qa.task import QuestionAnswering
 from spanwise.tasks.recipe import FinetuningRecipe
 from spanwise.tasks.run import finetune
+from spanwise.text.corpus import Document
 from spanwise.training.plan import TrainingOptions
 from spanwise.weights import SHIPPED_FOR, shipped_folder
 from spanwise.weights.learned_from import Origin
@@ -38,6 +41,7 @@ TIMED_QUESTIONS = 48
 MOST_EPOCHS = 4
 HANDFUL = 24  # unseen questions among which the most confident answers are shown
 SHOWN_ANSWERS = 3
+MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
 SHIPPED_COLUMN = "shipped"
 COLUMN_ORDER = ("control", "init", "trained", SHIPPED_COLUMN)
 SMALL = 128  # hidden sizes up to this train no faster on two threads, and much slower where other work shares the cores
@@ -254,6 +258,11 @@ def answer_record(question: str, context: str, best: SpanAnswer) -> AnswerRecord
         score=best.probability,
         gold=[],
     )
+
+
+def paragraphs_of(documents: Iterable[Document]) -> list[str]:
+    """Return the first paragraphs of documents, among which a person's question is looked up."""
+    return [" ".join(part.sentences) for part in itertools.islice(parts_of(documents), MOST_PARAGRAPHS)]
 
 
 def answer_question(question: str, paragraphs: Iterable[str], loaded: LoadedTask) -> AnswerRecord | None:

@@ -8,6 +8,9 @@ from spanwise.recipes.differences import MODERN, NO_DROPOUT, ONE_MACHINE, SINUSO
 from spanwise.recipes.sizes import modern
 from spanwise.training.plan import TrainingOptions
 
+COUNTED = InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1)
+"""The first weights from which minutes suffice: words and biases that are counted in the text."""
+
 
 def one_machine(
     published: PretrainingRecipe, name: str, shape: EncoderConfig, vocab_size: int, learning_rate: float

@@ -9,10 +9,10 @@ from dataclasses import replace
 from spanwise.pretraining.formats import SingleSegment
 from spanwise.pretraining.masking import GeometricSpans, MaskingMixture, Replacement, SubwordTokens
 from spanwise.pretraining.objectives import MaskedLM, SpanBoundary
-from spanwise.pretraining.recipe import InitialWeights, LearnedTokenizer, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import LearnedTokenizer, PackedBatch, PretrainingRecipe
 from spanwise.recipes import sizes
 from spanwise.recipes.differences import ATTENTION_DROPOUT, NO_DROPOUT, POSITIONS, without
-from spanwise.recipes.one_machine import on_modern_encoder, one_machine
+from spanwise.recipes.one_machine import COUNTED, on_modern_encoder, one_machine
 from spanwise.training.plan import TrainingOptions
 
 _PAPER = (
@@ -21,7 +21,6 @@ _PAPER = (
     "Weight decay is 0.01 and spares biases and LayerNorm (the paper prints 0.1; its code has 0.01 on everything).",
     POSITIONS,
 )
-_COUNTED = InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1)
 _ORIGINAL = (
     "As the released code: spans start at a token drawn alike and stop where the budget ends, also inside a word; "
     "spans at the edge of a block and tokens beyond the 15th of a span have no SpanBoundary target.",
@@ -130,7 +129,7 @@ def _short_run() -> PretrainingRecipe:
         training=replace(
             tiny.training, learning_rate=4e-3, max_tokens=None, budget=240.0, eval_every=800, log_every=20, threads=1
         ),
-        initial=_COUNTED,
+        initial=COUNTED,
         differences=(
             *tiny.differences,
             NO_DROPOUT,

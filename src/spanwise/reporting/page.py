@@ -18,8 +18,8 @@ Language = Literal["en", "ko"]
 TONES = ("ours", "boundary", "init", "unigram", "bigram", "control")  # of things of one kind, in order and around
 NOTHING = "–"
 LABELS = {
-    "en": {"contents": "Contents", "made_by": "Made by spanwise", "copy": "Copy", "copied": "Copied", "boundary": "±"},
-    "ko": {"contents": "차례", "made_by": "spanwise로 만듦", "copy": "복사", "copied": "복사됨", "boundary": "±"},
+    "en": {"contents": "Contents", "made_by": "Made by spanwise", "copy": "Copy", "copied": "Copied"},
+    "ko": {"contents": "차례", "made_by": "spanwise로 만듦", "copy": "복사", "copied": "복사됨"},
 }
 
 

@@ -1,5 +1,6 @@
 """`spanwise report RUN...`: run folders in, one HTML page out, with curves, timing, masks and scores side by side."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from spanwise.reporting.page import (
 )
 from spanwise.reporting.runs import RunRecord, read_runs
 from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.program import program
 
 MOST_COLUMNS = 7  # of a page
 
@@ -46,7 +48,7 @@ def write_report(runs: Sequence[str | Path], out: str | Path) -> Path:
 def runs_page(runs: Sequence[RunRecord], target: Path) -> Page:
     """Lay out one or more runs."""
     names = ", ".join(run.name for run in runs)
-    command = "spanwise report " + " ".join(str(run.path) for run in runs) + f" --out {target}"
+    command = f"{program()} {shlex.join(['report', *(str(run.path) for run in runs), '--out', str(target)])}"
     blocks: dict[tuple[str, str], Sequence[Block | None]] = {
         ("runs", "Runs"): (summary(runs),),
         ("curves", "Curves"): (*loss_charts(runs), *score_charts(runs), *pace_charts(runs)),

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from spanwise.errors import DataError
+from spanwise.runtime.files import RECIPE_NAME
 from spanwise.runtime.json_text import object_or_empty
 from spanwise.runtime.progress import METRICS_NAME, read_metrics
 from spanwise.training.plan import PLAN_NAME
 
 MASKS_NAME = "masks.json"
-RECIPE_NAME = "recipe.json"
 
 
 Json = dict[str, Any]

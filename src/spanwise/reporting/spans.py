@@ -19,7 +19,6 @@ class Piece:
     """One token as it is shown."""
 
     text: str  # without the mark of continuation pieces
-    starts_word: bool
     glued: bool = False  # no blank is before it: inside a word, or a morpheme behind its stem
     span: int | None = None  # number of its span in this text, counted from 0
     shown: Shown = "visible"  # what the model sees there
@@ -34,7 +33,6 @@ class Piece:
 
 def make_pieces(
     tokens: Sequence[str],
-    starts_word: Sequence[bool],
     spans: Sequence[tuple[int, int]],
     seen: Sequence[str],
     mask_token: str = "[MASK]",
@@ -63,11 +61,9 @@ def make_pieces(
             else:
                 group = groups[number] if groups and groups[number] >= 0 else None
                 shown = "question" if question_token and seen[spans[number][0]] == question_token else shown
-        begins = bool(starts_word[index])
         pieces.append(
             Piece(
                 text=plain(token),
-                starts_word=begins,
                 glued=is_glued(token),
                 span=owner.get(index),
                 shown=shown,

@@ -27,9 +27,10 @@ JsonObject = dict[str, Any]  # what a JSON file of ours holds
 MANIFEST_NAME = "manifest.json"
 TEMPORARY_PREFIX = ".tmp-"
 MANIFEST_VERSION = 1
-# Inside a run folder: what makes it one, what a run goes on from, the model that it left, and the best weights so far
-# where it chooses among them, which become the final ones.
-MARKER_NAME, CHECKPOINTS_NAME, FINAL_NAME, BEST_NAME = "run.json", "checkpoints", "final", "best"
+# Inside a run folder: what makes it one, what was run on what, what a run goes on from, the model that it left, and the
+# best weights so far where it chooses among them, which become the final ones.
+MARKER_NAME, RECIPE_NAME = "run.json", "recipe.json"
+CHECKPOINTS_NAME, FINAL_NAME, BEST_NAME = "checkpoints", "final", "best"
 
 
 def sha256_of(path: Path) -> str:
@@ -249,13 +250,17 @@ def make_folder_durably(folder: Path, fs: DiskFileSystem = DISK) -> None:
 
 
 def remove_leftovers(folder: Path, name: str = "", fs: DiskFileSystem = DISK) -> list[Path]:
-    """Delete temporary folders of processes that have died; those of living ones hold a lock and stay."""
+    """Delete temporary folders of processes that have died; those of living ones hold a lock and stay.
+
+    Where a target is named, only folders that would have become it are deleted. Without a name temporary files go too,
+    which nothing locks: so only who holds the lock of `folder` may leave it out.
+    """
     if not isinstance(fs, DiskFileSystem) or not Path(folder).is_dir():
         return []
-    prefix = f"{TEMPORARY_PREFIX}{name}-" if name else TEMPORARY_PREFIX
+    form = re.escape(f"{TEMPORARY_PREFIX}{name}-") + "[0-9a-f]{12}" if name else re.escape(TEMPORARY_PREFIX) + ".*"
     removed = []
     for path in sorted(Path(folder).iterdir()):
-        if not path.name.startswith(prefix) or path.is_symlink():
+        if re.fullmatch(form, path.name, re.DOTALL) is None or path.is_symlink() or (name and path.is_file()):
             continue
         if path.is_file():
             with contextlib.suppress(FileNotFoundError):

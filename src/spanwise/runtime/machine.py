@@ -14,9 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NEEDED = ["torch", "numpy", "numba", "tokenizers", "safetensors", "huggingface_hub", "pydantic", "cyclopts", "rich"]
-NEEDED += ["sentencex", "PyYAML", "zstandard", "jinja2", "scipy", "sentencepiece"]
-EXTRAS = {"parquet": "pyarrow", "ko": "kiwipiepy", "spacy": "spacy", "bench": "datasets"}
-EXTRAS |= {"onnx": "onnxruntime", "serve": "fastapi", "documents": "pypdf", "track": "wandb"}
+NEEDED += ["markdown-it-py", "sentencex", "sentencepiece", "PyYAML", "zstandard", "jinja2", "scipy", "bm25s"]
+NEEDED += ["PyStemmer", "fsspec"]
+# by extra, a module that nothing but the extra brings
+EXTRAS = {"ko": "kiwipiepy", "parquet": "pyarrow", "documents": "pypdf", "tensorboard": "tensorboard", "spacy": "spacy"}
+EXTRAS |= {"onnx": "onnxruntime", "transformers": "transformers", "serve": "fastapi", "track": "wandb"}
+EXTRAS |= {"cluster": "datatrove", "ray": "ray", "bench": "datasets"}
 HUGE_PAGES = "glibc.malloc.hugetlb=1"
 MIN_MEMORY_GB, MIN_DISK_GB = 2.0, 2.0
 

@@ -159,7 +159,7 @@ class Asker:
         errors = [future.exception() for future in futures]  # all are looked at, or asyncio logs the others
         for number, error in enumerate(errors):
             if isinstance(error, SpanwiseError) and len(futures) > 1:
-                raise type(error)(f"input {number}: {error}")
+                raise type(error)(f"input {number}: {str(error).removeprefix('input 0: ')}")  # each was asked alone
             if error is not None:
                 raise error
         return [future.result() for future in futures]

@@ -1,7 +1,7 @@
 """What stands before the application: who may ask, how large and how slow a body may be, and an early "busy".
 
 Most abuse ends here, before a body is read or parsed. What a header alone decides is asked twice: by the protocol
-(`server.py`) as soon as a header is there, which then answers with ready bytes and never starts the application, and
+(`protocol.py`) as soon as a header is there, which then answers with ready bytes and never starts the application, and
 here for requests that come while another one of their connection is still being answered.
 """
 
@@ -88,7 +88,7 @@ class Guard:
             if refused is not None:
                 raise refused
             if scope["method"] == "POST":
-                body, held = b"", _announced(dict(scope["headers"]), self._limits.body)
+                held = _announced(dict(scope["headers"]), self._limits.body)
                 self._buffered += held
                 body = await self._body(receive)
                 receive = _replayed(body, receive)

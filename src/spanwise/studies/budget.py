@@ -25,6 +25,8 @@ from spanwise.studies.study import Study, arm_record, seeded
 
 ROUNDS, ROUND_SECONDS = 3, 4.0
 SIZES_OF_UPDATES = ("learning_rate", "warmup_steps", "schedule")
+SPEEDS = ("threads", "compile", "deterministic", "exact_sums", "sharding")
+"""Options that change no trained number of an arm, and how long a step takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +134,11 @@ def _measured_rates(
 
 
 def _cost(recipe: PretrainingRecipe) -> dict[str, Any]:
-    """Return what the speed of a recipe hangs on: all of it but the size of its updates."""
+    """Return what the speed of a recipe hangs on: what makes it an arm but the size of its updates, and how it is
+    computed."""
     record = arm_record(recipe)
+    record["batch"]["packs"] = recipe.batch.packs
+    record["training"] |= {name: getattr(recipe.training, name) for name in SPEEDS}
     for name in SIZES_OF_UPDATES:
         record["training"].pop(name, None)
     return record

@@ -124,7 +124,7 @@ def train_together(plan: StudyPlan, stream: IO[str] | None) -> bool:
     with join_processes() as group, contextlib.ExitStack() as stack:
         assert group is not None  # called by one of several
         for leg in plan.study.legs.values():
-            check_processes(leg.recipe, group)
+            check_processes(leg.recipe, group, plan.device)
         if group.world.is_leader:
             stack.enter_context(folder_lock(plan.folder.path))
             settle_all(plan)

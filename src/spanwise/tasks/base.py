@@ -135,8 +135,9 @@ class Task(ABC, Generic[D, F, O, P]):
         """Return the tokenizer to save with the model, by which other programs make the same sequences."""
         return tokenizer
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
-        """Return the task for a folder that has no record of it, from the labels in its config.json."""
+    def labelled(self, labels: tuple[str, ...], num_scores: int, problem_type: str | None = None) -> Self:
+        """Return the task for a folder that has no record of it, from the labels in its config.json and what it calls
+        their kind."""
         return self
 
     def check_encoder(self, config: EncoderConfig) -> None:

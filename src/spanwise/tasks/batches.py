@@ -8,7 +8,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -23,6 +23,8 @@ from spanwise.errors import ConfigError
 MIN_PACK_TOKENS = 64
 SPARE_TOKENS = 16  # of filler behind a fixed pack: attention may round the last sequence's rows up to as many
 FILLER_LENGTH = 64  # tokens of the longest sequence of filler
+
+T = TypeVar("T")
 
 
 class Features(Protocol):
@@ -53,6 +55,38 @@ class DropsTokens(Protocol):
     def dropped_tokens(self) -> np.ndarray: ...
 
 
+@dataclass(frozen=True)
+class Shown:
+    """Features as one epoch shows them."""
+
+    features: Features
+    lengths_W: np.ndarray
+
+    @classmethod
+    def of(cls, given: Features, epoch: int, seed: int) -> "Shown":
+        features = given.at_epoch(epoch, seed) if isinstance(given, ChangesWithEpoch) else given
+        return cls(features, np.asarray(features.lengths_W))
+
+    def packs(self, rows: np.ndarray, pack_tokens: int) -> list[Callable[[], Batch]]:
+        """How to make each pack of some examples; a single long example still makes a pack."""
+        if not len(rows):
+            return []
+        borders = pack_boundaries(self.lengths_W[rows], max(pack_tokens, int(self.lengths_W.max())))
+        return [functools.partial(self.features.assemble, rows[a:b]) for a, b in itertools.pairwise(borders)]
+
+
+class OfEpoch(Generic[T]):
+    """What all steps of an epoch read: made for the first that asks, and kept until one of another epoch does."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self._make, self._epoch = make, -1
+
+    def __call__(self, epoch: int) -> T:
+        if epoch != self._epoch:
+            self._value, self._epoch = self._make(epoch), epoch
+        return self._value
+
+
 class EpochBatches:
     """The steps of fine-tuning: B examples each, a new order every epoch, the rest of an epoch in a smaller last step.
 
@@ -66,24 +100,21 @@ class EpochBatches:
         self.batch_size, self.pack_tokens, self.seed = batch_size, pack_tokens, seed
         self._all = features
         self.steps_per_epoch = -(-len(features) // batch_size)
-        self._epoch = -1
-        self._order_W = np.zeros(0, dtype=np.int64)
+        self._of_epoch = OfEpoch(self._laid_out)
 
     def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
         """The packs of step `index`, counted from 0 over all epochs, or of several processes' shares that of `rank`."""
         epoch, place = divmod(index, self.steps_per_epoch)
-        if epoch != self._epoch:
-            given = self._all
-            self.features = given.at_epoch(epoch, self.seed) if isinstance(given, ChangesWithEpoch) else given
-            self._lengths_W = np.asarray(self.features.lengths_W)
-            self._order_W, self._epoch = permutation(self.seed, epoch, len(self._lengths_W)), epoch
-        rows = self._order_W[place * self.batch_size : (place + 1) * self.batch_size]
-        pack_tokens = max(self.pack_tokens, int(self._lengths_W.max()))  # a single long example still makes a pack
-        packs = _cut(rows, self._lengths_W, pack_tokens)[rank::num_ranks]
-        return [self.features.assemble(part) for part in packs]
+        shown, order_W = self._of_epoch(epoch)
+        rows = order_W[place * self.batch_size : (place + 1) * self.batch_size]
+        return [make() for make in shown.packs(rows, self.pack_tokens)[rank::num_ranks]]
 
     def position(self, index: int) -> dict[str, float]:
         return {"epoch": index / self.steps_per_epoch}
+
+    def _laid_out(self, epoch: int) -> tuple[Shown, np.ndarray]:
+        """Return the features of an epoch, and the order of its examples."""
+        return Shown.of(self._all, epoch, self.seed), permutation(self.seed, epoch, len(self._all))
 
 
 @dataclass(frozen=True)
@@ -153,17 +184,3 @@ def filled(batch: Batch, min_tokens: int) -> Batch:
         sequences=sequences,
         num_padding=batch.num_padding + lacking,
     )
-
-
-def packs_of(features: Features, rows: np.ndarray, pack_tokens: int) -> list[Callable[[], Batch]]:
-    """How to make each pack of some examples; a single long example still makes a pack."""
-    if not len(rows):
-        return []
-    lengths_W = np.asarray(features.lengths_W)
-    parts = _cut(rows, lengths_W, max(pack_tokens, int(lengths_W.max())))
-    return [functools.partial(features.assemble, part) for part in parts]
-
-
-def _cut(rows: np.ndarray, lengths_W: np.ndarray, pack_tokens: int) -> list[np.ndarray]:
-    borders = pack_boundaries(lengths_W[rows], pack_tokens)
-    return [rows[first:last] for first, last in itertools.pairwise(borders)]

@@ -13,14 +13,19 @@ from spanwise.config import from_record, to_record
 from spanwise.config.parts import field_names, make_part
 from spanwise.config.records import class_name
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.checkpoint import Checkpoint, build_encoder, warn_of_misfits
+from spanwise.interop.checkpoint import (
+    Checkpoint,
+    build_encoder,
+    check_vocabulary,
+    read_tokenizer,
+    warn_of_misfits,
+)
 from spanwise.interop.combined.reading import read_for_task
 from spanwise.interop.convert import Converted, StoredType, convert
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.heads import KINDS, size_of
 from spanwise.interop.huggingface import read_folder, write_folder
 from spanwise.interop.record import RECORD
-from spanwise.interop.sources import find_tokenizer
 from spanwise.interop.tables import BY_MODEL_TYPE
 from spanwise.nn.int8.encoder import prepared_for
 from spanwise.runtime.device import Precision, choose_device, resolve_precision
@@ -28,7 +33,6 @@ from spanwise.tasks.base import D, F, O, P, Task
 from spanwise.tasks.heads import has_own_head, stored_head
 from spanwise.tasks.model import TaskModel
 from spanwise.tasks.registry import TASKS, task_recipe
-from spanwise.text.extend import with_roles_at
 from spanwise.text.tokenizers import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -127,6 +131,8 @@ def convert_task(
     default = default.started_from(checkpoint)
     _check_head(checkpoint, default, task_name, source)
     task = stored_task(checkpoint, default)
+    if isinstance(checkpoint.record.get("task"), Mapping):  # a combined folder's config.json says nothing of its tasks
+        checkpoint = dataclasses.replace(checkpoint, problem_type=task.problem_type)
     return convert(checkpoint, target, tokenizer, dtype=dtype, finish=task.saved_tokenizer)
 
 
@@ -168,7 +174,7 @@ def stored_task(checkpoint: Checkpoint, default: Task) -> Task:
     if has_own_head(default):
         return default
     size = size_of(default.head_name, checkpoint.heads[default.head_name])
-    return default.labelled(checkpoint.labels, size[0] if size else 1)
+    return default.labelled(checkpoint.labels, size[0] if size else 1, checkpoint.problem_type)
 
 
 def _check_size(checkpoint: Checkpoint, task: Task) -> None:
@@ -218,19 +224,13 @@ def open_tokenizer(checkpoint: Checkpoint, tokenizer: str | Path | Tokenizer | N
 
     Raises: CheckpointError where there is none, or it has more tokens than the encoder.
     """
-    if not isinstance(tokenizer, Tokenizer):
-        folder = checkpoint.tokenizer_folder if tokenizer is None else find_tokenizer(tokenizer)
-        if folder is None:
-            raise CheckpointError(
-                f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt."
-            )
-        tokenizer = with_roles_at(Tokenizer.load(folder), checkpoint.role_ids)
-    if tokenizer.vocab_size > checkpoint.config.vocab_size:
+    words = tokenizer if isinstance(tokenizer, Tokenizer) else read_tokenizer(checkpoint, tokenizer)
+    if words is None:
         raise CheckpointError(
-            f"the tokenizer has {tokenizer.vocab_size:,} tokens and the encoder of {checkpoint.folder} "
-            f"{checkpoint.config.vocab_size:,}; they do not belong together."
+            f"{checkpoint.folder} has no tokenizer; name the folder of its tokenizer.json or vocab.txt."
         )
-    return tokenizer
+    check_vocabulary(checkpoint, words)
+    return words
 
 
 def save_task_model(

@@ -51,14 +51,17 @@ def evaluate(
     on_overflow: what is done with examples longer than the model reads, where the task has a choice ("error" refuses
     them); None: as it was fine-tuned. errors: "repair" leaves malformed rows out and counts them. gauge: is told of the
     tokens that there are and that are read.
-    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
+    Raises: DataError, CheckpointError (a model without a head for the task), ConfigError (also where `out` is the data,
+    or a folder).
     """
+    if out is not None:
+        _refuse_place(Path(out), [Path(data)], "scores.json")
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
     result = _score(loaded, task_name, Path(data), precision, errors, gauge)
     if out is not None:
-        _write(Path(out), as_json(result.scores))
+        write_text_atomic(out, as_json(result.scores))
     return result
 
 
@@ -82,6 +85,8 @@ def evaluate_each(
     Raises: as `evaluate`; ConfigError where a file is named twice.
     """
     names = _names_of(data)
+    if out is not None:
+        _refuse_place(Path(out), [Path(path) for path in data], "scores.json")
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
@@ -90,7 +95,7 @@ def evaluate_each(
         for name, path in zip(names, data, strict=True)
     }
     if out is not None:
-        _write(Path(out), as_json({name: result.scores for name, result in results.items()}))
+        write_text_atomic(out, as_json({name: result.scores for name, result in results.items()}))
     return results
 
 
@@ -114,7 +119,8 @@ def predict(
     and change the id of no other row. gauge: is told of the tokens that there are and that are read.
     Raises: DataError, CheckpointError (a model without a head for the task), ConfigError.
     """
-    refuse_to_write_over(Path(output), [Path(input)])
+    _refuse_place(Path(output), [Path(input)], "predictions.json")
+    refuse_special(Path(output))  # other files lie beside it
     loaded = load_task_model(
         model, task_name, tokenizer=tokenizer, device=device, precision=precision, on_overflow=on_overflow
     )
@@ -122,6 +128,13 @@ def predict(
     _count_left_out(unlabelled, input, "malformed; nothing is written for them")
     answers = answers_of(loaded, unlabelled, precision, gauge)
     return write_predictions(Path(output), loaded.task, answers, made_from=[Path(input)])
+
+
+def _refuse_place(path: Path, read: Sequence[Path], example: str) -> None:
+    """Raises: ConfigError where the file to write is one of those that are read, or a folder."""
+    refuse_to_write_over(path, read)
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder; name the file to write, such as {path / example}.")
 
 
 def _score(
@@ -166,11 +179,8 @@ def write_predictions(
 ) -> list[Path]:
     """Write the files that the task makes of its predictions; return their paths, `output` first.
 
-    Raises: ConfigError where one of them is in `made_from`, or `output` is a folder.
+    Raises: ConfigError where one of them is in `made_from`.
     """
-    if output.is_dir():
-        raise ConfigError(f"{output} is a folder; name the file to write, such as {output / 'predictions.json'}.")
-    refuse_special(output)  # other files lie beside it
     contents = dict(task.prediction_files(predictions))
     paths = {name: _beside(output, name) for name in contents}
     if "" not in contents and output not in paths.values():
@@ -183,7 +193,7 @@ def write_predictions(
         refuse_to_write_over(path, made_from)
     for name, path in paths.items():
         content = contents[name]
-        _write(path, content if isinstance(content, str) else as_json(content))
+        write_text_atomic(path, content if isinstance(content, str) else as_json(content))
     return sorted(paths.values(), key=lambda path: path != output)
 
 
@@ -201,7 +211,3 @@ def _names_of(paths: Sequence[str | Path]) -> list[str]:
     if len(set(found)) < len(found):
         raise ConfigError(f"a file of data is named twice: {', '.join(found)}.")
     return found
-
-
-def _write(path: Path, text: str) -> None:
-    write_text_atomic(path, text)

@@ -20,7 +20,7 @@ from spanwise.interop.huggingface import read_folder
 from spanwise.interop.record import descriptions_of_heads
 from spanwise.interop.tensor_files import sha256_of_tensors
 from spanwise.nn.flops import training_flops_per_token
-from spanwise.runtime.files import BEST_NAME, JsonObject, atomic_folder, refuse_edited, write_text_atomic
+from spanwise.runtime.files import BEST_NAME, RECIPE_NAME, JsonObject, atomic_folder, refuse_edited, write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.runtime.remote.fetch import fetch_lost_run
 from spanwise.runtime.remote.upload import kept_elsewhere
@@ -47,8 +47,6 @@ from spanwise.training.loop import train as run_training
 from spanwise.training.plan import with_one_length
 from spanwise.training.run_folder import RunFolder, claim_run_folder
 from spanwise.weights.learned_from import LEARNED_FROM, Learned, Origin, as_record, learned_by
-
-RECORD = "recipe.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +163,7 @@ def finetune(
         if resume and plan.select == "best":
             check_best(folder.path)
         if resume:
-            plan = as_recorded(plan, folder.path / RECORD)
+            plan = as_recorded(plan, folder.path / RECIPE_NAME)
         run = _Run(asked, plan, folder, log, tokenizer)
         training = run.train(resume=resume, device=device, resume_command=resume_command)
         return run.finish(training, was_finished=was_finished)
@@ -266,7 +264,7 @@ class _Run:
         if scorer is not None:
             scorer.save_best = save_best
         if not folder.plan.exists():  # a refused resume must leave the first record
-            write_text_atomic(folder.path / RECORD, as_json({**self.asked.record(), **self.identity}))
+            write_text_atomic(folder.path / RECIPE_NAME, as_json({**self.asked.record(), **self.identity}))
         return run_training(
             self.model,
             self.batches,

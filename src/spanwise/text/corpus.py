@@ -76,6 +76,15 @@ class Document:
         return sum(map(len, self.sentences))
 
 
+def opened_sentences(documents: Iterable[Document], *, opens: bool = True) -> Iterator[tuple[bool, str]]:
+    """All sentences, each with whether it opens its document; `opens` says so of the first one."""
+    for document in documents:
+        for sentence in document.sentences:
+            yield opens, sentence
+            opens = False
+        opens = document.ends
+
+
 Source = Iterable[Document] | Iterable[str | Path] | str | Path
 
 
@@ -84,7 +93,8 @@ def read_documents(
 ) -> Iterator[Document]:
     """Stream the documents of files, folders and globs, in the order given (folders and globs sorted by name).
 
-    A document longer than `MAX_DOCUMENT_CHARACTERS` comes in parts (`Document.ends`), so memory stays flat.
+    A document of plain text longer than `MAX_DOCUMENT_CHARACTERS` comes in parts (`Document.ends`), so memory stays
+    flat; a row of JSON lines or Parquet is one document and held whole.
     Raises: DataError for files that are missing, damaged or not UTF-8, and for a corpus without any text.
     """
     options = options or CorpusOptions()

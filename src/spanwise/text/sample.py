@@ -17,7 +17,7 @@ from typing import Literal
 import zstandard
 
 from spanwise.errors import ConfigError, DataError
-from spanwise.text.corpus import Document
+from spanwise.text.corpus import Document, opened_sentences
 
 CHARACTER_COVERAGE = 0.9999
 """Share of all characters that the alphabet covers; the rarest rest becomes [UNK]."""
@@ -50,7 +50,7 @@ class Sample(AbstractContextManager):
         self._file = tempfile.TemporaryFile(prefix="spanwise-sample-")  # noqa: SIM115  closed by __exit__
         left = wanted.max_characters
         with zstandard.ZstdCompressor(level=1).stream_writer(self._file, closefd=False) as packed:
-            for opens, sentence in _sentences(documents):
+            for opens, sentence in opened_sentences(documents):
                 if wanted.unicode_form == "NFC":
                     sentence = unicodedata.normalize("NFC", sentence)
                 sentence = sentence[:left]
@@ -125,13 +125,3 @@ def _covering(ordered: list[str], counts: Counter[str], largest: int) -> list[st
             return ordered[:place]
         covered += counts[character]
     return ordered
-
-
-def _sentences(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
-    """Sentences, and whether each opens its document."""
-    opens = True
-    for document in documents:
-        for sentence in document.sentences:
-            yield opens, sentence
-            opens = False
-        opens = document.ends

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,16 +41,11 @@ class StackedMuon(torch.optim.Muon):
         self._filled: dict[tuple[torch.Size, ...], FilledUp] = {}
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+    def step(self) -> None:  # type: ignore[override]
         """Update all parameters that have a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
         for group in self.param_groups:
             for parameters in self._stacks([one for one in group["params"] if one.grad is not None]):
                 self._update(parameters, group)
-        return loss
 
     def _stacks(self, parameters: list[Tensor]) -> Iterator[list[Tensor]]:
         """Give the matrices that are orthogonalised together: all of one shape, or, where starting a product costs more

@@ -208,9 +208,9 @@ class Plan:
         plan = cls(path, lines, options)
         begins = first_line(options, source)
         written = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        whole = written.splitlines(keepends=True)[: len(lines)]
-        if written != "".join(whole) or (written and not written.endswith("\n")):  # a last line was cut by a crash
-            write_text_atomic(path, "".join(line.rstrip("\n") + "\n" for line in whole))
+        whole = "".join(f"{text}\n" for text in _texts_of(written)[: len(lines)])
+        if written != whole:  # a last line was cut by a crash
+            write_text_atomic(path, whole)
         if not lines and not saved:
             plan.add(begins.step, begins.total_steps, begins.reason)
             return plan
@@ -325,8 +325,8 @@ class BudgetClock:
 
     def steps_left(self, budget: float, *, evaluations: int = 0) -> int:
         """Whole steps that still fit, with time set aside for so many evaluations that are not counted in steps, and
-        for the last one, checkpoint and model folder: at most a third of what the first evaluation leaves, so that a
-        slow one can't end the training."""
+        for the last one, checkpoint and model folder: at most a third of what one evaluation leaves, so that a slow
+        one can't end the training."""
         at_end = 0.0 if self._eval_every == 0 else self.evaluation * (1 + evaluations)
         at_end += 2 * self.saving if self.saving else _RESERVE_SHARE * budget
         at_end = min(at_end, max(0.0, budget - self.evaluation) / 3)
@@ -343,7 +343,7 @@ def read_plan(path: Path) -> tuple[list[PlanLine], bool]:
     if not path.exists():
         return lines, True
     is_protected = True
-    texts = [text for text in path.read_text(encoding="utf-8", errors="replace").split("\n") if text.strip()]
+    texts = _texts_of(path.read_text(encoding="utf-8", errors="replace"))
     for number, text in enumerate(texts, 1):
         damaged = CheckpointError(f"{path}, line {number} is damaged; restore the file or start a new run.")
         try:
@@ -365,6 +365,11 @@ def read_plan(path: Path) -> tuple[list[PlanLine], bool]:
             )
         lines.append(line)
     return lines, is_protected
+
+
+def _texts_of(written: str) -> list[str]:
+    """Return the lines of a file that are not blank."""
+    return [text for text in written.split("\n") if text.strip()]
 
 
 def _checksum(lines: Sequence[PlanLine]) -> str:

@@ -3,8 +3,8 @@
 One process adds gradients by accumulation, in the order of the packs. Of several processes each computes its share of
 a step's packs (pack k by process k modulo their number), and everything the loop shares passes through a `Reducer`:
 integer counts before the first forward, gradients after the last backward, what is reported, and decisions that
-depend on a clock or a signal. Dropout is keyed by the pack's place in the step, so the number of processes changes
-rounding and nothing else.
+depend on a clock or a signal. Dropout is keyed by (seed, step, sequence, token), and what draws without keys follows
+the pack's place in the step, so the number of processes changes rounding and nothing else.
 """
 
 from collections.abc import Mapping, Sequence

@@ -23,7 +23,6 @@ class Estimate:
 
     value: float
     standard_error: float
-    num_items: int
     num_clusters: int
 
 
@@ -32,7 +31,6 @@ class Difference:
     """A paired difference "ours against control", signed so that above zero is better, with its 95 % interval."""
 
     value: float
-    standard_error: float
     low: float
     high: float
     num_clusters: int
@@ -53,13 +51,13 @@ def clustered_mean(values: np.ndarray, clusters: np.ndarray) -> Estimate:
     if values.shape != np.shape(clusters) or values.ndim != 1:
         raise ValueError(f"values and clusters must be flat and equally long, got {values.shape}, {np.shape(clusters)}")
     if len(values) == 0:
-        return Estimate(value=float("nan"), standard_error=float("nan"), num_items=0, num_clusters=0)
+        return Estimate(value=float("nan"), standard_error=float("nan"), num_clusters=0)
     mean = float(values.mean())
     labels, cluster_N = np.unique(np.asarray(clusters), return_inverse=True)
     num_clusters = len(labels)
     residual_G = np.bincount(cluster_N, weights=values - mean, minlength=num_clusters)
     error = standard_error(residual_G) / len(values)
-    return Estimate(value=mean, standard_error=error, num_items=len(values), num_clusters=num_clusters)
+    return Estimate(value=mean, standard_error=error, num_clusters=num_clusters)
 
 
 def standard_error(residuals_G: np.ndarray) -> float:
@@ -83,4 +81,4 @@ def paired_difference(
 def with_interval(value: float, error: float, num_clusters: int) -> Difference:
     """Return a difference of a known standard error with its interval, as `paired_difference` does."""
     half = float(stdtrit(num_clusters - 1, 0.5 + LEVEL / 2)) * error if num_clusters > 1 else math.nan
-    return Difference(value=value, standard_error=error, low=value - half, high=value + half, num_clusters=num_clusters)
+    return Difference(value=value, low=value - half, high=value + half, num_clusters=num_clusters)

@@ -7,7 +7,8 @@ import pytest
 from spanwise.asking.documents.docx import docx_lines
 from spanwise.errors import DataError
 
-NAMESPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+OFFICE = "http://schemas.openxmlformats.org"
+NAMESPACE = f'xmlns:w="{OFFICE}/wordprocessingml/2006/main" xmlns:mc="{OFFICE}/markup-compatibility/2006"'
 
 
 def lines_of(tmp_path, body):
@@ -32,6 +33,17 @@ def test_pages_are_counted_where_the_file_says_that_they_break(tmp_path):
     body += paragraph("<w:t>c</w:t><w:lastRenderedPageBreak/><w:t>d</w:t>") + paragraph("<w:t>e</w:t>")
     pages = [(text.strip(), page) for text, _, page in lines_of(tmp_path, body)]
     assert pages == [("a", 1), ("b", 2), ("cd", 2), ("e", 3)]
+
+
+def test_the_text_of_a_drawing_comes_once_and_moved_text_where_it_is_now(tmp_path):
+    box = "<mc:AlternateContent><mc:Choice>{0}</mc:Choice><mc:Fallback>{0}</mc:Fallback></mc:AlternateContent>"
+    drawn = paragraph(
+        "<w:t>before</w:t>" + box.format(f"<w:txbxContent>{paragraph('<w:t>boxed</w:t>')}</w:txbxContent>")
+    )
+    gone = f"<w:moveFrom>{paragraph('<w:t>moved</w:t>')}</w:moveFrom>"
+    moved = gone + "<w:p><w:moveTo><w:r><w:t>moved</w:t></w:r></w:moveTo></w:p>"
+    expected = [("before", 1, 0), ("boxed", 2, 0), ("moved", 3, 0), ("after", 4, 0)]
+    assert lines_of(tmp_path, drawn + moved + paragraph("<w:t>after</w:t>")) == expected
 
 
 def test_another_archive_is_refused(tmp_path):

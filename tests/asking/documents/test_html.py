@@ -23,3 +23,8 @@ def test_blocks_come_with_the_line_where_they_begin(tmp_path):
 def test_broken_pages_lose_no_text(tmp_path):
     assert lines_of(tmp_path, "<head><title>x<body><p>one<p>two</b></div>") == [("one", 1), ("two", 1)]
     assert lines_of(tmp_path, "a < b and <unknown>c</unknown>")[0][0].startswith("a < b")
+
+
+def test_a_head_ends_where_text_begins_though_nothing_says_so(tmp_path):
+    page = "<!doctype html><head><meta charset=utf-8><title>T</title><style>p {}</style><p>one<p>two"
+    assert [text for text, _ in lines_of(tmp_path, page)] == ["one", "two"]

@@ -2,10 +2,12 @@
 
 import json
 
+import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from spanwise.cli.main import main
+from spanwise.interop.tables import FAMILIES
 
 
 def test_a_checkpoint_of_ours_becomes_a_folder_that_loads_with_equal_weights(run, tmp_path, capsys):
@@ -23,6 +25,21 @@ def test_a_program_gets_what_was_missing_and_not_used_as_json(run, tmp_path, cap
     assert record["architecture"] == record["source_class"] == "BertForMaskedLM" and record["beside"] == ["sbo"]
     assert record["missing"] == record["unexpected"] == [] and record["tokenizer"] is True
     assert AutoTokenizer.from_pretrained(tmp_path / "plain").tokenize("Denver") != ["denver"]
+
+
+@pytest.mark.parametrize(
+    "command", [["convert", "a", "b", "--no-onnx"], ["combine", "a", "b", "--out", "c", "--empty-rank"]]
+)
+def test_a_flag_has_no_opposite(command, capsys):
+    assert main(command) == 2
+    assert "Unknown option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["convert", "pretrain"])
+def test_the_help_names_every_family_of_folders(command, capsys):
+    assert main([command, "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert [family.label for family in FAMILIES if family.is_stock and family.label not in told] == []
 
 
 def test_bf16_halves_the_file(run, tmp_path):

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from spanwise.cli.main import main
-from spanwise.cli.options.processes import is_leader, is_one_of_several, launch_again
+from spanwise.cli.options.processes import is_leader, is_one_of_several
 from spanwise.config import override
 from spanwise.errors import ConfigError
 from spanwise.pretraining.run import check_processes
@@ -25,10 +25,12 @@ def test_a_process_alone_leads_itself():
     assert is_leader() and not is_one_of_several()
 
 
-def test_no_processes_are_refused():
-    for number in (0, -1, 100_000):
-        with pytest.raises(ConfigError, match=f"--processes {number} can't be"):
-            launch_again(number)
+@pytest.mark.parametrize("command", [["pretrain", "x", "--data", "x"], ["study", "x", "--data", "x"]])
+def test_no_processes_or_more_than_a_machine_has_are_refused(command, capsys):
+    for number in (0, -1, 257):
+        assert main([*command, "--out", "y", "--processes", str(number)]) == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "--processes" in told and "from 1 to 256" in told
 
 
 def test_two_processes_make_the_tokenizer_the_store_and_the_model_of_one(world, tiny, tmp_path):

@@ -56,6 +56,8 @@ def test_every_number_of_every_command_has_a_check():
         (["prepare", "x", "--tokenizer", "y", "--out", "z"], "--processes"),
         (["study", "x", "--data", "y", "--out", "z"], "--jobs"),
         (["bench"], "--minutes"),
+        (["show", "masks", "--text", "x"], "--times"),
+        (["show", "store", "x"], "--examples"),
     ],
 )
 def test_what_lies_outside_is_refused_by_name(command, option, capsys):

@@ -68,7 +68,7 @@ def test_the_targets_are_those_of_our_own_objective(collate, rows_of, edges):
 
     flat = torch.cumsum(real.flatten(), 0).view_as(real) - 1  # the place in the pack of each padded place
     row, place = found.is_whole.nonzero().T
-    assert flat[row, place].tolist() == expected.positions.tolist()
+    assert flat[row, place].tolist() == (expected.left + 1 + expected.position_index).tolist()
     assert flat[row, found.left[row, place]].tolist() == expected.left.tolist()
     assert flat[row, found.right[row, place]].tolist() == expected.right.tolist()
     assert found.index[row, place].tolist() == expected.position_index.tolist()

@@ -9,7 +9,7 @@ import torch
 import transformers
 from tests.interop.auto.models import SETTINGS, auto_model
 
-from spanwise.errors import CheckpointError, ConfigError
+from spanwise.errors import CheckpointError
 from spanwise.interop.auto.model import is_other_kind
 from spanwise.interop.checkpoint import build_encoder
 from spanwise.interop.folder_plan import FolderContent
@@ -160,12 +160,6 @@ def test_pre_training_on_it_names_the_way_there_is(tmp_path):
     checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path))
     with pytest.raises(CheckpointError, match=r"pre-training needs .* 'distilbert'.*SpanBoundaryPretraining"):
         checkpoint.check_native("pre-training")
-
-
-def test_a_native_class_is_not_written_for_it(tmp_path):
-    checkpoint = read_folder(saved(auto_model("DistilBert"), tmp_path / "theirs"))
-    with pytest.raises(ConfigError, match="BertModel does not compute this encoder, DistilBertModel does"):
-        write_folder(tmp_path / "ours", FolderContent(build_encoder(checkpoint), {}, architecture="BertModel"))
 
 
 def test_a_native_model_answers_without_importing_transformers():

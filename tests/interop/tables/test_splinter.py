@@ -9,9 +9,11 @@ from tests.interop.oracle import ORACLES, load_theirs, make_batch, open_ours
 from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import CheckpointError
+from spanwise.interop.checkpoint import read_tokenizer
 from spanwise.interop.convert import convert
 from spanwise.interop.folder_plan import FolderContent
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.load import load
 from spanwise.interop.tables import splinter
 from spanwise.nn.losses.pointer import ManyPointers, pointer_loss
 from spanwise.nn.sequences import Sequences
@@ -136,6 +138,20 @@ def test_the_id_of_the_question_token_stands_in_the_configuration(tmp_path):
     again = convert(tmp_path / "a", tmp_path / "b").tokenizer
     assert again.question_id == 6 and again.sha256 == tokenizer.sha256
     assert 6 not in again.encode("the [QUESTION] Han").ids  # text never becomes it
+
+
+def test_every_reader_of_a_folder_of_others_knows_the_piece_of_the_question(tmp_path):
+    pieces = ["[unused9]" if piece == "[QUESTION]" else piece for piece in VOCABULARY]
+    encoder = toy_encoder(vocab_size=len(VOCABULARY))
+    heads = make_heads(encoder, "span_selection")
+    write_folder(tmp_path / "a", FolderContent(encoder, heads, words(tmp_path / "words", VOCABULARY)))
+    for path in (tmp_path / "a").glob("*token*.json"):
+        path.unlink()
+    assert words(tmp_path / "a", pieces).question_id == -1
+    checkpoint = read_folder(tmp_path / "a")
+    found = [read_tokenizer(checkpoint), read_tokenizer(checkpoint, tmp_path / "a"), load(tmp_path / "a").tokenizer]
+    assert [tokenizer.question_id for tokenizer in found] == [6, 6, 6]
+    assert convert(tmp_path / "a", tmp_path / "b").tokenizer.question_id == 6
 
 
 def test_a_vocabulary_that_only_reserves_the_id_gets_the_question_there_and_another_id_is_refused(tmp_path):

@@ -5,7 +5,7 @@ from tests.nn.toy import toy_config, toy_encoder
 
 from spanwise.errors import ConfigError
 from spanwise.nn.heads.kind import FORMS
-from spanwise.nn.heads.sequence import SequenceHead
+from spanwise.nn.heads.sequence import MIN_ROWS, SequenceHead, score_by_parts
 from spanwise.nn.sequences import Sequences
 
 SEQUENCES = Sequences.from_lengths([4, 1, 6])
@@ -88,3 +88,21 @@ def test_the_bits_of_a_sequence_do_not_depend_on_how_many_are_asked_for(form):
     all_20 = head.score(rows)
     for number in (1, 2, 7, 15, 19):
         assert torch.equal(head.score(rows[:number]), all_20[:number])
+
+
+def test_rows_are_scored_by_parts_of_one_size_and_the_filler_is_left_out():
+    sizes = []
+
+    def score_rows(rows):
+        sizes.append(len(rows))
+        return rows.sum(1)
+
+    rows = torch.arange(2.0 * (MIN_ROWS + 3)).view(-1, 2)
+    assert torch.equal(score_by_parts(score_rows, rows), rows.sum(1)) and sizes == [MIN_ROWS, MIN_ROWS]
+
+
+def test_in_prediction_the_bits_of_a_sequence_hang_on_no_other_sequence():
+    head = SequenceHead(toy_config(), 3, "tanh").eval()
+    rows = torch.randn(MIN_ROWS + 5, 32, generator=torch.Generator().manual_seed(0))
+    alone = torch.cat([head.score(row) for row in rows.split(1)])
+    assert torch.equal(head.score(rows), alone)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from toy_electra import electra
 
 from spanwise.errors import DataError
 from spanwise.pretraining.initial import from_text
@@ -179,3 +180,14 @@ def test_an_id_that_was_never_seen_has_a_bias_too():
     assert bias[4] == 0  # a padded row
     assert torch.allclose((bias[0] - bias[3]).exp(), torch.tensor(7.0))  # seven times to once
     assert bias[:4].mean().abs() < 1e-6
+
+
+def test_a_generator_too_begins_with_the_counts(store, tmp_path):
+    recipe = electra()
+    recipe = replace(recipe, initial=InitialWeights(biases="unigram"))
+    model = build_model(recipe, store.vocabulary.size)
+    begin_from_text(model, recipe, mixture_of(store), tmp_path / VECTORS_NAME, RunLog(None, stream=None))
+    bias = model.corruption.heads["mlm"].bias.detach()
+    expected = torch.zeros_like(bias)
+    set_bias(expected, torch.from_numpy(store.vocabulary.unigram_counts).double(), store.num_tokens)
+    assert expected.any() and torch.equal(bias, expected)

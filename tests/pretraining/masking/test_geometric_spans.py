@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from toy_packs import hidden_of, pack_of, packs_of
+from toy_packs import columns_of, hidden_of, pack_of, packs_of
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import GeometricSpans
@@ -43,7 +43,7 @@ def plain_python(scheme: GeometricSpans, pack, keys) -> tuple[list[tuple[int, in
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
         return z ^ (z >> 31)
 
-    table = scheme._rounds.lengths
+    threshold, value, other = columns_of(scheme._rounds.lengths)
     merged, num_drawn = [], 0
     for s in range(len(keys)):
         first, last = int(pack.borders[s]), int(pack.borders[s + 1])
@@ -59,10 +59,10 @@ def plain_python(scheme: GeometricSpans, pack, keys) -> tuple[list[tuple[int, in
         hidden, counter = set(), 0
         while len(hidden) < budget:
             anchor = first + ((bits(int(keys[s]), counter + 1) * (last - first)) >> 64)
-            drawn = bits(int(keys[s]), counter) * len(table.value)
+            drawn = bits(int(keys[s]), counter) * len(value)
             column = drawn >> 64
-            under = drawn & ((1 << 64) - 1) < int(table.threshold[column])
-            length = scheme.min_words + int((table.value if under else table.other)[column])
+            under = drawn & ((1 << 64) - 1) < int(threshold[column])
+            length = scheme.min_words + int((value if under else other)[column])
             counter += 2
             if anchor not in anchors or anchor in hidden:
                 continue

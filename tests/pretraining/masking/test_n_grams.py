@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from toy_packs import hidden_of, pack_of, packs_of
+from toy_packs import columns_of, hidden_of, pack_of, packs_of
 
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking import NGrams
@@ -33,7 +33,7 @@ def bits(key: int, counter: int) -> int:
 
 def plain_python(scheme: NGrams, pack, keys) -> tuple[list[list[tuple[int, int]]], list[set[int]]]:
     """The procedure with lists: the n-grams of each sequence as drawn, and what is hidden in it."""
-    table, drawn, hidden_tokens = scheme._table, [], []
+    (threshold, value, other), drawn, hidden_tokens = columns_of(scheme._table), [], []
     for s in range(len(keys)):
         words: list[list[int]] = []
         for t in range(int(pack.borders[s]), int(pack.borders[s + 1])):
@@ -55,9 +55,9 @@ def plain_python(scheme: NGrams, pack, keys) -> tuple[list[list[tuple[int, int]]
             place = (bits(int(keys[s]), counter + 1) * len(unseen)) >> 64
             word, unseen[place] = unseen[place], unseen[0]
             unseen = unseen[1:]
-            scaled = bits(int(keys[s]), counter) * len(table.value)
-            under = scaled & BITS < int(table.threshold[scaled >> 64])
-            length = 1 + int((table.value if under else table.other)[scaled >> 64])
+            scaled = bits(int(keys[s]), counter) * len(value)
+            under = scaled & BITS < int(threshold[scaled >> 64])
+            length = 1 + int((value if under else other)[scaled >> 64])
             counter += 2
             gram = [words[word]]
             for following in words[word + 1 : word + length]:

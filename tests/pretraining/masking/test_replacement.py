@@ -137,7 +137,7 @@ def test_a_unigram_without_counts_is_an_error_that_names_the_cure(vocabulary):
 
     with pytest.raises(ConfigError, match="random_law='uniform'"):
         Replacement().random_ids(uncounted)
-    assert len(Replacement(random_law="uniform").random_ids(uncounted).value) == 195
+    assert len(Replacement(random_law="uniform").random_ids(uncounted).columns) == 195
 
 
 def test_spans_of_groups_that_touch_are_replaced_alike(vocabulary):

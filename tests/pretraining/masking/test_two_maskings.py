@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from real_text import real_pack
@@ -20,6 +22,7 @@ from spanwise.pretraining.masking import (
 from spanwise.pretraining.masking.base import bound, given_by
 from spanwise.pretraining.masking.merge import word_starts
 from spanwise.pretraining.masking.mixture import of_sequences
+from spanwise.pretraining.packs import Spans
 from spanwise.runtime.seed import keys_for
 
 
@@ -97,5 +100,47 @@ def test_it_gives_what_either_gives_and_is_a_part_like_any_other():
 
 
 def test_what_is_no_masking_is_refused():
-    with pytest.raises(ConfigError, match=r"masking\.then is 3, which is no masking"):
+    with pytest.raises(ConfigError, match=r"masking\.then is 3, which is no masking: it has no ratio and no select;"):
         TwoMaskings(then=3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine:
+    """A masking of a user's own that hides the tokens [first, last) of the pack, whatever stands there."""
+
+    first: int
+    last: int
+    ratio: float = 0.15
+
+    def select(self, pack, keys, *, capacity=None):
+        start = np.array([self.first])
+        return Spans(sequence=np.array([0]), start=start, end=start + self.last - self.first, num_drawn=1)
+
+
+@pytest.mark.parametrize("last", [7, 99])
+@pytest.mark.parametrize("place", ["first", "then"])
+def test_what_a_masking_of_ones_own_selects_is_checked_in_either_place(place, last):
+    pack = with_ids(pack_of([[0, 1, 1, 1, 1, 1, 0]]), np.arange(7) + 10)
+    both = replace(TwoMaskings(first=NoMasking(), then=NoMasking()), **{place: Mine(first=2, last=last)})
+    with pytest.raises(
+        ConfigError, match=f"masking Mine returned spans whose number 0, tokens 2 to {last} of sequence"
+    ):
+        both.select(pack, keys_of(pack))
+
+
+def test_the_second_may_not_hide_what_the_first_one_took():
+    pack = with_ids(pack_of([[0, 1, 1, 1, 1, 1, 0]]), np.arange(7) + 10)
+    both = TwoMaskings(first=Mine(first=2, last=4), then=Mine(first=3, last=5))
+    with pytest.raises(ConfigError, match=r"tokens 3 to 5 of sequence 0, hides .* one that another masking took"):
+        both.select(pack, keys_of(pack))
+
+
+def test_another_error_of_the_first_one_says_nothing_of_targets():
+    class Refusing(Mine):
+        def select(self, pack, keys, *, capacity=None):
+            raise ConfigError("there are no nouns.")
+
+    pack = with_ids(pack_of([[0, 1, 1, 0]]), np.arange(4) + 10)
+    for capacity in (None, 64):
+        with pytest.raises(ConfigError, match=r"^there are no nouns\.$"):
+            TwoMaskings(first=Refusing(first=0, last=1)).select(pack, keys_of(pack), capacity=capacity)

@@ -41,7 +41,6 @@ def test_with_special_boundaries_every_hidden_token_is_a_target():
 
     hidden_T = hidden_of(pack, spans)
     assert targets.count == MaskedLM().targets(pack, spans, hidden).count
-    np.testing.assert_array_equal(targets.positions.numpy(), hidden.position)
     np.testing.assert_array_equal(targets.ids.numpy(), hidden.original_ids)
     np.testing.assert_array_equal(targets.left.numpy(), spans.start[hidden.span] - 1)
     np.testing.assert_array_equal(targets.right.numpy(), spans.end[hidden.span])
@@ -75,7 +74,7 @@ def test_an_edge_span_is_skipped_or_bounded_by_the_special():
 def test_an_edge_without_a_special_has_no_target():
     case = of_spans(pack_of([[1, 1, 1], [1, 1, 1], [1, 1, 1]]), (0, 1), (4, 5), (8, 9))
 
-    assert SpanBoundary().targets(*case).positions.tolist() == [4]
+    assert SpanBoundary().targets(*case).left.tolist() == [3]
 
 
 def test_a_span_of_80_tokens_does_not_break_the_table():
@@ -85,15 +84,6 @@ def test_a_span_of_80_tokens_does_not_break_the_table():
 
     assert shared.position_index.tolist() == [*range(30), *[29] * 50]
     assert cut.position_index.tolist() == list(range(15))
-
-
-def test_distance_and_length_say_how_far_the_boundary_is():
-    case = of_spans(pack_of([[0, *[1] * 10, 0]]), (2, 7), (8, 9))
-
-    targets = SpanBoundary().targets(*case)
-
-    assert targets.distance.tolist() == [1, 2, 3, 2, 1, 1]
-    assert (targets.right - targets.left - 1).tolist() == [5] * 5 + [1]
 
 
 @pytest.fixture(scope="module")
@@ -178,5 +168,5 @@ def test_borders_of_touching_spans_of_groups_are_those_of_the_whole_gap():
         group=np.array([0, -1, 0]),
     )
     expected, found = (SpanBoundary().targets(pack, one, hidden_tokens(pack, one)) for one in (whole, parts))
-    for name in ("left", "right", "position_index", "ids", "positions"):
+    for name in ("left", "right", "position_index", "ids"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

@@ -8,6 +8,7 @@ from torch import nn
 
 from spanwise import recipes
 from spanwise.errors import ConfigError
+from spanwise.pretraining.masking import QuestionTokens, RecurringGroups, RecurringSpans, Replacement, TwoMaskings
 from spanwise.pretraining.system import check
 
 
@@ -54,6 +55,38 @@ def without(*names):
 
 def test_one_that_works_is_let_through():
     checked(Mine())
+
+
+@pytest.mark.parametrize("others", [None, Replacement()])
+def test_one_on_questions_is_tried_with_questions(others):
+    seen = []
+
+    def targets(self, pack, spans, hidden):
+        asked = pack.questions
+        seen.append((len(spans.start), len(hidden.position)))
+        assert not pack.maskable[asked.start].any() and (asked.end == asked.start + 1).all()
+        assert pack.maskable[asked.kept[asked.group][:, 0]].all()
+        return Places(torch.from_numpy(asked.start))
+
+    mine = changed(needs=frozenset({"questions"}), targets=targets)
+    masking = RecurringGroups() if others is None else RecurringSpans()
+    recipe = replace(recipes.splinter_mini(), masking=masking, replacement=QuestionTokens(others=others))
+    check(replace(recipe, objectives={"mine": mine}))
+    assert seen == ([(0, 0)] if others is None else [(3, 6)])  # what becomes a question can't be guessed
+
+
+def test_a_head_that_says_it_reads_no_corruption_is_given_none():
+    head = type("Plain", (Head,), {"reads_corrupted": False})
+    checked(changed(build=lambda self, encoder: head(encoder.config.hidden_size, 3)))
+
+
+@pytest.mark.parametrize("member", ["ratio", "select"])
+def test_a_masking_that_lacks_a_member_is_refused(member):
+    masking = type("Lacking", (), {name: None for name in ("ratio", "select") if name != member})()
+    with pytest.raises(ConfigError, match=f"masking is Lacking, which has no {member}; a masking has ratio, select,"):
+        replace(recipes.spanbert_tiny(), masking=masking)
+    with pytest.raises(ConfigError, match=f"which is no masking: it has no {member}; a masking has ratio, select,"):
+        TwoMaskings(then=masking)
 
 
 @pytest.mark.parametrize(

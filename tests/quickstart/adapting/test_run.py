@@ -31,7 +31,7 @@ def finished(tmp_path_factory, toys, towns):
     stream = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job, "LEAST_BUDGET", 1.0)
-        patch.setitem(adapting.MODELS, "en", str(toys.start))
+        patch.setitem(adapting.SHIPPED_FOR, "en", str(toys.start))
         patch.setattr(adapting, "Length", lambda seconds: Length(steps=40))  # as many on any machine
         result = job.quickstart(
             [towns],
@@ -111,7 +111,7 @@ def test_a_stopped_adaptation_is_gone_on_with_by_the_command_it_told(toys, towns
 
     monkeypatch.setattr(_Loop, "_one_step", interrupted)
     monkeypatch.setattr(job, "LEAST_BUDGET", 1.0)
-    monkeypatch.setitem(adapting.MODELS, "en", str(toys.start))
+    monkeypatch.setitem(adapting.SHIPPED_FOR, "en", str(toys.start))
     monkeypatch.setattr(adapting, "Length", lambda seconds: Length(steps=8))
     with pytest.raises(InterruptedAndSaved) as told:
         job.quickstart([towns], out=tmp_path / "my out", budget=6, seed=2)

@@ -97,6 +97,15 @@ def test_rows_that_cannot_be_learnt_from_are_named(tmp_path, text, words):
         read(tmp_path, text, "korsts" if "score" in text else None)
 
 
+@pytest.mark.parametrize("value", ["null", '{"a": 1}'])
+def test_what_is_no_list_of_labels_is_refused_where_an_example_may_have_several(tmp_path, value):
+    rows = '{"text": "a", "labels": ["x"]}\n{"text": "b", "labels": []}\n' + f'{{"text": "c", "labels": {value}}}\n'
+    with pytest.raises(DataError, match=r"line 3: column 'labels' holds .*; a list of labels was expected, an empty"):
+        read(tmp_path, rows, name="a.jsonl")
+    found = read(tmp_path, rows, name="a.jsonl", errors="repair")
+    assert (found.labels, found.num_dropped) == ((("x",), ()), 1)
+
+
 @pytest.mark.parametrize("dataset", [None, "nsmc", "cola"])
 def test_a_list_of_texts_may_be_predicted_whatever_was_learnt(tmp_path, dataset):
     lines = '정말, 좋은 영화였다.\r\n\n \nA "quiet" film, and a long one'

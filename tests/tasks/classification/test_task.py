@@ -1,5 +1,6 @@
 """Classification end to end: learnt by heart, scored, predicted, loaded by Hugging Face's class, in every family."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -177,6 +178,14 @@ def test_a_folder_of_others_tells_the_labels_of_its_config(finetuned):
     assert task.labels == ("0", "1") and task.kind == "single_label" and task.is_pair is None
     assert Classification().labelled((), 1).kind == "regression"
     assert Classification().labelled((), 3).labels == ("LABEL_0", "LABEL_1", "LABEL_2")
+    multi = dataclasses.replace(checkpoint, problem_type="multi_label_classification")
+    assert stored_task(multi, task_recipe("classification").task).kind == "multi_label"
+    for number in (1, 2):
+        several = Classification().labelled(("a", "b")[:number], number, "multi_label_classification")
+        assert (several.kind, several.labels) == ("multi_label", ("a", "b")[:number])
+    assert Classification().labelled(("a",), 1, "regression").kind == "regression"
+    with pytest.raises(CheckpointError, match=r"a classifier of 3 numbers .*problem_type 'regression'"):
+        Classification().labelled((), 3, "regression")
     checkpoint.record["task"] = {"part": "relation"}
     with pytest.raises(CheckpointError, match="fine-tuned for the task 'relation'"):
         stored_task(checkpoint, task_recipe("classification").task)

@@ -109,6 +109,21 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, row, words):
         read(tmp_path, json.dumps(row), "a.jsonl")
 
 
+BAD_DIALOGUES = [[["a"], 3], [["a"], [{"question": "q", "choice": ["x", "y"]}], "d2"], *DREAM]
+BAD_ITEM = '<item id="7" asks-for="cause"><p>a</p><a1>b</a1><a2>c</a2></item>'
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "num_dropped"),
+    [(BAD_DIALOGUES, "a.json", 2), (COPA.replace("<item", f"{BAD_ITEM}<item", 1), "a.xml", 1)],
+)
+def test_malformed_dialogues_and_items_are_left_out_and_counted(tmp_path, content, name, num_dropped):
+    with pytest.raises(DataError, match=r"(dialogue|item) .*--errors repair"):
+        read(tmp_path, content, name)
+    found = read_choices(tmp_path / name, purpose="train", errors="repair")
+    assert (len(found), found.num_dropped) == (1, num_dropped)
+
+
 @pytest.mark.parametrize(
     ("content", "name", "words"),
     [

@@ -135,7 +135,7 @@ def test_repair_moves_an_answer_to_its_nearest_place_and_drops_what_stands_nowhe
     with pytest.raises(DataError, match="no questions"):
         parse(record(answers=[{"text": "Busan", "answer_start": 0}]), errors="repair")
     with pytest.raises(ConfigError, match="'strict' or 'repair'"):
-        read_questions("han.json", errors="ignore")
+        parse(record(), errors="ignore")
 
 
 def test_prediction_needs_no_answers_and_scoring_no_offsets():
@@ -322,6 +322,24 @@ def test_places_outside_the_text_are_named_or_dropped(tmp_path):
         read(tmp_path, wrong, errors="repair")
     with pytest.raises(DataError, match="nothing but blanks"):
         read(tmp_path, story(consensus={"s": 8, "e": 9}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"validatedAnswers": 3}, "'validatedAnswers' has the wrong type int"),
+        ({"validatedAnswers": [{"s": 74, "e": 80, "count": None}]}, "'validatedAnswers': the key 'count' is missing"),
+        ({"validatedAnswers": [{"s": 74, "e": 80, "count": "two"}]}, "'count' has the wrong type str"),
+        ({"answers": [{"sourcerAnswers": 3}]}, "'sourcerAnswers' has the wrong type int"),
+    ],
+)
+def test_answers_of_another_form_are_named_or_their_question_is_left_out(tmp_path, changes, words):
+    record = story()
+    record["data"][0]["questions"] += story(**changes)["data"][0]["questions"]
+    with pytest.raises(DataError, match=rf"news\.json, story '\./a\.story', question 2.*{words}.*--errors repair"):
+        read(tmp_path, record)
+    found = read(tmp_path, record, errors="repair")
+    assert (len(found.questions), found.num_dropped) == (1, 1)
 
 
 def test_a_squad_file_is_none_of_these():

@@ -72,6 +72,28 @@ def test_a_level_that_a_model_has_is_that_of_any_file(tmp_path):
         read(tmp_path, "ab DT\ncd NN\n", level="characters")
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("a\tX\nb\tY\n \tX\nc\tY\n", "a.txt", {}),  # a blank among single signs
+        ("a\tX\nb\tY\n \tX\nc\tY\n", "a.txt", {"level": "words"}),
+        ("a\tX\nb\tY\n", "a.txt", {"level": "characters"}),
+        (KLUE, "a.txt", {"kind": "classes"}),
+        ('{"text": "Ada", "spans": [{"start": 0, "end": 3, "label": "PER"}]}\n', "a.jsonl", {"kind": "classes"}),
+    ],
+)
+def test_classes_of_characters_are_no_training_data(tmp_path, text, name, options):
+    with pytest.raises(DataError, match=r"class of each character, and models are taught classes of words.*Tag words"):
+        read(tmp_path, text, name, **options)
+    if options != {"level": "words"}:
+        assert read(tmp_path, text, name, purpose="score", **options).kind == "classes"
+
+
+def test_single_signs_without_blanks_are_words_of_a_class(tmp_path):
+    data = read(tmp_path, "a\tX\nb\tY\n")
+    assert (data.level, data.kind) == ("words", "classes")
+
+
 def test_lines_of_text_are_texts_where_a_file_is_read_for_prediction(tmp_path):
     texts = "Ada Lovelace lives in Seoul.\n\nShe works.\n"
     for name in ("a.txt", "a.md"):

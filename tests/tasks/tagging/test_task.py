@@ -160,3 +160,12 @@ def test_the_recipe_has_values_of_the_papers_grid():
     assert next(iter(RECIPES)) == "tags" and recipe.hidden_dropout is None
     assert (recipe.training.learning_rate, recipe.training.num_epochs, recipe.batch_size) == (3e-5, 3, 32)
     assert recipe.task.head_name == "tagging" and recipe.task.main_score == "f1"
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"), [("windows", "read in windows; nothing is dropped"), ("error", "refused")]
+)
+def test_the_card_says_what_becomes_of_long_texts(choice, words):
+    task = Tagging(labels=("O", "B-X", "I-X"), kind="entities", level="words", on_overflow=choice)
+    config = EncoderConfig(vocab_size=500, hidden_size=8, num_layers=1, num_heads=1, intermediate_size=8)
+    assert task.facts(config)[0].endswith(f"Long texts are {words}.")

@@ -1,6 +1,7 @@
 """Training goes on from a head with other labels: rows stay by name, new ones are fresh, named ones go."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -86,3 +87,24 @@ def test_a_coreference_head_keeps_its_genres_and_gets_new_ones(pretrained_folder
     )
     name = "spans.mention.hidden.weight"
     np.testing.assert_allclose(after[name].numpy(), before[name].numpy(), atol=1e-6)
+
+
+def relation(id, kind, label):
+    return {
+        "id": id, "token": ["Ada", "is", "in", "Seoul"], "subj_start": 0, "subj_end": 0, "obj_start": 3, "obj_end": 3,
+        "subj_type": kind, "obj_type": "ORG", "relation": label,
+    }  # fmt: skip
+
+
+def test_markers_of_relations_keep_their_pieces_where_the_relations_are_the_same(pretrained_folder, tmp_path):
+    runs = []
+    for number, kinds in enumerate((["LOC", "PER"], ["PER", "PER"], ["PER", "DATE"])):
+        rows = [relation(str(n), kind, name) for n, (kind, name) in enumerate(zip(kinds, "ab", strict=True))]
+        (tmp_path / f"{number}.json").write_text(json.dumps(rows))
+        model = runs[-1].final if runs else pretrained_folder
+        data, out = tmp_path / f"{number}.json", tmp_path / f"run{number}"
+        runs.append(finetune("relation", model=model, train=data, out=out, overrides=FAST))
+    first, same, more = (run.task for run in runs)
+    assert first.labels == same.labels == more.labels and "SUBJ=LOC" in first.marker_names
+    assert same.marker_names == first.marker_names
+    assert more.marker_names == (*first.marker_names, "SUBJ=DATE")

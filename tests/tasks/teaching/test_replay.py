@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from spanwise.data.order import permutation
 from spanwise.errors import CheckpointError, ConfigError
 from spanwise.tasks.run import finetune
 from spanwise.tasks.teaching.replay import ReplayBatches
@@ -45,6 +46,27 @@ def test_every_old_example_comes_before_any_comes_again():
     source = batches()
     drawn = [row for number in range(3) for name, row in epoch(source, number) if name == "old"]
     assert sorted(drawn) == sorted([*range(6)] * 2)
+
+
+def test_the_order_of_examples_is_that_of_all_earlier_versions():
+    drawn = [row for number in range(3) for name, row in epoch(batches(), number) if name == "old"]
+    assert drawn == [2, 5, 1, 3, 0, 3, 2, 4, 1, 5, 0, 4]
+    first, second = ([pack.ids for pack in batches().step(step)] for step in (0, 1))
+    assert first == [[("new", 11), ("new", 1)], [("new", 10), ("new", 8)]]
+    assert second == [[("new", 5), ("new", 3)], [("old", 2), ("old", 5)]]
+
+
+def test_an_epoch_is_shuffled_once_whatever_the_number_of_its_steps(monkeypatch):
+    drawn = []
+
+    def counted(seed, number, size):
+        drawn.append((seed, number, size))
+        return permutation(seed, number, size)
+
+    monkeypatch.setattr("spanwise.tasks.teaching.replay.permutation", counted)
+    source = batches()
+    epoch(source, 1)  # old examples 4 to 7: of two turns
+    assert len(drawn) == len(set(drawn)) == 3
 
 
 def test_a_step_is_a_function_of_its_index_and_processes_share_it():

@@ -1,7 +1,8 @@
 """DOCX files: the paragraphs of the body, tables included, with the pages that Word last laid out.
 
 Source: ECMA-376 (Office Open XML), part 1, section 17: `w:p`, `w:t`, `w:tab`, `w:br`, `w:lastRenderedPageBreak`.
-Differs: headers, footers, notes and comments are left out, and so is text that tracked changes deleted (`w:delText`).
+Differs: headers, footers, notes and comments are left out, and so are text that tracked changes deleted (`w:delText`)
+or moved away (`w:moveFrom`) and the second form that a drawing has for old programs (`mc:Fallback`).
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from spanwise.asking.documents.zipped_xml import Element, attribute, local_name,
 from spanwise.errors import DataError
 
 BODY = "word/document.xml"
+LEFT_OUT = ("Fallback", "moveFrom")
 
 
 def docx_lines(path: Path) -> Iterator[TextLine]:
@@ -24,8 +26,9 @@ def docx_lines(path: Path) -> Iterator[TextLine]:
             root = read_part(archive, BODY, path)
         except KeyError as cause:
             raise DataError(f"{path} has no {BODY}, so it is no DOCX file. Save it again as .docx.") from cause
-    paragraphs = [element for element in root.iter() if local_name(element) == "p"]
-    has_pages = any(_breaks_page(element) for element in root.iter())
+    shown = list(_below(root))
+    paragraphs = [element for element in shown if local_name(element) == "p"]
+    has_pages = any(_breaks_page(element) for element in shown)
     page = 1
     for number, paragraph in enumerate(paragraphs, start=1):
         text, first, page = _read_paragraph(paragraph, page)
@@ -36,7 +39,7 @@ def _read_paragraph(paragraph: Element, page: int) -> tuple[str, int, int]:
     """Return the text of a paragraph, the page on which it begins, and the one on which it ends."""
     pieces: list[str] = []
     first = page
-    for element in _inside(paragraph):
+    for element in _below(paragraph, but="p"):  # paragraphs of text boxes in it come as their own
         name = local_name(element)
         if _breaks_page(element):
             page += 1
@@ -50,13 +53,12 @@ def _read_paragraph(paragraph: Element, page: int) -> tuple[str, int, int]:
     return "".join(pieces), first, page
 
 
-def _inside(paragraph: Element) -> Iterator[Element]:
-    """Yield what a paragraph holds, without the paragraphs of text boxes in it, which come as their own, and without
-    the second form that a drawing has for old programs."""
-    for element in paragraph:
-        if local_name(element) not in ("p", "Fallback"):
-            yield element
-            yield from _inside(element)
+def _below(element: Element, but: str = "") -> Iterator[Element]:
+    """Yield all elements below one in order, without what is left out and what is called `but`."""
+    for child in element:
+        if local_name(child) not in (*LEFT_OUT, but):
+            yield child
+            yield from _below(child, but)
 
 
 def _breaks_page(element: Element) -> bool:

@@ -45,6 +45,7 @@ INLINE |= set(
 )  # all other tags begin a new block
 CELLS = {"td", "th"}  # parted by a blank
 HIDDEN = {"script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "select", "textarea"}
+IN_HEAD = {"title", "meta", "link", "base", "script", "style", "noscript", "template"}  # any other tag ends it
 
 
 def html_lines(path: Path, errors: OnInvalid) -> Iterator[TextLine]:
@@ -92,7 +93,7 @@ class _Blocks(html.parser.HTMLParser):
         if self._hidden:
             if tag == self._hidden[-1]:
                 self._hidden.append(tag)
-            elif tag == "body":  # a head that was never closed
+            elif tag == "body" or (self._hidden == ["head"] and tag not in IN_HEAD):  # a head that was never closed
                 self._hidden.clear()
         elif tag in HIDDEN:
             self.end_block()

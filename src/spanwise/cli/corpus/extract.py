@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from spanwise.cli.console import print_json, say
 from spanwise.cli.options.budget import format_seconds
-from spanwise.cli.options.ranges import LineMegabytes, ProcessesOrNone
+from spanwise.cli.options.ranges import LineMegabytes, ReadersOrNone
 from spanwise.errors import DataError
 from spanwise.runtime.wording import counted
 
@@ -27,7 +27,7 @@ def extract(
     text_field: str = "text",
     max_line_mb: LineMegabytes = 16,
     language: str = "en",
-    processes: ProcessesOrNone = None,
+    processes: ReadersOrNone = None,
     device: str | None = None,
     precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
     json: bool = False,

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Literal
 
 from spanwise.cli.console import print_json, print_table, say
 from spanwise.errors import ConfigError
@@ -20,7 +18,7 @@ def combine(
     /,
     *folders: str,
     out: Path,
-    rank: Annotated[list[str] | None, Parameter(negative=())] = None,
+    rank: list[str] | None = None,
     dtype: Literal["fp32", "bf16"] | None = None,
     replace: bool = False,
     json: bool = False,

@@ -2,9 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Literal
 
 from spanwise.cli.console import print_json, print_pairs, say
 from spanwise.errors import ConfigError
@@ -23,7 +21,7 @@ def convert(
     tokenizer: Path | None = None,
     dtype: Literal["fp32", "bf16", "int8"] = "fp32",
     task: str | None = None,
-    onnx: Annotated[bool, Parameter(negative=())] = False,
+    onnx: bool = False,
     json: bool = False,
 ) -> None:
     """Write a checkpoint as a plain Hugging Face folder: today's names, one safetensors file, all heads, right case.
@@ -31,8 +29,9 @@ def convert(
     Parameters
     ----------
     source
-        Folder of a BERT, SpanBERT, RoBERTa, ALBERT, ELECTRA or GPT-1 checkpoint, or a hub id. Safetensors, shards and
-        pytorch_model.bin (tensors alone; a pickle with code in it is refused) are read.
+        Folder of a BERT, SpanBERT, RoBERTa, XLM-RoBERTa, ALBERT, ELECTRA, ModernBERT, Splinter or GPT-1 checkpoint, or
+        a hub id. Safetensors, shards and pytorch_model.bin (tensors alone; a pickle with code in it is refused) are
+        read.
     target
         Folder to write; it must not exist.
     tokenizer

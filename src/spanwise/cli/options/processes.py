@@ -2,10 +2,6 @@
 
 import sys
 
-from spanwise.errors import ConfigError
-
-MOST_PROCESSES = 256  # of one machine
-
 
 def is_one_of_several() -> bool:
     """Return whether a launcher started this process as one of several; then it leaves when its launcher is killed."""
@@ -24,14 +20,9 @@ def is_leader() -> bool:
 
 
 def launch_again(num_processes: int) -> int:
-    """Run this command as `num_processes` processes, the machine's cores shared among them; return the exit status.
-
-    Raises: ConfigError.
-    """
+    """Run this command as `num_processes` processes, the machine's cores shared among them; return the exit status."""
     from spanwise.runtime.machine import num_usable_cores
     from spanwise.runtime.processes.launch import launch
 
-    if not 1 <= num_processes <= MOST_PROCESSES:
-        raise ConfigError(f"--processes {num_processes} can't be; give 1 to {MOST_PROCESSES}, a core or a GPU each.")
     num_threads = max(1, num_usable_cores() // num_processes)
     return launch([sys.executable, "-m", "spanwise", *sys.argv[1:]], num_processes, num_threads)

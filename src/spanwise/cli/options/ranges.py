@@ -9,7 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 Validator = Callable[[object, float | None], None]
-MOST_PROCESSES = 1024
+MOST_PROCESSES = 256  # of one machine that share a model, a core or a GPU each
+MOST_READERS = 1024  # processes that read text, each its share
 
 
 def between(least: float, most: float) -> Validator:
@@ -29,7 +30,7 @@ FewOrNone = Annotated[int | None, Parameter(validator=between(1, 10_000))]
 Characters = Annotated[int | None, Parameter(validator=between(1, 10**15))]
 Tokens = Annotated[int | None, Parameter(validator=between(1, 10**16))]
 Processes = Annotated[int, Parameter(validator=between(1, MOST_PROCESSES))]
-ProcessesOrNone = Annotated[int | None, Parameter(validator=between(1, MOST_PROCESSES))]
+ReadersOrNone = Annotated[int | None, Parameter(validator=between(1, MOST_READERS))]
 Seed = Annotated[int, Parameter(validator=between(-(2**63), 2**63))]
 Epoch = Annotated[int, Parameter(validator=between(0, 10**9))]
 VocabularySize = Annotated[int, Parameter(validator=between(64, 2**24))]

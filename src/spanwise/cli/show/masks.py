@@ -62,8 +62,6 @@ def show_masks(
     json
         Print one JSON object.
     """
-    if times < 1:
-        raise ConfigError(f"--times {times} draws nothing; give 1 or more.")
     if span and model is None:
         raise ConfigError("--span shows what a model makes of hidden words: add --model CHECKPOINT.")
     if span:
@@ -81,16 +79,15 @@ def _read_span(words: str) -> tuple[int, int]:
 
 def _explain(text: str, words: list[tuple[int, int]], model: str, json: bool) -> None:
     from spanwise.errors import CheckpointError
-    from spanwise.interop.checkpoint import build_encoder, build_head, warn_of_misfits
+    from spanwise.interop.checkpoint import build_encoder, build_head, read_tokenizer, warn_of_misfits
     from spanwise.interop.huggingface import read_folder
     from spanwise.pretraining.explain import explain_spans, read_single_text, spans_of_words
-    from spanwise.text.tokenizers import Tokenizer
 
     checkpoint = read_folder(model)
     warn_of_misfits(checkpoint)
-    if checkpoint.tokenizer_folder is None:
+    tokens = read_tokenizer(checkpoint)
+    if tokens is None:
         raise CheckpointError(f"{model} holds no tokenizer.json or vocab.txt; copy the model's own there.")
-    tokens = Tokenizer.load(checkpoint.tokenizer_folder)
     encoder = build_encoder(checkpoint)
     masked_lm, boundary = build_head(checkpoint, "mlm", encoder), build_head(checkpoint, "sbo", encoder)
     if masked_lm is None:
@@ -199,7 +196,6 @@ def _drawing(
     drawing = {"spans": ranges, **({"groups": groups, "answers": answers} if groups else {})}
     pieces = make_pieces(
         tokens.readable(pack.input_ids)[1:-1],
-        pack.starts_word[1:-1].tolist(),
         [(start - 1, end - 1) for start, end in ranges],
         readable[1:-1],
         mask_token=tokens.specials.get("mask", ""),

@@ -24,12 +24,11 @@ def show_model(model: str, /, *, json: bool = False) -> None:
     json
         Print one JSON object.
     """
+    from spanwise.interop.checkpoint import read_tokenizer
     from spanwise.interop.huggingface import read_folder
-    from spanwise.text.tokenizers import Tokenizer
 
     checkpoint = read_folder(model)
-    words = Tokenizer.load(checkpoint.tokenizer_folder) if checkpoint.tokenizer_folder else None
-    found = _record(checkpoint, words)
+    found = _record(checkpoint, read_tokenizer(checkpoint))
     if json:
         print_json(found)
     else:

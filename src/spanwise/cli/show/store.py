@@ -53,8 +53,6 @@ def show_store(
 
     if overrides and format is None:
         raise ConfigError("--set changes values of a format: add --format NAME.")
-    if examples < 1 or epoch < 0:
-        raise ConfigError(f"--examples must be at least 1 and --epoch at least 0, got {examples} and {epoch}.")
     words = None if tokenizer is None else Tokenizer.load(find_tokenizer(tokenizer))
     opened = TokenStore.open(store, words)
     words = words or opened.tokenizer()

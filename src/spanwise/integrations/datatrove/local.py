@@ -16,12 +16,12 @@ from spanwise.errors import PeerLostError
 class WatchedLocalExecutor(LocalPipelineExecutor):
     """datatrove's local executor; where a worker is killed, all end at once, with a sentence and status 6."""
 
-    def run(self) -> None:
+    def run(self) -> Any:
         done = Event()
         watch = Thread(target=watch_workers, args=(done, multiprocess.active_children, end_all), daemon=True)
         watch.start()
         try:
-            super().run()
+            return super().run()
         finally:
             done.set()
             watch.join()

@@ -18,7 +18,7 @@ from spanwise.interop.checkpoint import Checkpoint, LoadReport, real_tensors
 from spanwise.interop.folder_plan import as_float32
 from spanwise.interop.head_files import own_names
 from spanwise.interop.heads import make_head, size_of, whole_heads
-from spanwise.interop.model_config import named_class, read_labels
+from spanwise.interop.model_config import named_class, read_labels, read_problem_type
 from spanwise.interop.record import notes_of_edits, read_record
 from spanwise.interop.tables.bert import ACTIVATIONS
 from spanwise.interop.tensor_files import read_weights
@@ -79,6 +79,7 @@ def read_auto_folder(folder: Path, settings: Mapping[str, Any], *, has_tokenizer
         ),
         model_type=settings["model_type"],
         labels=read_labels(settings),
+        problem_type=read_problem_type(settings),
         record=record,
         their_settings=dict(settings),
     )

@@ -120,12 +120,10 @@ def _ignores_filler(body: nn.Module) -> bool:
     return torch.allclose(alone, beside, rtol=1e-4, atol=1e-5)
 
 
-def choice_for(encoder: PaddedEncoder, asked: str | None = None) -> Choice:
-    """Return class and family to write an encoder as: those that it came from. Raises: ConfigError for another one."""
+def choice_for(encoder: PaddedEncoder) -> Choice:
+    """Return class and family to write an encoder as: those that it came from."""
     body: Any = encoder.body
     name = type(body).__name__
-    if asked not in (None, name):
-        raise ConfigError(f"{asked} does not compute this encoder, {name} does. Name no class to have it chosen.")
     theirs = {parameter: name for name, parameter in body.named_parameters()}
     lines = tuple(Line(ours, theirs[parameter]) for ours, parameter in encoder.named_parameters())
     family = Family(

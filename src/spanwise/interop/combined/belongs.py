@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from spanwise.errors import CheckpointError, ConfigError
-from spanwise.interop.checkpoint import Checkpoint
+from spanwise.interop.checkpoint import Checkpoint, read_tokenizer
 from spanwise.interop.record import RECORD, TASK_NAME
-from spanwise.text.extend import with_roles_at
-from spanwise.text.tokenizers import Tokenizer
 
 # of a task's encoder: no weights, or such as are added
 MAY_DIFFER = ("hidden_dropout", "attention_dropout", "pooler", "num_token_types")
@@ -48,7 +46,7 @@ def check_belongs(base: Checkpoint, tuned: Checkpoint, task: str) -> None:
     Its family may be another: the class of a head can be of a family that computes the same encoder.
     """
     begin = f"{tuned.folder} (task {task!r}) does not belong to {base.folder}: "
-    words, base_words = _tokenizer_of(tuned), _tokenizer_of(base)
+    words, base_words = read_tokenizer(tuned), read_tokenizer(base)
     added = words.tokens(range(base_words.vocab_size, words.vocab_size)) if words and base_words else []
     if added:
         raise CheckpointError(
@@ -67,9 +65,3 @@ def check_belongs(base: Checkpoint, tuned: Checkpoint, task: str) -> None:
     if (words and words.sha256) != (base_words and base_words.sha256):
         how = "missing" if words is None else "another one" if base_words else "there, and the base has none"
         raise CheckpointError(f"{begin}its tokenizer is {how}. Fine-tune with the tokenizer of the base.")
-
-
-def _tokenizer_of(checkpoint: Checkpoint) -> Tokenizer | None:
-    if checkpoint.tokenizer_folder is None:
-        return None
-    return with_roles_at(Tokenizer.load(checkpoint.tokenizer_folder), checkpoint.role_ids)

@@ -89,6 +89,7 @@ def with_task(checkpoint: Checkpoint, task: str) -> Checkpoint:
         model_type=record["model_type"],
         source_class=record["architecture"],
         labels=tuple(record["labels"]),
+        problem_type=None,  # the task itself says it
         record=record,
         role_ids=record["role_ids"],
         report=replace(checkpoint.report, missing=()),

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.heads.kind import HeadKind, Size
-from spanwise.nn.heads.sequence import MIN_ROWS
+from spanwise.nn.heads.sequence import score_by_parts
 from spanwise.nn.heads.token import normed_rows
 from spanwise.nn.layer import gelu
 from spanwise.runtime.row_counts import apply_to_rows
@@ -47,8 +47,7 @@ class Answerability(nn.Module):
         rows = self.read(first_SD, start_SD)
         if self.training or not len(rows):
             return self.score_rows(rows)
-        padded = torch.nn.functional.pad(rows, (0, 0, 0, -len(rows) % MIN_ROWS))
-        return torch.cat([self.score_rows(part) for part in padded.split(MIN_ROWS)])[: len(rows)]
+        return score_by_parts(self.score_rows, rows)
 
     def read(self, first_SD: Tensor, start_SD: Tensor | None = None) -> Tensor:
         """Return the vector of each window that is scored."""

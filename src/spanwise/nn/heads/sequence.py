@@ -17,6 +17,8 @@ Source: Devlin et al. 2019 (BERT), section 4; Liu et al. 2019 (RoBERTa), Clark e
 2018 (GPT-1) and Warner et al. 2024 (ModernBERT) in the classes of Hugging Face.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -33,6 +35,13 @@ from spanwise.nn.sequences import Sequences
 # up to 768). In prediction a sequence's bits should not depend on how many others are asked for with it, so that every
 # product has this many rows.
 MIN_ROWS = 16
+
+
+def score_by_parts(score_rows: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+    """Return what `score_rows` makes of rows [N, D], which is given `MIN_ROWS` of them at a time; zeros fill the last
+    part up."""
+    padded = F.pad(rows, (0, 0, 0, -len(rows) % MIN_ROWS))
+    return torch.cat([score_rows(part) for part in padded.split(MIN_ROWS)])[: len(rows)]
 
 
 class SequenceHead(nn.Module):
@@ -72,11 +81,9 @@ class SequenceHead(nn.Module):
 
     def score(self, rows_SD: Tensor) -> Tensor:
         """Scores [S, K] float32 of such rows [S, D], or of sums of them (both orders of a pair)."""
-        num_sequences = len(rows_SD)
-        if self.training or not num_sequences:
+        if self.training or not len(rows_SD):
             return self.score_rows(rows_SD)
-        rows_SD = F.pad(rows_SD, (0, 0, 0, -num_sequences % MIN_ROWS))
-        return torch.cat([self.score_rows(rows) for rows in rows_SD.split(MIN_ROWS)])[:num_sequences]
+        return score_by_parts(self.score_rows, rows_SD)
 
     def score_rows(self, rows_SD: Tensor) -> Tensor:
         """As `score`, in one product without rows of filler; the last bits of a score depend on how many there are."""

@@ -60,8 +60,8 @@ class SpanSelectionHead(nn.Module):
         """Score the tokens for each question: start and end scores [N] float32 each, [S, K, L] of padded pointers.
 
         question_P: [P] int64, the rows of the pack that are questions, sequence after sequence as `pointers` counts
-        them. Candidates of question p are `borders[p]` to `borders[p + 1]` of `pointers`; a row of the pack is the
-        candidate row + `pointers.shift[p]`.
+        them. Candidates of question p are `borders[p]` to `borders[p + 1]` of `pointers`; row r of the pack is
+        candidate r + `pointers.shift[p]`.
         """
         start, end = self.rows(hidden_TD, question_P)
         return pointers.scores(*start), pointers.scores(*end)

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from spanwise.nn.losses.pointer import ManyPointers, Pointed
+from spanwise.nn.losses.pointer import ManyPointers, Pointed, laid_out, products, slots_of
 from spanwise.nn.vocabulary_loss import DEAD
 
 
@@ -55,8 +55,8 @@ class PaddedPointers:
         for number, sequence in enumerate(asked):
             candidates[number, : counts[sequence]] = lengths[sequence]
         return cls(
-            slots=torch.from_numpy(_slots(row, counts, most, rows * most, num_pointers)),
-            token_slots=torch.from_numpy(_slots(row, lengths, longest, rows * longest, num_tokens)),
+            slots=torch.from_numpy(slots_of(row, counts, most, rows * most, num_pointers)),
+            token_slots=torch.from_numpy(slots_of(row, lengths, longest, rows * longest, num_tokens)),
             candidates=torch.from_numpy(candidates),
             longest=longest,
         )
@@ -65,9 +65,9 @@ class PaddedPointers:
         """Return the product of each pointer's query [P, D] with the tokens [T, D] of its sequence: [S, K, L] float32,
         minus infinity behind its last token."""
         rows, most = self.candidates.shape
-        queries_SKD = _laid_out(queries, self.slots, rows, most)
-        tokens_SLD = _laid_out(tokens, self.token_slots, rows, self.longest)
-        scores_SKL = torch.bmm(queries_SKD, tokens_SLD.mT).float()
+        scores_SKL = products(
+            laid_out(queries, self.slots, rows, most), laid_out(tokens, self.token_slots, rows, self.longest)
+        )
         place_L = torch.arange(self.longest, device=tokens.device)
         return scores_SKL.masked_fill(place_L >= self.candidates.unsqueeze(-1), -torch.inf)
 
@@ -81,17 +81,3 @@ class PaddedPointers:
         fixed_XL = scores_XL.detach()
         gold_score_X = fixed_XL.gather(1, gold_X.clamp(min=0).unsqueeze(1)).squeeze(1)
         return Pointed(log_p_X, (gold_score_X >= fixed_XL.amax(1)) & (gold_X != DEAD))
-
-
-def _slots(row_S: np.ndarray, counts_S: np.ndarray, room: int, behind: int, length: int) -> np.ndarray:
-    """Return the slots of all entries, sequence after sequence, int64 [length]: those of a sequence without a row, and
-    those beyond the last, are `behind`."""
-    starts_S = np.cumsum(counts_S) - counts_S
-    places = np.arange(counts_S.sum()) + np.repeat(row_S * room - starts_S, counts_S)
-    return np.concatenate([np.minimum(places, behind), np.full(length - len(places), behind)])
-
-
-def _laid_out(rows: Tensor, slots: Tensor, num_sequences: int, room: int) -> Tensor:
-    """Put rows [N, D] into their slots, zeros into the others: [S, room, D]."""
-    laid = rows.new_zeros(num_sequences * room + 1, rows.shape[1]).index_copy(0, slots, rows)
-    return laid[:-1].view(num_sequences, room, rows.shape[1])

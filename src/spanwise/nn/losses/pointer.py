@@ -112,7 +112,7 @@ class ManyPointers:
         lengths_P = np.repeat(lengths_S, counts)
         borders = np.concatenate([[0], np.cumsum(lengths_P)])
         starts_P = np.repeat(np.cumsum(lengths_S) - lengths_S, counts)
-        slots_P, slots_T = _slots(np.array(counts, dtype=np.int64)), _slots(lengths_S)
+        slots_P, slots_T = _own_slots(np.array(counts, dtype=np.int64)), _own_slots(lengths_S)
         device = sequences.cu_seqlens.device
         return cls(
             counts=tuple(int(count) for count in counts),
@@ -149,27 +149,43 @@ class ManyPointers:
         """Return what `scores` returns, within rounding, from one product of all sequences, each as long as the
         longest and asked as often as the one that is asked most."""
         num_sequences, longest, most = len(self.lengths), max(self.lengths, default=0), max(self.counts, default=0)
-        device, width = tokens.device, tokens.shape[1]
-        own_TD = tokens[: sum(self.lengths)]
-        tokens_SLD = tokens.new_zeros(num_sequences * longest, width).index_copy(0, self.token_slots, own_TD)
-        queries_SKD = queries.new_zeros(num_sequences * most, width).index_copy(0, self.slots, queries)
-        scores_SKL = torch.bmm(
-            queries_SKD.view(num_sequences, most, width), tokens_SLD.view(num_sequences, longest, width).mT
+        scores_SKL = products(
+            laid_out(queries, self.slots, num_sequences, most),
+            laid_out(tokens[: sum(self.lengths)], self.token_slots, num_sequences, longest),
         )
         num_candidates = int(np.dot(self.counts, self.lengths))
         gaps_P = self.slots * longest - self.borders[:-1]
-        place_N = torch.arange(num_candidates, device=device) + spread(gaps_P, self.borders, num_candidates)
-        return scores_SKL.float().flatten().index_select(0, place_N)
+        place_N = torch.arange(num_candidates, device=tokens.device) + spread(gaps_P, self.borders, num_candidates)
+        return scores_SKL.flatten().index_select(0, place_N)
 
     def point(self, scores: Tensor, gold_rows: Tensor) -> Pointed:
         """Return how each pointer, by its scores [N], stands to its one gold row of the pack, [P] int64."""
         return point(scores, self.borders, gold_rows + self.shift)
 
 
-def _slots(counts_S: np.ndarray) -> np.ndarray:
-    """Return the places of all entries, sequence after sequence, where each sequence has room for the largest count."""
-    gaps_S = np.arange(len(counts_S)) * counts_S.max(initial=0) - (np.cumsum(counts_S) - counts_S)
-    return np.arange(counts_S.sum()) + np.repeat(gaps_S, counts_S)
+def _own_slots(counts_S: np.ndarray) -> np.ndarray:
+    """Return the slots of all entries where each sequence has a row, with room for the largest count."""
+    room = int(counts_S.max(initial=0))
+    return slots_of(np.arange(len(counts_S)), counts_S, room, len(counts_S) * room, int(counts_S.sum()))
+
+
+def slots_of(row_S: np.ndarray, counts_S: np.ndarray, room: int, behind: int, length: int) -> np.ndarray:
+    """Return the slots of all entries, sequence after sequence, int64 [length]: those of a sequence without a row, and
+    those beyond the last, are `behind`."""
+    starts_S = np.cumsum(counts_S) - counts_S
+    places = np.arange(counts_S.sum()) + np.repeat(row_S * room - starts_S, counts_S)
+    return np.concatenate([np.minimum(places, behind), np.full(length - len(places), behind)])
+
+
+def laid_out(rows: Tensor, slots: Tensor, num_sequences: int, room: int) -> Tensor:
+    """Put rows [N, D] into their slots, zeros into the others: [S, room, D]."""
+    laid = rows.new_zeros(num_sequences * room + 1, rows.shape[1]).index_copy(0, slots, rows)
+    return laid[:-1].view(num_sequences, room, rows.shape[1])
+
+
+def products(queries_SKD: Tensor, tokens_SLD: Tensor) -> Tensor:
+    """Return the products of all queries with all tokens of their sequence: [S, K, L] float32."""
+    return torch.bmm(queries_SKD, tokens_SLD.mT).float()
 
 
 class _Point(torch.autograd.Function):

@@ -12,10 +12,10 @@ from spanwise.errors import CheckpointError
 from spanwise.interop.checkpoint import Checkpoint, fill
 from spanwise.interop.folder_plan import FolderContent, SavesItself
 from spanwise.interop.huggingface import read_folder, write_folder
+from spanwise.interop.sources import GENERATOR as FOLDER
 from spanwise.nn.config import EncoderConfig
 from spanwise.pretraining.corruption.generator import Generator, TokenGenerator
 
-FOLDER = "generator"
 SHARED_VALUES = ("vocab_size", "embedding_width", "max_positions", "position_offset", "num_token_types")
 SHARED_TENSORS = ("embeddings.word.", "embeddings.position.", "embeddings.token_type.", "embeddings.norm.")
 

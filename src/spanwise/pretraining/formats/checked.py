@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spanwise.config.parts import is_ours
 from spanwise.data.token_store import TokenStore
 from spanwise.errors import ConfigError
 from spanwise.pretraining.formats.base import BlockTable, InputFormat
@@ -13,7 +14,7 @@ from spanwise.pretraining.packs import Pack
 def table_of(format: InputFormat, store: TokenStore, seed: int, epoch: int) -> BlockTable:
     """Return the blocks of a format, checked where the format is not ours. Raises: ConfigError naming what is wrong."""
     table = format.blocks(store, seed, epoch)
-    if not _is_own(format):
+    if is_ours(format):
         return table
     name = type(format).__name__
     if not isinstance(table, BlockTable):
@@ -38,13 +39,9 @@ def table_of(format: InputFormat, store: TokenStore, seed: int, epoch: int) -> B
 def pack_of(format: InputFormat, store: TokenStore, table: BlockTable, rows: np.ndarray) -> Pack:
     """Return the pack of the blocks `rows` [S]. Raises: ConfigError where a format that is not ours makes none."""
     pack = format.assemble(store, table, rows)
-    if _is_own(format) and not isinstance(pack, Pack):
+    if not is_ours(format) and not isinstance(pack, Pack):
         raise ConfigError(
             f"format {type(format).__name__}: assemble returned {type(pack).__name__}; expected "
             "spanwise.pretraining.packs.Pack."
         )
     return pack
-
-
-def _is_own(format: InputFormat) -> bool:
-    return not type(format).__module__.startswith("spanwise.")

@@ -110,7 +110,7 @@ def begin_from_text(
         counts_V = torch.from_numpy(mixture.vocabulary.unigram_counts).double()
         if not counts_V.any():
             raise DataError(f"{mixture} has no counts of its ids; take initial.biases='zero'.")
-        for head in model.heads.values():
+        for head in model.modules():  # those of a generator too
             if isinstance(head, TiedDecoder) and isinstance(head.bias, torch.nn.Parameter):
                 set_bias(head.bias, counts_V, sum(part.store.num_tokens for part in mixture.parts))
 

@@ -65,8 +65,11 @@ def grown(
     roles: Sequence[str] = (),
     log: RunLog | None = None,
 ) -> tuple[Checkpoint, Tokenizer]:
-    """Return the weights and the tokenizer with what `growth` adds and with a piece for each of `roles`; both are new
-    objects where something is. Without a log nothing is said of it.
+    """Return the weights and the tokenizer with what `growth` adds and with a piece for each of `roles`. Without a log
+    nothing is said of it.
+
+    Weights and tokenizer are new objects where rows or pieces are added to them; more positions alone are written to
+    the tokenizer that was given, as its `max_length`.
 
     Raises: CheckpointError where rows and tokenizer disagree; ConfigError for positions that would not be more;
     DataError for a token that can't be one.

@@ -27,21 +27,6 @@ class AliasTable:
 
     columns: np.ndarray  # [K, 2] uint64: the share of `value` times 2**64; `value`, and `other` times 2**32
 
-    @property
-    def threshold(self) -> np.ndarray:
-        """The share of `value` in each column, times 2**64, uint64 [K]."""
-        return self.columns[:, 0]
-
-    @property
-    def value(self) -> np.ndarray:
-        """The value below the threshold of each column, int64 [K]."""
-        return (self.columns[:, 1] & _LOW_32).astype(np.int64)
-
-    @property
-    def other(self) -> np.ndarray:
-        """The value above the threshold of each column, int64 [K]."""
-        return (self.columns[:, 1] >> _SHIFT_32).astype(np.int64)
-
     @classmethod
     def from_weights(cls, weights: np.ndarray) -> AliasTable:
         """Build the table that draws index i with chance `weights[i] / weights.sum()`; weights finite, 0 or more."""

@@ -78,6 +78,8 @@ class ShorteningReplacement(ReplacementScheme, Protocol):
         ...
 
 
+MEMBERS = ("ratio", "select")
+"""The members that every masking must have."""
 HIDES = frozenset({"spans", "lone_spans"})
 """What a masking gives that says nothing else: hidden spans, and some of them belong to no group."""
 LEAVES = frozenset({"spans"})
@@ -102,8 +104,12 @@ def bound(masking: MaskingScheme, vocabulary: Vocabulary) -> MaskingScheme:
 
 def check_masking(name: str, scheme: object) -> None:
     """Refuse a part of a masking that is none itself. Raises: ConfigError that begins with its field `name`."""
-    if not callable(getattr(scheme, "select", None)):
-        raise ConfigError(f"masking.{name} is {scheme!r}, which is no masking: it has no select().")
+    lacking = [member for member in MEMBERS if not hasattr(scheme, member)]
+    if lacking:
+        raise ConfigError(
+            f"masking.{name} is {scheme!r}, which is no masking: it has no {' and no '.join(lacking)}; a masking has "
+            f"{', '.join(MEMBERS)}, as examples/my_parts.py shows."
+        )
 
 
 def side_arrays_of(schemes: Iterable[MaskingScheme]) -> tuple[str, ...]:
@@ -144,15 +150,19 @@ def _count(ones_T, borders):
     return counts_S
 
 
+class CapacityError(ConfigError):
+    """The budgets of a pack alone are more than it may hide."""
+
+
 def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:
     """Return the capacity in targets, without one the largest integer.
 
-    Raises: ConfigError where the budgets alone pass it.
+    Raises: CapacityError where the budgets alone pass it.
     """
     if capacity is None:
         return np.iinfo(np.int64).max
     if capacity < (total := int(budgets_S.sum())):
-        raise ConfigError(f"a pack of {total} targets does not fit max_targets={capacity}; raise max_targets.")
+        raise CapacityError(f"a pack of {total} targets does not fit max_targets={capacity}; raise max_targets.")
     return capacity
 
 
@@ -163,7 +173,7 @@ def mask_by(
 
     The loop is called as `loop(borders [S+1], maskable [T], words [T], keys [S], budgets [S], capacity, *options)` and
     returns (marks int32 [T], spans drawn, spans cut); a fourth and a fifth value are what `spans_of` knows of groups.
-    Raises: ConfigError where the budgets do not fit the capacity.
+    Raises: CapacityError where the budgets do not fit the capacity.
     """
     budgets_S = budgets(ratio, num_maskable(pack))
     words_T = word_starts(pack.borders, pack.maskable, pack.starts_word)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from spanwise.config.parts import is_ours
 from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import MaskingScheme
 from spanwise.pretraining.packs import Pack, Spans
@@ -18,7 +19,7 @@ def selected(masking: MaskingScheme, pack: Pack, keys: np.ndarray, *, capacity: 
     Raises: ConfigError as `check_spans`.
     """
     spans = masking.select(pack, keys, capacity=capacity)
-    if not type(masking).__module__.startswith("spanwise."):
+    if not is_ours(masking):
         check_spans(type(masking).__name__, pack, spans)
     return spans
 
@@ -73,6 +74,9 @@ def _wrong_places(pack: Pack, spans: Spans) -> str:
     touches_M[1:] = start_M[1:] < end_M[:-1] + (spans.group is None)  # only spans of groups may touch
     return (
         first(leaves_M, "leaves its sequence; `pack.borders` says where sequences begin")
-        or first(num_special_T[end_M] > num_special_T[start_M], "hides a special token; see `pack.maskable`")
+        or first(
+            num_special_T[end_M] > num_special_T[start_M],
+            "hides a special token, or one that another masking took; see `pack.maskable`",
+        )
         or first(touches_M, "does not lie behind the one before it; sort spans, and merge those that touch")
     )

@@ -16,8 +16,8 @@ from pydantic import SkipValidation
 
 from spanwise.config import part
 from spanwise.data.vocabulary import Vocabulary
-from spanwise.errors import ConfigError
 from spanwise.pretraining.masking.base import (
+    CapacityError,
     MaskingScheme,
     bound,
     budgets,
@@ -26,6 +26,7 @@ from spanwise.pretraining.masking.base import (
     num_maskable,
     side_arrays_of,
 )
+from spanwise.pretraining.masking.checked import selected
 from spanwise.pretraining.masking.geometric_spans import GeometricSpans
 from spanwise.pretraining.masking.merge import join_spans
 from spanwise.pretraining.masking.recurring_groups import RecurringGroups
@@ -72,12 +73,13 @@ class TwoMaskings:
         """Return the spans of a pack; keys uint64 [S]. See `MaskingScheme.select`."""
         of_then = 0 if capacity is None else int(budgets(self.then.ratio, num_maskable(pack)).sum())
         try:
-            spans = self.first.select(pack, _keys(keys, 0), capacity=None if capacity is None else capacity - of_then)
-        except ConfigError as error:
-            raise ConfigError(f"{error} Of max_targets={capacity}, {of_then} are for the second masking.") from error
+            room = None if capacity is None else capacity - of_then
+            spans = selected(self.first, pack, _keys(keys, 0), capacity=room)
+        except CapacityError as error:
+            raise CapacityError(f"{error} Of max_targets={capacity}, {of_then} are for the second masking.") from error
         rest = replace(pack, maskable=_left(pack.maskable, spans))
         left = None if capacity is None else capacity - int((spans.end - spans.start).sum())
-        return join_spans([spans, self.then.select(rest, _keys(keys, 1), capacity=left)])
+        return join_spans([spans, selected(self.then, rest, _keys(keys, 1), capacity=left)])
 
 
 def _left(maskable_T: np.ndarray, spans: Spans) -> np.ndarray:

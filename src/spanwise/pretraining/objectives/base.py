@@ -128,7 +128,10 @@ class Objective(Part, Protocol):
     # def weights_per_token(self, head: nn.Module, length: float) -> float
 
 
-def rows_read(targets: Iterable[object], input_ids: Tensor, largest_share: float = 0.75) -> Tensor | None:
+LARGEST_SHARE = 0.75  # of a pack, that is worth leaving the others out
+
+
+def rows_read(targets: Iterable[object], input_ids: Tensor) -> Tensor | None:
     """Return the places [R] that all heads together read, each once and in order.
 
     None where they are most of the pack, where one of `targets` doesn't say, and on a GPU, which would be waited for.
@@ -140,4 +143,4 @@ def rows_read(targets: Iterable[object], input_ids: Tensor, largest_share: float
     for rows in declared:
         is_read_T[rows] = True
     rows_R = is_read_T.nonzero().squeeze(1)
-    return rows_R if 0 < len(rows_R) <= largest_share * len(input_ids) else None
+    return rows_R if 0 < len(rows_R) <= LARGEST_SHARE * len(input_ids) else None

@@ -29,7 +29,6 @@ class MaskedLMTargets(PlaceTargets):
     label: ClassVar[str] = "ids"
 
     ids: Tensor  # [N] int64, what stood there; any id is legal, 0 too
-    sequence: Tensor  # [N] int64, which of the pack's sequences
 
     def written(self, ids: Tensor, input_ids: Tensor) -> Tensor:
         """Return input_ids [T] with ids [N] int64 at the hidden places; those of dead targets are written nowhere."""
@@ -66,11 +65,7 @@ class MaskedLM:
     weight: Weight = 1.0
 
     def targets(self, pack: Pack, spans: Spans, hidden: Hidden) -> MaskedLMTargets:
-        return MaskedLMTargets(
-            positions=torch.from_numpy(hidden.position),
-            ids=torch.from_numpy(hidden.original_ids),
-            sequence=torch.from_numpy(hidden.sequence),
-        )
+        return MaskedLMTargets(positions=torch.from_numpy(hidden.position), ids=torch.from_numpy(hidden.original_ids))
 
     def build(self, encoder: Encoder) -> MaskedLMScorer:
         """Return the head, its decoder tied to the encoder's word embedding."""

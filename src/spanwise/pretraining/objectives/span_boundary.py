@@ -32,7 +32,6 @@ class SpanBoundaryTargets:
     right: Tensor  # [N] int64, place of the visible token after the span
     position_index: Tensor  # [N] int64, row of the position table: 0 at the span's first token
     ids: Tensor  # [N] int64, what stood at the hidden token
-    positions: Tensor  # [N] int64, place of the hidden token
 
     @property
     def count(self) -> int:
@@ -42,11 +41,6 @@ class SpanBoundaryTargets:
     def rows(self) -> Tensor:
         """The tokens that the head reads: N left ones, then N right ones."""
         return torch.cat((self.left, self.right))
-
-    @property
-    def distance(self) -> Tensor:
-        """Tokens to the nearer boundary, [N]: 1 at the span's first and last token."""
-        return torch.minimum(self.positions - self.left, self.right - self.positions)
 
 
 class SpanBoundaryScorer(SpanBoundaryHead):
@@ -96,7 +90,7 @@ class SpanBoundary:
             self.edges == "special",
             self.beyond == "last",
         )
-        columns = (left_N, right_N, index_N, hidden.original_ids, hidden.position)
+        columns = (left_N, right_N, index_N, hidden.original_ids)
         if not kept_N.all():
             columns = tuple(column[kept_N] for column in columns)
         names = [one.name for one in fields(SpanBoundaryTargets)]

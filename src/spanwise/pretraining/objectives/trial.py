@@ -55,25 +55,33 @@ def check_objective(place: str, name: str, objective: object) -> None:
     check_own_names([name])
 
 
-def try_objective(name: str, objective: Objective, config: EncoderConfig, *, hides: bool, has_labels: bool) -> None:
-    """Make targets of a made-up pack and a loss from them; the pack has hidden tokens and pair labels where `hides` and
-    `has_labels` say so.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MadeUp:
+    """A pack that no store gave, and what is hidden in it."""
+
+    pack: Pack
+    spans: Spans
+    hidden: Hidden
+
+
+def try_objective(name: str, objective: Objective, config: EncoderConfig, made_up: MadeUp) -> None:
+    """Make targets of a made-up pack and a loss from them.
 
     Raises: ConfigError naming the objective and what it did.
     """
     encoder = Encoder(dataclasses.replace(config, num_layers=1, intermediate_size=8, vocab_size=64))
-    pack, spans, hidden = made_up_pack(hides, has_labels)
     cls = type(objective).__name__
     try:
-        targets = objective.targets(pack, spans, hidden)
+        targets = objective.targets(made_up.pack, made_up.spans, made_up.hidden)
         head = objective.build(encoder)
         if isinstance(head, nn.Module):
             check_storable(f"the head of objective '{name}'", head)
             check_not_ours(name, dict(head.named_parameters()), encoder)
         _check_types(name, cls, targets, head)
-        ids_T = torch.from_numpy(pack.input_ids)
+        ids_T = torch.from_numpy(made_up.pack.input_ids)
         states_TD = torch.zeros(len(ids_T), config.hidden_size, requires_grad=True)
-        seen = {"corrupted": Corrupted(input_ids=ids_T, original_ids=ids_T)} if hasattr(head, "reads_corrupted") else {}
+        corrupted = Corrupted(input_ids=ids_T, original_ids=ids_T)
+        seen = {"corrupted": corrupted} if getattr(head, "reads_corrupted", False) else {}
         loss = head(states_TD, targets, **seen)
     except ConfigError:
         raise
@@ -107,11 +115,17 @@ def _check_types(name: str, cls: str, targets: object, head: object) -> None:
         )
 
 
-def made_up_pack(hides: bool, has_labels: bool) -> tuple[Pack, Spans, Hidden]:
-    """A pack of two sequences: a first special token, words of one and two tokens, a last special token."""
+def made_up_pack(*, hides: bool, has_labels: bool = False, has_questions: bool = False) -> MadeUp:
+    """A pack of two sequences: a first special token, words of one and two tokens, a last special token.
+
+    With `has_questions` three of the tokens are questions, as a replacement leaves them that shortens.
+    """
     place_T = np.tile(np.arange(LENGTH), 2)
     maskable_T = (place_T > 0) & (place_T < LENGTH - 1)
     ids_T = np.where(maskable_T, 5 + place_T, 1).astype(np.int64)
+    asked = made_up_questions() if has_questions else None
+    if asked is not None:
+        ids_T[asked.start], maskable_T[asked.start] = 2, False
     pack = Pack(
         input_ids=ids_T,
         token_type_ids=np.zeros_like(ids_T),
@@ -120,6 +134,7 @@ def made_up_pack(hides: bool, has_labels: bool) -> tuple[Pack, Spans, Hidden]:
         starts_word=maskable_T & (place_T % 3 != 2),
         block_ids=np.array([0, 1]),
         pair_labels=np.array([0, 1]) if has_labels else None,
+        questions=asked,
     )
     sequence_M = np.array([0, 0, 1] if hides else [], dtype=np.int64)
     start_M = np.array([1, 6, LENGTH + 3] if hides else [], dtype=np.int64)
@@ -130,4 +145,17 @@ def made_up_pack(hides: bool, has_labels: bool) -> tuple[Pack, Spans, Hidden]:
         [t for start, end in zip(start_M, end_M, strict=True) for t in range(start, end)], dtype=np.int64
     )
     hidden = Hidden(position=place_N, span=span_N, sequence=sequence_M[span_N], original_ids=ids_T[place_N])
-    return pack, spans, hidden
+    return MadeUp(pack=pack, spans=spans, hidden=hidden)
+
+
+def made_up_questions() -> Spans:
+    """Two questions of one answer in the first sequence and one in the second, beside what is hidden."""
+    start_M = np.array([4, 11, LENGTH + 8])
+    return Spans(
+        sequence=np.array([0, 0, 1]),
+        start=start_M,
+        end=start_M + 1,
+        num_drawn=len(start_M),
+        group=np.array([0, 0, 1]),
+        kept=np.array([[12, 14], [LENGTH + 10, LENGTH + 11]]),
+    )

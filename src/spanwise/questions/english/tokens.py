@@ -75,7 +75,6 @@ def written(tokens: Sequence[Token]) -> str:
     for place, token in enumerate(tokens):
         if place:
             before = tokens[place - 1]
-            glued = before.end == token.start
-            parts.append("" if glued or (token.text in ",.;:!?)" and before.end != token.start) else " ")
+            parts.append("" if before.end == token.start or token.text in ",.;:!?)" else " ")
         parts.append(token.text)
     return "".join(parts)

@@ -4,7 +4,6 @@ Every stage is a function of the floors below or of `adapt/`; this file only set
 and what is written down. Nothing that is measured was learned from, and the adaptation chose no step by it.
 """
 
-import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from spanwise.adapt.report import verdict
 from spanwise.adapt.run import AdaptationResult, adapt
 from spanwise.adapt.texts import FOLDER as TEXTS
 from spanwise.adapt.texts import OWN, SourceText
-from spanwise.data.held_out import parts_of
 from spanwise.data.prepare import prepare
 from spanwise.interop.checkpoint import Checkpoint
 from spanwise.interop.huggingface import read_folder
@@ -30,19 +28,18 @@ from spanwise.quickstart.adapting.texts import HELD_OUT_ONE_IN, AdaptedText, bun
 from spanwise.quickstart.clock import share_of
 from spanwise.quickstart.commands import commands_after_adapting, resume_adaptation
 from spanwise.quickstart.job import Done, Job, machine_facts
+from spanwise.quickstart.questions import paragraphs_of
 from spanwise.quickstart.record import FilledRecord
-from spanwise.quickstart.texts import Language
 from spanwise.quickstart.texts_in import CorpusReader
 from spanwise.runtime.progress import RunLog
 from spanwise.tasks.checkpoint import load_task_model
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.text.corpus import CorpusOptions, read_documents
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights import SHIPPED_FOR
 
-MODELS: dict[Language, str] = {"en": "spanwise-mini", "ko": "spanwise-nano-ko"}  # adapted; their task qa answers
 ADAPTATION_FOLDER = "adaptation"
 GENERAL_BOUND = 0.05  # of the general loss: a text of another domain is learned at some cost, which the page says
-MOST_PARAGRAPHS = 20_000  # searched for the paragraph of a person's question
 SHARES = {"adapt": 0.86, "measure": 0.05, "ask": 0.09}  # of the time that is left once the text is read
 SMALL_STEPS = ("batch.tokens_per_step=2048", "batch.max_tokens=2048")  # so that a slow machine makes steps enough
 CALLED = {"init": "start", "trained": "adapted"}
@@ -56,7 +53,7 @@ class Adapting(Job):
 
     def run(self, texts: Sequence[str | Path], options: CorpusOptions, question: str | None) -> Done[AdaptedRecord]:
         """Do all stages in their order; what one saved or overdrew is shared by the later ones."""
-        name = MODELS[self.bundle.language]
+        name = SHIPPED_FOR[self.bundle.language]
         start = read_folder(name)
         text, per_character = self.read(texts, options, start)
         result = self.adapt(name, text, per_character)
@@ -185,8 +182,8 @@ class Adapting(Job):
 
 def paragraphs(text: AdaptedText) -> list[str]:
     """Return where a person's question is looked up, the text that was kept out first."""
-    parts = (part for file in (text.kept_out, text.learned) for part in parts_of(read_documents(file, text.options)))
-    return [" ".join(part.sentences) for part in itertools.islice(parts, MOST_PARAGRAPHS)]
+    files = (text.kept_out, text.learned)
+    return paragraphs_of(document for file in files for document in read_documents(file, text.options))
 
 
 def facts_of(record: AdaptationRecord) -> AdaptationFacts:

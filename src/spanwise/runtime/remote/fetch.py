@@ -22,6 +22,7 @@ from spanwise.runtime.files import (
     CHECKPOINTS_NAME,
     MANIFEST_NAME,
     MARKER_NAME,
+    RECIPE_NAME,
     TEMPORARY_PREFIX,
     JsonObject,
     atomic_folder,
@@ -34,7 +35,6 @@ from spanwise.runtime.remote.mirror import fetch_file, read_file
 from spanwise.runtime.remote.paths import RemotePath, path_of
 
 RECORDS_NAME = "records"
-_RECIPE_NAME = "recipe.json"  # one of the small files: it never changes in the course of a run
 
 
 def fetch_lost_run(
@@ -123,16 +123,16 @@ def _fetch_if_lost(remote: RemotePath, here: Path, resume: bool, say: Callable[[
 
 def _refuse_another(remote: RemotePath, here: Path) -> None:
     """Refuse to mix two runs at one address. Raises: ConfigError."""
-    if not (here / _RECIPE_NAME).exists():
+    if not (here / RECIPE_NAME).exists():
         return
     for step in steps_at(remote / RECORDS_NAME):
         try:
-            is_same = read_file(step / _RECIPE_NAME, CheckpointError) == (here / _RECIPE_NAME).read_bytes()
+            is_same = read_file(step / RECIPE_NAME, CheckpointError) == (here / RECIPE_NAME).read_bytes()
         except CheckpointError:
             continue
         if not is_same:
             raise ConfigError(
-                f"{remote} holds another run than {here}: their {_RECIPE_NAME} differ. Give another address."
+                f"{remote} holds another run than {here}: their {RECIPE_NAME} differ. Give another address."
             )
         return
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from spanwise.runtime.files import RECIPE_NAME
 from spanwise.runtime.tracking.tracker import PROJECT, TrackedRun, Tracker
 
 
@@ -46,5 +47,5 @@ def open_tracker(run: TrackedRun) -> Tracker:
     experiment = client.get_experiment_by_name(project)
     number = client.create_experiment(project) if experiment is None else experiment.experiment_id
     begun = client.create_run(number, run_name=run.name)
-    client.log_dict(begun.info.run_id, run.recipe, "recipe.json")
+    client.log_dict(begun.info.run_id, run.recipe, RECIPE_NAME)
     return MLflow(client, begun.info.run_id)

@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spanwise.runtime.files import write_text_atomic
+from spanwise.runtime.files import RECIPE_NAME, write_text_atomic
 from spanwise.runtime.json_text import object_or_empty
 from spanwise.runtime.tracking.tracker import TrackedRun, Tracker, check_trackers, open_tracker, readable_name
 
 STATE_NAME = "tracking.json"
-RECIPE_NAME = "recipe.json"
 
 
 class Tracking:

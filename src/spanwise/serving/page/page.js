@@ -107,10 +107,15 @@ function choose(task) {
     tab.tabIndex = is ? 0 : -1;
   }
   at("ask").hidden = task !== "question-answering";
-  at("run").hidden = task === "question-answering";
+  at("run").hidden = !task || task === "question-answering";
   at("run").textContent = say().run[task] ?? "";
-  at("hint").textContent = say().hint[task];
+  at("hint").textContent = task ? hintOf(task) : say().hint.none;
   reset();
+}
+
+function hintOf(task) {
+  const isOneHead = task === "fill-mask" && (current().heads ?? []).length < 2;
+  return say().hint[isOneHead ? "fill-mask-once" : task];
 }
 
 function showTabs() {
@@ -233,7 +238,7 @@ async function relations(spans) {
   const side = number => ({ start: spans[number].start, end: spans[number].end, type: spans[number].label });
   const found = await ask("relation-extraction", pairs.map(([from, to]) => ({ text: text(), subject: side(from), object: side(to) })));
   return found.map((one, number) => ({ ...one, from: pairs[number][0], to: pairs[number][1] }))
-    .filter(one => !/^(no_relation|other|none|na)$/i.test(one.label));
+    .filter(one => !/^(no_relation|other|none|na|false)$/i.test(one.label));
 }
 
 // ---- hidden words

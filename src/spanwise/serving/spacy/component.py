@@ -29,7 +29,7 @@ class Component(ABC):
     """A step of a spaCy pipeline around a pipeline of this package.
 
     model: a folder, a hub id or shipped weights. precision: as in `spanwise.pipeline`. batch_size: documents that are
-    read together where `nlp.pipe` does not say it. options: what else `describe` saves.
+    read together where `nlp.pipe` does not say it.
     """
 
     pipeline_name: ClassVar[str]

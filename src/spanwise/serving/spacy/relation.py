@@ -6,6 +6,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spanwise.serving.spacy.component import Component
+from spanwise.tasks.relation.task import NEGATIVES
 
 
 class Relation(Component):
@@ -55,7 +56,7 @@ def _named(span: Span) -> dict[str, object]:
         "precision": "auto",
         "batch_size": 32,
         "max_distance": 100,
-        "left_out": ["no_relation", "Other", "NONE", "none"],
+        "left_out": list(NEGATIVES),
     },
 )
 def make_relation(

@@ -13,7 +13,8 @@ from spanwise.pretraining.masking import (
     TwoMaskings,
 )
 from spanwise.pretraining.objectives import MaskedLM, SpanSelection
-from spanwise.pretraining.recipe import InitialWeights, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
+from spanwise.recipes.one_machine import COUNTED
 from spanwise.studies.phases import FirstPhase
 from spanwise.studies.probes import CoreferenceProbe, FewShotQuestions
 from spanwise.studies.shipped.base import base
@@ -73,7 +74,7 @@ def _gaps() -> PretrainingRecipe:
             num_layers=4, hidden_size=256, num_heads=4, intermediate_size=1_024, max_positions=512, hidden_dropout=0.0
         ),
         masking=MaskingMixture(schemes={"spans": whole, "pieces": single}),
-        initial=InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1),
+        initial=COUNTED,
         batch=PackedBatch(tokens_per_step=4_096, max_tokens=2_048),
     )
     return replace(recipe, training=replace(recipe.training, learning_rate=3e-3))

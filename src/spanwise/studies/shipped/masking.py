@@ -12,7 +12,8 @@ from spanwise.pretraining.masking import (
     WholeWords,
 )
 from spanwise.pretraining.objectives import MaskedLM, NextSentence
-from spanwise.pretraining.recipe import InitialWeights, PackedBatch, PretrainingRecipe
+from spanwise.pretraining.recipe import PackedBatch, PretrainingRecipe
+from spanwise.recipes.one_machine import COUNTED
 from spanwise.studies.shipped.base import LENGTH, base
 from spanwise.studies.study import Study
 
@@ -89,10 +90,9 @@ RATIO = 0.3
 
 def spans() -> Study:
     """Pieces; spans, alone and with SBO; both in turn, alone and with SBO. All begin with counted word vectors."""
-    initial = InitialWeights(positions="sinusoidal", words="neighbours", biases="unigram", std=0.1)
     batch = PackedBatch(tokens_per_step=2_048, max_tokens=2_048)
     whole, single = GeometricSpans(ratio=RATIO), SubwordTokens(ratio=RATIO)
-    spans_sbo = base("spans-sbo", masking=whole, initial=initial, batch=batch)
+    spans_sbo = base("spans-sbo", masking=whole, initial=COUNTED, batch=batch)
     mixed_sbo = replace(spans_sbo, name="mixed-sbo", masking=MaskingMixture(schemes={"spans": whole, "pieces": single}))
     alone = {"mlm": MaskedLM()}
     pieces = replace(

@@ -165,6 +165,10 @@ def _label(entry: _Entry, column: str, kind: Kind, separator: str | None) -> Lab
             raise DataError(f"{where}: column {column!r} holds {value!r}; a number was expected.")
         return number
     if kind == "multi_label":
+        if value is None or isinstance(value, dict):
+            raise DataError(
+                f"{where}: column {column!r} holds {value!r}; a list of labels was expected, an empty one for none."
+            )
         parts = value if isinstance(value, list) else str(value).split(separator or ",")
         names = [_name(part, where, column) for part in parts if str(part).strip()]
         if len(set(names)) < len(names):

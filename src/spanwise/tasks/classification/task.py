@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from spanwise.config import part
 from spanwise.config.ranges import Length, Weight
 from spanwise.data.batch import Batch
-from spanwise.errors import ConfigError, DataError
+from spanwise.errors import CheckpointError, ConfigError, DataError
+from spanwise.interop.model_config import MULTI_LABEL, REGRESSION, SINGLE_LABEL
 from spanwise.nn.config import EncoderConfig
 from spanwise.nn.losses.loss_sum import LossSum
 from spanwise.tasks.base import (
@@ -102,8 +103,8 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
 
     @property
     def problem_type(self) -> str | None:
-        kinds = {"single_label": "single_label_classification", "multi_label": "multi_label_classification"}
-        return kinds.get(self.kind or "", self.kind)
+        kinds = {"single_label": SINGLE_LABEL, "multi_label": MULTI_LABEL, "regression": REGRESSION}
+        return kinds.get(self.kind or "")
 
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> TextData:
         """Raises: DataError naming file and line; also where a model of pairs gets single texts, or the reverse."""
@@ -169,12 +170,22 @@ class Classification(Task[TextData, LabelledRows, np.ndarray, ClassPredictions])
             both_orders = self.layout == "extract" and is_pair and has_no_order
         return dataclasses.replace(self, kind=train.kind, labels=labels, is_pair=is_pair, both_orders=both_orders)
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
-        """For a folder of others: the labels that its config.json names; a single score is a number."""
-        if num_scores == 1:
+    def labelled(self, labels: tuple[str, ...], num_scores: int, problem_type: str | None = None) -> Self:
+        """For a folder of others: the labels that its config.json names, one of them or several as its `problem_type`
+        says; a single score is a number, if that does not say otherwise.
+
+        Raises: CheckpointError for a model of several numbers.
+        """
+        is_multi_label = problem_type == MULTI_LABEL
+        if problem_type == REGRESSION and num_scores > 1:
+            raise CheckpointError(
+                f"this folder has a classifier of {num_scores} numbers (config.json: problem_type {REGRESSION!r}), and "
+                "the task classification tells one number at most; take a folder with one."
+            )
+        if num_scores == 1 and not is_multi_label:
             return dataclasses.replace(self, kind="regression", labels=())
         names = labels or tuple(f"LABEL_{number}" for number in range(num_scores))
-        return dataclasses.replace(self, kind="single_label", labels=names)
+        return dataclasses.replace(self, kind="multi_label" if is_multi_label else "single_label", labels=names)
 
     def featurize(self, data: TextData, tokenizer: Tokenizer, config: EncoderConfig, *, training: bool) -> LabelledRows:
         max_length = min(self.max_length, config.max_positions)

@@ -36,7 +36,6 @@ class CoreferenceDocument:
     sentence_borders: tuple[int, ...]  # words before each sentence, and all words
     speakers: tuple[str, ...]  # one per word, "" where the file has none
     clusters: tuple[tuple[Mention, ...], ...]  # in the order in which they begin
-    source: str = ""
     line: int = 0  # where the document begins
 
 
@@ -155,7 +154,6 @@ class _Unfinished:
             sentence_borders=tuple(self.borders),
             speakers=tuple(self.speakers),
             clusters=tuple(tuple(sorted(mentions)) for mentions in self.clusters.values()),
-            source=str(self.path),
             line=self.line,
         )
 

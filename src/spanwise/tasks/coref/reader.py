@@ -81,7 +81,7 @@ def _read_json_lines(path: Path, errors: OnError) -> CoreferenceData:
             raise DataError(f"{where} holds a {type(row).__name__}; an object per document was expected.")
         document, dropped = _json_document(row, f"{path.name}:{number}", where, errors)
         if isinstance(document, CoreferenceDocument):
-            document = replace(document, source=str(path), line=number)
+            document = replace(document, line=number)
         return document, dropped, number
 
     found, num_dropped = parsed((parts for parts in _whole_lines(path) if _text_of(parts).strip()), read, errors)

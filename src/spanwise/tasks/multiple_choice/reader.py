@@ -53,7 +53,7 @@ class ChoiceData:
 
     source: str
     questions: tuple[Question, ...]
-    num_dropped: int = 0  # rows left out under errors="repair"
+    num_dropped: int = 0  # rows, dialogues, items or passages left out under errors="repair"
 
     def __len__(self) -> int:
         return len(self.questions)
@@ -65,15 +65,16 @@ def read_choices(path: str | Path, *, purpose: Purpose, errors: OnError = "stric
     Objects have `choices` (or `endings`, `options`) and `answer` (or `label`): a choice's text, its letter or its
     number from 0; `context` (`article`, `passage`, `premise`, `ctx`) and `question` where there are such.
 
+    With `errors="repair"` malformed rows, dialogues, items and passages are left out and counted.
     Raises: DataError naming file and question: fewer than two choices, empty ones, an answer that is none of them.
     """
     suffix, num_dropped, numbers = plain_suffix(path), 0, list[int]()
     if Path(path).is_dir():
         questions, num_dropped = _race_folder(Path(path), purpose, errors)
     elif suffix == ".xml":
-        questions = _copa(read_text(path), str(path), purpose)
+        questions, num_dropped = _copa(read_text(path), str(path), purpose, errors)
     elif suffix == ".json" and isinstance(record := read_json(path), list) and record and isinstance(record[0], list):
-        questions = _dream(record, str(path), purpose)
+        questions, num_dropped = _dream(record, str(path), purpose, errors)
     else:
         table = read_table(path, known=_KNOWN, errors=errors)
         rows, num_dropped = parsed(table.rows, lambda row: (row.number, _from_row(row, table, purpose)), errors)
@@ -230,34 +231,34 @@ def _race_folder(folder: Path, purpose: Purpose, errors: OnError) -> tuple[list[
     return [question for found in passages for question in found], num_dropped
 
 
-def _dream(record: list[object], source: str, purpose: Purpose) -> list[Question]:
+def _dream(record: list[object], source: str, purpose: Purpose, errors: OnError) -> tuple[list[Question], int]:
     """A list of dialogues: turns, questions with choices, id."""
+    dialogues, num_dropped = parsed(enumerate(record), lambda entry: _dialogue(*entry, source, purpose), errors)
+    return [question for found in dialogues for question in found], num_dropped
+
+
+def _dialogue(number: int, dialogue: object, source: str, purpose: Purpose) -> list[Question]:
+    where = f"{source}, dialogue {number + 1}"
+    if not (isinstance(dialogue, list) and len(dialogue) >= 2 and all(isinstance(part, list) for part in dialogue[:2])):
+        raise DataError(f"{where}: expected a list of turns, a list of questions and an id (DREAM).")
+    turns, questions = dialogue[:2]
+    if not all(isinstance(turn, str) for turn in turns) or not all(isinstance(entry, Mapping) for entry in questions):
+        raise DataError(f"{where}: turns must be texts and questions objects.")
+    id = str(dialogue[2]) if len(dialogue) > 2 else str(number)
     found = []
-    for number, dialogue in enumerate(record):
-        where = f"{source}, dialogue {number + 1}"
-        if not (
-            isinstance(dialogue, list) and len(dialogue) >= 2 and all(isinstance(part, list) for part in dialogue[:2])
-        ):
-            raise DataError(f"{where}: expected a list of turns, a list of questions and an id (DREAM).")
-        turns, questions = dialogue[:2]
-        if not all(isinstance(turn, str) for turn in turns) or not all(
-            isinstance(entry, Mapping) for entry in questions
-        ):
-            raise DataError(f"{where}: turns must be texts and questions objects.")
-        id = str(dialogue[2]) if len(dialogue) > 2 else str(number)
-        for place, entry in enumerate(questions):
-            at = f"{where}, question {place + 1}"
-            answer = entry.get("answer") if purpose != "predict" else None
-            if purpose != "predict" and answer is None:
-                raise DataError(f"{at}: the answer is missing.")
-            question = checked_question(
-                f"{id}-{place}", " ".join(turns), entry.get("question", ""), entry.get("choice", ()), answer, at
-            )
-            found.append(question)
+    for place, entry in enumerate(questions):
+        at = f"{where}, question {place + 1}"
+        answer = entry.get("answer") if purpose != "predict" else None
+        if purpose != "predict" and answer is None:
+            raise DataError(f"{at}: the answer is missing.")
+        question = checked_question(
+            f"{id}-{place}", " ".join(turns), entry.get("question", ""), entry.get("choice", ()), answer, at
+        )
+        found.append(question)
     return found
 
 
-def _copa(text: str, source: str, purpose: Purpose) -> list[Question]:
+def _copa(text: str, source: str, purpose: Purpose, errors: OnError) -> tuple[list[Question], int]:
     """`<item asks-for="cause" most-plausible-alternative="1"><p>..</p><a1>..</a1><a2>..</a2></item>`"""
     if "<!ENTITY" in text:
         raise DataError(f"{source}: declares entities, which are not read; write the texts out.")
@@ -265,14 +266,15 @@ def _copa(text: str, source: str, purpose: Purpose) -> list[Question]:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise DataError(f"{source}: not XML ({error}).") from error
-    found = []
-    for number, item in enumerate(root.iter("item")):
+
+    def question(entry: tuple[int, ElementTree.Element]) -> Question:
+        number, item = entry
         where = f"{source}, item {item.get('id', number + 1)}"
         parts = [(item.findtext(name) or "") for name in ("p", "a1", "a2")]
         asked = COPA_QUESTIONS.get(item.get("asks-for", ""), "")
         answer = item.get("most-plausible-alternative") if purpose != "predict" else None
         if purpose != "predict" and answer is None:
             raise DataError(f"{where}: 'most-plausible-alternative' is missing.")
-        id = item.get("id", str(number))
-        found.append(checked_question(id, parts[0], asked, parts[1:], answer, where, first=1))
-    return found
+        return checked_question(item.get("id", str(number)), parts[0], asked, parts[1:], answer, where, first=1)
+
+    return parsed(enumerate(root.iter("item")), question, errors)

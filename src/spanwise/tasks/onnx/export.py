@@ -44,6 +44,7 @@ from spanwise.tasks.base import Task
 from spanwise.tasks.checkpoint import known_tasks, load_task_model, open_tokenizer
 from spanwise.tasks.registry import TASKS, task_recipe
 from spanwise.text.tokenizers import Tokenizer
+from spanwise.weights.learned_from import LEARNED_FROM
 
 ENCODER = "encoder"  # instead of a task: the hidden states alone
 PRETRAINED = ("mlm", "clm", "rtd", "nsp", "sop")  # heads of pre-training that have a file
@@ -214,7 +215,7 @@ def _write_beside(
         "num_token_types": config.num_token_types,
         "max_difference": {one.output: one.largest for one in found},
         **({} if task is None else {"task": to_record(task)}),
-        **({"learned_from": learned} if (learned := opened.checkpoint.record.get("learned_from")) else {}),
+        **({LEARNED_FROM: learned} if (learned := opened.checkpoint.record.get(LEARNED_FROM)) else {}),
     }
     write_json(folder / RECORD, record)
 

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spanwise.errors import ConfigError, DataError
+from spanwise.errors import DataError
 from spanwise.tasks.files.text import OnError, Purpose, parse_json, plain_suffix, read_json, read_lines
 from spanwise.tasks.qa.data import Answer, Gathering, Question, SquadData, T, field, id_field, text_field
 
@@ -212,15 +212,20 @@ def _places(entry: Mapping[str, Any], where: str) -> list[dict[str, object]]:
     consensus = entry.get("consensus")
     if _is(consensus, "noAnswer"):
         return []
-    checked = [one for one in entry.get("validatedAnswers") or [] if isinstance(one, dict)]
+    checked = [one for one in _listed(entry, "validatedAnswers", where) if isinstance(one, dict)]
     first = [
         one
         for reader in field(entry, "answers", list, where, default=[])
-        for one in (reader.get("sourcerAnswers") or [] if isinstance(reader, dict) else [])
+        for one in (_listed(reader, "sourcerAnswers", where) if isinstance(reader, dict) else [])
     ]
-    ranked = sorted(checked, key=lambda one: -int(one.get("count", 0)))
+    ranked = sorted(checked, key=lambda one: -field(one, "count", int, f"{where}, 'validatedAnswers'", default=0))
     ordered = [*([consensus] if consensus else []), *ranked, *first]
     return [one for one in ordered if isinstance(one, dict) and "s" in one]
+
+
+def _listed(record: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    """Return a list that may be missing. Raises: DataError where something else stands there."""
+    return [] if record.get(key) is None else field(record, key, list, where)
 
 
 def _is(entry: object, key: str) -> bool:
@@ -251,8 +256,6 @@ def read_questions(path: str | Path, *, purpose: Purpose = "train", errors: OnEr
     Raises: DataError naming file, article and question: damaged or malformed JSON, missing keys, empty contexts or
     questions, duplicate ids, offsets outside the context or not at the text, an unanswered question in a 1.1 file.
     """
-    if errors not in ("strict", "repair"):
-        raise ConfigError(f"errors must be 'strict' or 'repair', got {errors!r}.")
     if plain_suffix(path) in LINES:
         return read_question_lines(path, purpose=purpose, errors=errors)
     record = read_json(path)

@@ -75,7 +75,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
         new = tuple(name for name in self.marker_names if name not in before.marker_names)
         return dataclasses.replace(self, labels=names, marker_names=(*before.marker_names, *new))
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
+    def labelled(self, labels: tuple[str, ...], num_scores: int, problem_type: str | None = None) -> Self:
         """Raises: CheckpointError: a folder without a record says nothing of its markers."""
         raise CheckpointError(
             "this folder has a classifier and no record of a relation task: how mentions were marked is not known. "
@@ -124,7 +124,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
                 f"task.markers={self.markers} shows the types of mentions, and {train.source} has none; take "
                 "task.markers=text."
             )
-        metric = self.metric or ("semeval" if train.format == "semeval" else "tacred" if negative else "labels")
+        metric = self._metric_of(train, negative)
         names = marker_names(self.markers, train.pairs)
         return dataclasses.replace(self, labels=labels, marker_names=names, metric=metric)
 
@@ -203,7 +203,7 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
     def _scores(self, data: RelationData, told: Mapping[str, str]) -> dict[str, float]:
         gold = {pair.id: pair.label for pair in data.pairs}
         negative = _negative_of({*gold.values(), *self.labels[:1]})
-        metric = self.metric or ("semeval" if data.format == "semeval" else "tacred" if negative else "labels")
+        metric = self._metric_of(data, negative)
         if metric == "semeval":
             return semeval_scores(gold, told, negative=negative or _negative_of(told.values()) or OTHER)
         named = [told.get(id, negative or "") for id in gold]
@@ -211,6 +211,10 @@ class RelationExtraction(Task[RelationData, LabelledRows, np.ndarray, ClassPredi
             return micro_scores(list(gold.values()), named, negative=negative)
         found = micro_scores(list(gold.values()), named, negative=None)
         return {"micro_f1": found["f1"], "macro_f1": label_scores(list(gold.values()), named)["macro_f1"]}
+
+    def _metric_of(self, data: RelationData, negative: str | None) -> Metric:
+        """Return the metric that was chosen, or the usual one of such a file and its negative label."""
+        return self.metric or ("semeval" if data.format == "semeval" else "tacred" if negative else "labels")
 
     def score_table(self, scores: Scores) -> ScoreTable:
         return plain_table(scores, "examples have a relation that the model does not know; they count as wrong.")

@@ -49,7 +49,7 @@ def read_tagged(
     Files read for prediction may lack tags; lines of text that are no columns are a text each there.
     With `errors="repair"` malformed sentences are left out and counted.
 
-    Raises: DataError naming file and line.
+    Raises: DataError naming file and line; also for classes of characters that a model is to be trained on.
     """
     if plain_suffix(path) in (".json", ".jsonl", ".ndjson"):
         found = _from_objects(path, purpose, errors)
@@ -69,6 +69,12 @@ def read_tagged(
     else:
         found = _of_one_kind(found, kind, errors)
     found = replace(found, kind=kind or found.kind)
+    if (found.kind, found.level, purpose) == ("classes", "characters", "train"):
+        raise DataError(
+            f"{path} tells the class of each character, and models are taught classes of words: the pieces that they "
+            "read hold several characters. Tag words, one a line, or spans of characters (tags B-TYPE, I-TYPE and O); "
+            "leave out task.kind=classes and task.level=characters, where they were given."
+        )
     if level in (None, found.level):
         return found
     if found.kind == "classes" and purpose != "predict":

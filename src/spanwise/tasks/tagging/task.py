@@ -70,7 +70,7 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
     def main_score(self) -> str:
         return "accuracy" if self.kind == "classes" else "f1"
 
-    def labelled(self, labels: tuple[str, ...], num_scores: int) -> Self:
+    def labelled(self, labels: tuple[str, ...], num_scores: int, problem_type: str | None = None) -> Self:
         """For a folder of others: the tags that its config.json names, read at words."""
         names = labels or tuple(f"LABEL_{number}" for number in range(num_scores))
         kind: Kind = "entities" if all(name == "O" or name[1:2] == "-" for name in names) else "classes"
@@ -146,7 +146,8 @@ class Tagging(Task[TaggedData, TaggedRows, np.ndarray, TagPredictions]):
         names = sorted({name[2:] for name in self.labels if name != "O"}) if self.kind == "entities" else self.labels
         told = "spans of the types" if self.kind == "entities" else "the class of each word:"
         unit = "at the first piece of each word" if self.level == "words" else "at every piece of the text"
-        return [f"Task: tells {told} {', '.join(names)}, {unit}. Long texts are read in windows; nothing is dropped."]
+        long = "read in windows; nothing is dropped" if self.on_overflow == "windows" else "refused"
+        return [f"Task: tells {told} {', '.join(names)}, {unit}. Long texts are {long}."]
 
     def loss(self, head: nn.Module, hidden_TD: Tensor, batch: Batch) -> dict[str, LossSum]:
         return {TARGET: tag_loss(head(hidden_TD), batch.target(TARGET, TagTargets))}

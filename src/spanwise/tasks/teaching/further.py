@@ -36,15 +36,13 @@ def going_on(task: Task, checkpoint: Checkpoint, drop_labels: tuple[str, ...], *
     Raises: ConfigError for a label to remove that the head lacks, that the data has, or where there is no such head.
     """
     before = None if is_fresh else _task_before(task, checkpoint)
-    if before is None or before.row_names == task.row_names:
-        if drop_labels and before is None:
+    if before is None:
+        if drop_labels:
             raise ConfigError(
                 f"drop_labels ({', '.join(drop_labels)}): {checkpoint.folder} has no head of these labels to go on "
                 "from; leave --drop-label out."
             )
-        if not drop_labels:
-            return Further(task)
-    assert before is not None
+        return Further(task)
     dropped = {row for name in drop_labels for row in _rows_named(name, before, task)}
     kept = [name for name in before.row_names if name not in dropped]
     names = (*kept, *(name for name in task.row_names if name not in kept))

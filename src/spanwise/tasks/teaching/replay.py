@@ -3,14 +3,12 @@
 Source: experience replay, as in Robins 1995 and de Masson d'Autume et al. 2019, by a fixed share of the examples.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from spanwise.data.batch import Batch
 from spanwise.data.order import permutation
 from spanwise.errors import ConfigError
-from spanwise.tasks.batches import ChangesWithEpoch, Features, packs_of
+from spanwise.tasks.batches import Features, OfEpoch, Shown
 
 OLD = 1 << 20  # added to the seed of the order in which old examples come
 
@@ -38,27 +36,29 @@ class ReplayBatches:
         self._new, self._old = new, old
         self.num_old = max(1, round(len(new) * share / (1 - share)))  # of an epoch
         self.steps_per_epoch = -(-(len(new) + self.num_old) // batch_size)
+        self._of_epoch = OfEpoch(self._laid_out)
 
     def step(self, index: int, rank: int = 0, num_ranks: int = 1) -> list[Batch]:
         """The packs of step `index`, counted from 0 over all epochs, or of several processes' shares that of `rank`."""
         epoch, place = divmod(index, self.steps_per_epoch)
-        order = permutation(self.seed, epoch, len(self._new) + self.num_old)
+        new, old, order, old_rows = self._of_epoch(epoch)
         rows = order[place * self.batch_size : (place + 1) * self.batch_size]
         is_new = rows < len(self._new)
-        old = np.array([self._old_row(epoch * self.num_old + row - len(self._new)) for row in rows[~is_new]], np.int64)
         makers = [
-            *self._packs(self._new, rows[is_new], epoch),
-            *self._packs(self._old, old, epoch),
+            *new.packs(rows[is_new], self.pack_tokens),
+            *old.packs(old_rows[rows[~is_new] - len(self._new)], self.pack_tokens),
         ]
         return [make() for make in makers[rank::num_ranks]]
 
     def position(self, index: int) -> dict[str, float]:
         return {"epoch": index / self.steps_per_epoch}
 
-    def _old_row(self, place: int) -> int:
-        turn, place = divmod(int(place), len(self._old))
-        return int(permutation(self.seed + OLD, turn, len(self._old))[place])
-
-    def _packs(self, given: Features, rows: np.ndarray, epoch: int) -> list[Callable[[], Batch]]:
-        features = given.at_epoch(epoch, self.seed) if isinstance(given, ChangesWithEpoch) else given
-        return packs_of(features, rows, self.pack_tokens)
+    def _laid_out(self, epoch: int) -> tuple[Shown, Shown, np.ndarray, np.ndarray]:
+        """Return the features of an epoch, new and old, the order of its examples, and which the old ones are."""
+        order = permutation(self.seed, epoch, len(self._new) + self.num_old)
+        new, old = (Shown.of(given, epoch, self.seed) for given in (self._new, self._old))
+        turns, places = np.divmod(epoch * self.num_old + np.arange(self.num_old), len(self._old))
+        rows = [
+            permutation(self.seed + OLD, int(turn), len(self._old))[places[turns == turn]] for turn in np.unique(turns)
+        ]
+        return new, old, order, np.concatenate(rows)

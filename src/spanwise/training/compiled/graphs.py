@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from spanwise.data.batch import Batch
+from spanwise.runtime.wording import said_first
 
 Key = tuple[str, str]  # "loss" or "correct", and the name of a loss
 Replay = Callable[[], object]
@@ -141,7 +142,7 @@ class Graphs:
                 elif not _are_near(_taken(parameters), gradients):
                     why = "it gave other gradients than its kernels one by one"
         except Exception as error:  # of a driver, a library or an operator that can't be recorded: each has its class
-            why = _reason(error)
+            why = said_first(error)
         _taken(parameters)
         if not self._failed("A pack", why):
             self.pack, self.wants_update = graph, True
@@ -173,7 +174,7 @@ class Graphs:
         try:
             before = _Before([*parameters, *gradients, *others, *given])
         except Exception as error:  # no room for copies
-            why = _reason(error)
+            why = said_first(error)
         else:
             try:
                 graph = UpdateGraph(update, parameters, self.record)
@@ -187,7 +188,7 @@ class Graphs:
                 if not _are_near(*changes):
                     why = "it changed the model in another way than its kernels one by one"
             except Exception as error:
-                why = _reason(error)
+                why = said_first(error)
             before.put_back()
         update()
         if not self._failed("An update", why):
@@ -256,13 +257,6 @@ def _are_near(graph: Sequence[Tensor | None], one_by_one: Sequence[Tensor | None
     sizes = torch.stack([two.double().norm() for _, two in pairs])
     gaps = torch.stack([(one - two).double().norm() for one, two in pairs])
     return bool((gaps <= ALIKE * sizes + ROUNDING * sizes.norm()).all())
-
-
-def _reason(error: BaseException) -> str:
-    """What an error of a driver or a compiler says, in one line: the first one, where others followed from it."""
-    while error.__context__ is not None:
-        error = error.__context__
-    return (" ".join(str(error).split()) or type(error).__name__)[:200].rstrip(".")
 
 
 def shape_of(batch: Batch) -> tuple[object, ...]:

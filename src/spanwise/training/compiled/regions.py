@@ -21,6 +21,7 @@ from torch import nn
 
 from spanwise.data.batch import Batch
 from spanwise.runtime.compiled import writable
+from spanwise.runtime.wording import said_first
 
 Compile = Literal["auto", "on", "graphs", "off"]
 BACKEND = "inductor"
@@ -104,7 +105,7 @@ def compiled_regions(
         read.is_rehearsed = False
         if failed:
             _restore(regions, encoders)
-            say(f"torch.compile does not work here, so nothing is compiled: {failed}")
+            say(f"torch.compile does not work here, so nothing is compiled: {failed}.")
         else:
             kept = "" if folder is None else f"; kept in {folder}"
             say(f"Compiled {len(regions)} parts in {time.perf_counter() - began:.1f} s{kept}.")
@@ -123,7 +124,7 @@ def _compile(regions: Mapping[str, nn.Module], pack: _Pack, rehearse: Callable[[
             warnings.filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
             rehearse()
     except Exception as error:  # a missing compiler, driver or library each raises a class of its own
-        return (" ".join(str(error).split()) or type(error).__name__)[:200]
+        return said_first(error)
     return ""
 
 
