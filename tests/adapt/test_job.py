@@ -27,7 +27,7 @@ def job_of(start, own_text, general, tmp_path):
 
 def test_measuring_takes_its_share_of_a_run_within_limits(job_of):
     assert job_of(steps=8).measured_tokens() == FEWEST_MEASURED
-    assert job_of(steps=100).measured_tokens() == pytest.approx(0.2 * 100 * 4096 * 3 / 18, rel=0.01)
+    assert job_of(steps=100).measured_tokens() == pytest.approx(0.2 * 100 * 4096 * 3 / 22, rel=0.01)
     assert job_of(steps=10**6).measured_tokens() == MOST_MEASURED
     assert job_of(seconds=1e-3).measured_tokens() == FEWEST_MEASURED
     assert job_of(seconds=1e6).measured_tokens() == MOST_MEASURED

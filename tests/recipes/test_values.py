@@ -137,7 +137,7 @@ def trained(recipe, store) -> str:
     for batch in map(source.collator.batch, source.epoch_masked()):
         digest.update(batch.input_ids.numpy().tobytes())
         for target in batch.targets.values():
-            digest.update(target.positions.numpy().tobytes())
+            digest.update(target.rows.numpy().tobytes())
     options, device = recipe.training, torch.device("cpu")
     updater = Updater(
         model=model,
