@@ -88,6 +88,13 @@ def test_labels_by_which_both_score_the_same_are_told_so(record):
     assert "Both score the same with every seed: the start is kept" in told
 
 
+def test_only_parts_in_place_of_what_was_beyond_the_bound_are_counted_there(record):
+    within = replace(CHECKS[0], share=0.75, is_kept=False)
+    beyond = replace(CHECKS[2], share=0.6, is_within_bound=True, is_kept=True)
+    told = "\n".join(sentences(replace(record, checks=[CHECKS[0], within, *CHECKS[1:], beyond], kept_step=30)))
+    assert "as they were; a part of the way to them was measured." in told
+
+
 def test_held_out_text_of_one_document_gives_no_error_and_the_report_says_what_to_do(record):
     own = replace(figure(4.0), standard_error=math.nan)
     alone = Measurement(own=own, general=figure(3.0))

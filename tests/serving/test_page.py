@@ -2,7 +2,7 @@
 
 import pytest
 
-from spanwise.serving.models import open_models
+from spanwise.serving.models import ServedModel, open_models
 
 from .chromium import NAMES, Chromium, find_chromium
 from .conftest import serving
@@ -97,6 +97,25 @@ def test_hidden_words_are_filled_from_context_and_borders(page):
     page.click("#run")
     page.wait("document.querySelectorAll('#result .guesses > div').length === 2")
     assert page.js("document.querySelector('.word.filled') !== null")
+
+
+def test_a_page_says_what_a_model_has_no_place_for_and_how_often_it_guesses(related, mini):
+    one = mini["spanwise-mini"]
+    heads = {"mlm": one.heads["mlm"]}
+    relate = {"relation-extraction": related["both"].pipelines["relation-extraction"]}
+    models = {
+        "fill": ServedModel(name="fill", pipelines={"fill-mask": heads["mlm"]}, heads=heads),
+        "relate": ServedModel(name="relate", pipelines=relate),
+    }
+    hint = "document.getElementById('hint').innerText"
+    with serving(models) as running, Chromium() as browser:
+        browser.send("Page.navigate", url=running.address)
+        browser.wait(f"{hint}.includes('guesses them from all the context')")
+        browser.js("document.getElementById('model').value = 'relate'")
+        browser.js("document.getElementById('model').dispatchEvent(new Event('change'))")
+        browser.wait(f"{hint}.includes('no place on this page')")
+        assert browser.js("document.getElementById('run').hidden && document.getElementById('ask').hidden")
+        assert not browser.errors
 
 
 def test_tabs_move_with_arrows_and_names_have_their_kind(page):

@@ -101,7 +101,8 @@ def make_questions(
         if not counts["questions"] and keep is not None and keep.num_dropped:
             raise DataError(
                 f"Every question that was made ({keep.num_dropped:,}) is left out: {keep.model} finds none of the "
-                f"answers with an F1 of {keep.min_f1:g} or more. Give a lower bound, or another model."
+                f"answers with an F1 of {keep.min_f1:g} or more. Give a lower bound (--filter-f1), or another "
+                "model (--filter)."
             )
         if not counts["questions"] and maker.num_refused:
             raise DataError(

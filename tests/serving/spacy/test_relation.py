@@ -7,6 +7,7 @@ from tests.serving.spacy.test_component import blank
 
 import spanwise
 from spanwise.errors import ConfigError
+from spanwise.tasks.relation.task import NEGATIVES
 from spanwise.tasks.run import finetune
 
 TEXT = "The Han flows through Seoul"
@@ -54,6 +55,12 @@ def test_names_far_apart_and_labels_that_say_none_are_left_out(related):
         )
         nlp.add_pipe("spanwise_relation", config={"model": related, **config})
         assert nlp(TEXT)._.relations == []
+
+
+@pytest.mark.slow
+def test_labels_that_say_none_are_those_of_the_task(related):
+    component = blank().add_pipe("spanwise_relation", config={"model": related})
+    assert set(component.left_out) == set(NEGATIVES)
 
 
 @pytest.mark.slow
