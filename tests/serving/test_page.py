@@ -107,7 +107,7 @@ def test_a_page_says_what_a_model_has_no_place_for_and_how_often_it_guesses(rela
         "fill": ServedModel(name="fill", pipelines={"fill-mask": heads["mlm"]}, heads=heads),
         "relate": ServedModel(name="relate", pipelines=relate),
     }
-    hint = "document.getElementById('hint').innerText"
+    hint = "(document.getElementById('hint')?.innerText ?? '')"  # empty until the page is there
     with serving(models) as running, Chromium() as browser:
         browser.send("Page.navigate", url=running.address)
         browser.wait(f"{hint}.includes('guesses them from all the context')")
