@@ -26,7 +26,7 @@ class OneRun:
         num_tokens = np.diff(pack.borders) - 2  # all but [CLS] and [SEP]
         lengths = budgets(self.ratio, num_tokens)
         starts = pack.borders[:-1] + 1 + (keys % (num_tokens - lengths + 1).astype(np.uint64)).astype(np.int64)
-        return Spans(sequence=np.arange(len(starts)), start=starts, end=starts + lengths, num_drawn=len(starts))
+        return Spans(sequence=np.arange(len(starts)), start=starts, end=starts + lengths)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 import copy
 
+import numpy as np
 import pytest
 import torch
 from tests.nn.toy import MODERN, hugging_face_twin, toy_config, toy_encoder
@@ -97,6 +98,22 @@ def test_attention_dropout_acts_while_training_alone():
     sequences = Sequences.from_lengths([6])
     assert not torch.equal(encoder.train()(ids, types, sequences), encoder(ids, types, sequences))
     assert torch.equal(encoder.eval()(ids, types, sequences), encoder(ids, types, sequences))
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.5), (0.5, 0.0)])
+def test_an_encoder_beside_another_one_drops_other_elements(rates):
+    """ELECTRA's generator reads the tokens of its encoder with the same keys."""
+    encoder = toy_encoder(hidden_dropout=rates[0], attention_dropout=rates[1], num_layers=1)
+    beside = Encoder(encoder.config, encoder.embeddings)
+    beside.load_state_dict(encoder.state_dict(), strict=False)
+    ids, sequences = torch.arange(7) + 5, Sequences.from_lengths([7]).keyed(np.array([3], dtype=np.uint64))
+
+    def states(one):
+        return one(ids, torch.zeros_like(ids), sequences)
+
+    assert torch.equal(states(encoder.eval()), states(beside.eval()))
+    assert torch.equal(states(encoder.train()), states(encoder))
+    assert not torch.isclose(states(encoder), states(beside.train())).any(1).all()
 
 
 def test_every_parameter_but_padded_rows_gets_a_gradient_also_with_attention_dropout():

@@ -20,7 +20,7 @@ def make_masked():
         starts_word=maskable,
         block_ids=np.array([4, 9]),
     )
-    spans = Spans(sequence=np.array([0, 1]), start=np.array([2, 9]), end=np.array([7, 10]), num_drawn=2)
+    spans = Spans(sequence=np.array([0, 1]), start=np.array([2, 9]), end=np.array([7, 10]))
     position = np.array([2, 3, 4, 5, 6, 9])
     hidden = Hidden(
         position=position,

@@ -22,7 +22,7 @@ def make_masked():
         starts_word=maskable,
         block_ids=np.array([0, 1]),
     )
-    spans = Spans(sequence=np.array([0, 0, 1]), start=np.array([1, 4, 8]), end=np.array([3, 6, 9]), num_drawn=3)
+    spans = Spans(sequence=np.array([0, 0, 1]), start=np.array([1, 4, 8]), end=np.array([3, 6, 9]))
     return Masked(pack=pack, spans=spans, hidden=hidden_tokens(pack, spans), input_ids=ids)
 
 

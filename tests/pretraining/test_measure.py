@@ -53,7 +53,7 @@ def make_masked():
         starts_word=maskable,
         block_ids=np.array([0, 1]),
     )
-    spans = Spans(sequence=np.array([0, 0, 1]), start=np.array([1, 6, 13]), end=np.array([2, 10, 15]), num_drawn=3)
+    spans = Spans(sequence=np.array([0, 0, 1]), start=np.array([1, 6, 13]), end=np.array([2, 10, 15]))
     return mask_pack(pack, spans)
 
 

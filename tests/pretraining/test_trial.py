@@ -29,7 +29,7 @@ class SecondToken:
 
     def select(self, pack, keys, *, capacity=None):
         first = pack.borders[:-1] + 1
-        return Spans(sequence=np.arange(len(first)), start=first, end=first + 1, num_drawn=len(first))
+        return Spans(sequence=np.arange(len(first)), start=first, end=first + 1)
 
 
 def masking(select):

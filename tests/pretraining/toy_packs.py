@@ -56,6 +56,13 @@ def hidden_of(pack: Pack, spans: Spans) -> np.ndarray:
     return np.cumsum(steps_T)[:-1] > 0
 
 
+def num_cut_words(pack: Pack, spans: Spans) -> int:
+    """Return of how many words some tokens are hidden and some are not."""
+    word_N = np.cumsum(pack.starts_word)[pack.maskable]
+    size_W, hidden_W = np.bincount(word_N), np.bincount(word_N, weights=hidden_of(pack, spans)[pack.maskable])
+    return int(((hidden_W > 0) & (hidden_W < size_W)).sum())
+
+
 def with_ids(pack: Pack, ids: list[int] | np.ndarray) -> Pack:
     """Return the pack with these ids."""
     return replace(pack, input_ids=np.asarray(ids, dtype=np.int64))

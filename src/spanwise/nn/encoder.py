@@ -21,6 +21,7 @@ from spanwise.nn.layer import make_layers
 from spanwise.nn.residual import LayerNorm
 from spanwise.nn.sequences import Sequences
 from spanwise.runtime.row_counts import num_filler_rows, with_filler, with_filler_places
+from spanwise.runtime.seed import derive_key
 
 BESIDE = -2  # an encoder beside another one, among the places where elements are dropped
 
@@ -96,7 +97,10 @@ class Encoder(nn.Module):
         self.check_lengths(sequences)
         if self.training and (self.config.hidden_dropout or self.config.attention_dropout):
             keys = drawn_keys(len(input_ids), input_ids.device) if sequences.keys is None else sequences.keys
-            sequences = replace(sequences, keys=keys_at(keys, BESIDE) if self.is_beside else keys)
+            sequences = replace(sequences, keys=keys)
+            if self.is_beside:
+                seeds = tuple(derive_key(seed, "encoder beside another") for seed in sequences.seeds)
+                sequences = replace(sequences, keys=keys_at(keys, BESIDE), seeds=seeds)
         hidden_TD = self.embeddings(input_ids, token_type_ids, sequences)
         num_filler = num_filler_rows(hidden_TD) if self.fills_rows else 0
         if num_filler:

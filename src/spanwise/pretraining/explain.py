@@ -93,7 +93,7 @@ def spans_of_words(text: SingleText, words: Sequence[tuple[int, int]]) -> Spans:
                 f"FIRST:END with 1 <= FIRST < END <= {len(text.words) + 1}."
             )
         marks_n[text.words[first - 1][0] : text.words[last - 2][1]] = LONE
-    return spans_of(marks_n, text.pack.borders, num_drawn=len(words))
+    return spans_of(marks_n, text.pack.borders)
 
 
 @torch.inference_mode()

@@ -39,8 +39,6 @@ class Spans:
     sequence: np.ndarray  # [M] int64, which of the S sequences
     start: np.ndarray  # [M] int64
     end: np.ndarray  # [M] int64
-    num_drawn: int  # spans drawn before merging
-    num_cut: int = 0  # spans cut to keep a capacity
     group: np.ndarray | None = None  # [M] int64: number of the span's group, -1 without one; None: no span has one
     kept: np.ndarray | None = None  # [G, 2] int64: the occurrence of each group that stays visible; -1: none
 

@@ -15,7 +15,9 @@ def lines_of(tmp_path, body):
     path = tmp_path / "a.docx"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("word/document.xml", f"<w:document {NAMESPACE}><w:body>{body}</w:body></w:document>")
-    return [(line.text, line.number, line.page) for line in docx_lines(path)]
+    lines = list(docx_lines(path))
+    assert not any(line.text for line in lines[1::2])  # an empty one behind each paragraph
+    return [(line.text, line.number, line.page) for line in lines[::2]]
 
 
 def paragraph(inside):

@@ -12,12 +12,18 @@ tail"""
 
 def lines_of(tmp_path, text):
     (tmp_path / "page.html").write_text(text)
-    return [(line.text, line.number) for line in html_lines(tmp_path / "page.html", "strict")]
+    return [(line.text, line.number) for line in html_lines(tmp_path / "page.html", "strict") if line.text]
 
 
 def test_blocks_come_with_the_line_where_they_begin(tmp_path):
     expected = [("The old town", 2), ("Built in 1890 & raised.", 4), ("Again.", 4), ("a b", 5), ("tail", 6)]
     assert lines_of(tmp_path, PAGE) == expected
+
+
+def test_an_empty_line_ends_each_block_but_no_line_of_one(tmp_path):
+    (tmp_path / "page.html").write_text(PAGE)
+    texts = [line.text for line in html_lines(tmp_path / "page.html", "strict")]
+    assert texts == ["The old town", "", "Built in 1890 & raised.", "Again.", "", "a b", "", "tail", ""]
 
 
 def test_broken_pages_lose_no_text(tmp_path):

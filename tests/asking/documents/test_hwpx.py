@@ -15,7 +15,9 @@ def lines_of(tmp_path, *sections):
     with zipfile.ZipFile(path, "w") as archive:
         for number, body in enumerate(sections):
             archive.writestr(f"Contents/section{number}.xml", SECTION.format(body))
-    return [(line.text, line.number, line.page) for line in hwpx_lines(path)]
+    lines = list(hwpx_lines(path))
+    assert not any(line.text for line in lines[1::2])  # an empty one behind each paragraph
+    return [(line.text, line.number, line.page) for line in lines[::2]]
 
 
 def paragraph(text, *places, more=""):

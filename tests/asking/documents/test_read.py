@@ -31,7 +31,7 @@ def test_folders_with_nothing_to_read_are_told(tmp_path):
 def test_each_ending_finds_its_reader(tmp_path):
     (tmp_path / "a.HTM").write_text("<p>one</p>")
     (tmp_path / "a.md").write_text("# two")
-    assert [line.text for line in read_document(tmp_path / "a.HTM", ReadingOptions())] == ["one"]
+    assert [line.text for line in read_document(tmp_path / "a.HTM", ReadingOptions())] == ["one", ""]
     assert [line.text for line in read_document(tmp_path / "a.md", ReadingOptions())] == ["two", ""]
     for name in ("a.pdf", "a.docx", "a.hwpx"):
         (tmp_path / name).write_bytes(b"nothing")

@@ -16,7 +16,7 @@ PACK = pack_of([[0, 1, 1, 1, 1, 0], [0, 1, 1, 0]])
 def spans(*borders, sequence=None, **changes):
     start, end = np.array(borders, dtype=np.int64).reshape(-1, 2).T
     sequence = (start >= 6).astype(np.int64) if sequence is None else np.array(sequence)
-    return replace(Spans(sequence=sequence, start=start, end=end, num_drawn=len(start)), **changes)
+    return replace(Spans(sequence=sequence, start=start, end=end), **changes)
 
 
 @pytest.mark.parametrize(

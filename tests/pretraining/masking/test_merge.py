@@ -55,19 +55,19 @@ def test_the_longest_sequence_is_found_also_among_empty_ones():
     assert longest_sequence(np.zeros(1, dtype=np.int64)) == 0
 
 
-def test_hiding_counts_new_tokens_alone_and_says_whether_some_are_left():
+def test_hiding_counts_new_tokens_alone_and_ends_at_the_limit():
     words, marks = np.ones(4, dtype=bool), no_marks(4)
     marks[1] = 7
-    assert hide(0, 3, words, NO_BUDGET, 3, 1, marks, LONE) == (3, False)
+    assert hide(0, 3, words, NO_BUDGET, 3, 1, marks, LONE) == 3
     assert marks.tolist() == [1, 7, 1, 0]
-    assert hide(1, 4, words, NO_BUDGET, 3, 3, marks, LONE) == (3, True)
+    assert hide(1, 4, words, NO_BUDGET, 3, 3, marks, LONE) == 3
     assert marks.tolist() == [1, 7, 1, 0]
 
 
 @pytest.mark.parametrize(("budget", "found"), [(0, 2), (1, 2), (2, 2), (3, 3), (4, 6), (9, 6)])
 def test_a_word_that_was_begun_is_finished_and_none_begins_beyond_the_budget(budget, found):
     words, marks = np.array([True, False, True, True, False, False]), no_marks(6)
-    assert hide(0, 6, words, budget, 99, 0, marks, 5) == (found, False)
+    assert hide(0, 6, words, budget, 99, 0, marks, 5) == found
     assert marks.tolist() == [5] * found + [0] * (6 - found)
 
 
@@ -103,8 +103,8 @@ def test_runs_are_what_a_plain_scan_finds(sequences):
 def test_spans_of_groups_stay_apart_and_what_touches_is_one_gap(sequences):
     """Marks 2 and 4 are of group 0, mark 3 of group 1."""
     marks_T, borders = marks_of(sequences)
-    spans = spans_of(marks_T, borders, num_drawn=0, group_O=np.array([0, 1, 0]), kept=np.zeros((2, 2), dtype=np.int64))
-    plain = spans_of(np.minimum(marks_T, 1), borders, num_drawn=0)
+    spans = spans_of(marks_T, borders, group_O=np.array([0, 1, 0]), kept=np.zeros((2, 2), dtype=np.int64))
+    plain = spans_of(np.minimum(marks_T, 1), borders)
 
     assert spans.group.tolist() == [{1: -1, 2: 0, 3: 1, 4: 0}[int(marks_T[t])] for t in spans.start]
     first_M, last_M = gaps(spans)
@@ -129,7 +129,7 @@ def test_parts_of_a_pack_join_to_the_whole_with_their_groups(sequences, data):
         own, own_borders = marks_of([[4 * k + 1 + m if m else 0 for m in sequences[s]] for k, s in enumerate(rows)])
         group_O = np.arange(4 * len(rows))
         kept = np.repeat(own_borders[group_O // 4], 2).reshape(-1, 2)  # the first token of its sequence
-        spans = spans_of(own, own_borders, num_drawn=len(rows), group_O=group_O, kept=kept)
+        spans = spans_of(own, own_borders, group_O=group_O, kept=kept)
         shift = borders[:-1][rows] - own_borders[:-1]
         parts.append(move(spans, rows, shift))
 
@@ -137,7 +137,7 @@ def test_parts_of_a_pack_join_to_the_whole_with_their_groups(sequences, data):
 
     plain = runs(marks_T, borders)
     assert spans.start.tolist() == plain[1].tolist() and spans.end.tolist() == plain[2].tolist()
-    assert spans.sequence.tolist() == plain[0].tolist() and spans.num_drawn == len(sequences)
+    assert spans.sequence.tolist() == plain[0].tolist()
     same = {}
     for s, mark, group in zip(spans.sequence.tolist(), plain[3].tolist(), spans.group.tolist(), strict=True):
         assert same.setdefault((s, mark), group) == group
@@ -147,7 +147,7 @@ def test_parts_of_a_pack_join_to_the_whole_with_their_groups(sequences, data):
 
 def test_hidden_tokens_carry_their_span_and_the_original_id():
     pack = packs_of(2, 10)
-    spans = Spans(sequence=np.array([0, 1]), start=np.array([3, 14]), end=np.array([5, 17]), num_drawn=2)
+    spans = Spans(sequence=np.array([0, 1]), start=np.array([3, 14]), end=np.array([5, 17]))
 
     hidden = hidden_tokens(pack, spans)
 

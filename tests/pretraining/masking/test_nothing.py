@@ -19,6 +19,6 @@ def test_no_token_is_chosen_and_none_changes(vocabulary):
     spans = NoMasking().select(pack, keys, capacity=0)
     replaced = NoReplacement().apply(pack, spans, keys, bare, NoReplacement().random_ids(bare))
 
-    assert len(spans.start) == len(spans.end) == len(spans.sequence) == spans.num_drawn == NoMasking().ratio == 0
+    assert len(spans.start) == len(spans.end) == len(spans.sequence) == NoMasking().ratio == 0
     np.testing.assert_array_equal(replaced, pack.input_ids)
     assert replaced is not pack.input_ids

@@ -343,7 +343,6 @@ def test_every_place_follows_its_token(drawn, stays):
         sequence=np.zeros(len(drawn), dtype=np.int64),
         start=np.array(start, dtype=np.int64),
         end=np.array(end, dtype=np.int64),
-        num_drawn=len(drawn),
         group=np.where(is_short, 0, -1),
         kept=np.array([[48, 50]]),
     )

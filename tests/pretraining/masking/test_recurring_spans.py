@@ -132,7 +132,7 @@ def test_every_odd_sequence_ends_with_its_budget_kept(ratio, end):
     assert not hidden_of(pack, spans)[~pack.maskable].any()
 
 
-def test_a_capacity_cuts_last_spans_and_counts_them_but_keeps_every_budget():
+def test_a_capacity_cuts_last_spans_but_keeps_every_budget():
     pack = pack_of([[0, *[1] * 40, 0]] * 20)
     pack = with_ids(pack, np.tile(np.append(np.tile(np.arange(10, 17), 6), [2])[:42], 20))
     free = RecurringSpans().select(pack, keys_of(pack))
@@ -141,7 +141,7 @@ def test_a_capacity_cuts_last_spans_and_counts_them_but_keeps_every_budget():
 
     hidden = np.bincount(spans.sequence, weights=spans.end - spans.start)
     assert (free.end - free.start).sum() > 130 == hidden.sum()
-    assert (hidden >= 6).all() and spans.num_cut > 0 and free.num_cut == 0
+    assert (hidden >= 6).all()
 
 
 def test_masks_are_a_pure_function_of_seed_epoch_block_and_text():

@@ -145,12 +145,11 @@ def test_spans_of_groups_that_touch_are_replaced_alike(vocabulary):
     pack = packs_of(400, 12)
     first = pack.borders[:-1]
     keys = keys_for(0, "replacement", 0, pack.block_ids)
-    whole = Spans(sequence=np.arange(400), start=first + 2, end=first + 7, num_drawn=400)
+    whole = Spans(sequence=np.arange(400), start=first + 2, end=first + 7)
     parts = Spans(
         sequence=np.repeat(np.arange(400), 2),
         start=np.stack([first + 2, first + 4], 1).ravel(),
         end=np.stack([first + 4, first + 7], 1).ravel(),
-        num_drawn=800,
         group=np.tile([0, -1], 400),
     )
     replacement = Replacement(mask=0.5, random=0.2, keep=0.3)

@@ -114,7 +114,7 @@ class Mine:
 
     def select(self, pack, keys, *, capacity=None):
         start = np.array([self.first])
-        return Spans(sequence=np.array([0]), start=start, end=start + self.last - self.first, num_drawn=1)
+        return Spans(sequence=np.array([0]), start=start, end=start + self.last - self.first)
 
 
 @pytest.mark.parametrize("last", [7, 99])

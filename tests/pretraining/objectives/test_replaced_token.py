@@ -54,7 +54,7 @@ def test_a_token_that_the_generator_guessed_right_is_no_replacement():
 def test_targets_are_all_real_tokens_the_specials_too():
     pack = pack_of([[0, 1, 2, 0], [0, 1, 0]])
     none = torch.zeros(0, dtype=torch.int64).numpy()
-    spans = Spans(sequence=none, start=none, end=none, num_drawn=0)
+    spans = Spans(sequence=none, start=none, end=none)
     assert ReplacedToken().targets(pack, spans, hidden_tokens(pack, spans)).count == 7
     assert ReplacedToken().targets_per_token(128.0) == 1.0
 

@@ -29,7 +29,7 @@ def masked(pack, scheme=None):
 def of_spans(pack, *borders):
     start, end = np.array([b[0] for b in borders]), np.array([b[1] for b in borders])
     sequence = np.searchsorted(pack.borders, start, side="right") - 1
-    spans = Spans(sequence=sequence, start=start, end=end, num_drawn=len(borders))
+    spans = Spans(sequence=sequence, start=start, end=end)
     return pack, spans, hidden_tokens(pack, spans)
 
 
@@ -159,12 +159,11 @@ def test_values_that_cannot_work_are_refused(values):
 def test_borders_of_touching_spans_of_groups_are_those_of_the_whole_gap():
     """Between two spans that touch lies no visible token: all tokens of the gap are guessed from its two borders."""
     pack = packs_of(1, 12)
-    whole = Spans(sequence=np.array([0, 0]), start=np.array([3, 9]), end=np.array([7, 10]), num_drawn=2)
+    whole = Spans(sequence=np.array([0, 0]), start=np.array([3, 9]), end=np.array([7, 10]))
     parts = Spans(
         sequence=np.zeros(3, dtype=np.int64),
         start=np.array([3, 5, 9]),
         end=np.array([5, 7, 10]),
-        num_drawn=3,
         group=np.array([0, -1, 0]),
     )
     expected, found = (SpanBoundary().targets(pack, one, hidden_tokens(pack, one)) for one in (whole, parts))

@@ -17,7 +17,8 @@ LEFT_OUT = ("Fallback", "moveFrom")
 
 
 def docx_lines(path: Path) -> Iterator[TextLine]:
-    """Yield the paragraphs of a document, in order; pages are counted where the file says where they break.
+    """Yield the paragraphs of a document in order, an empty line behind each; pages are counted where the file says
+    where they break.
 
     Raises: DataError for a file that is damaged, or no DOCX.
     """
@@ -33,6 +34,7 @@ def docx_lines(path: Path) -> Iterator[TextLine]:
     for number, paragraph in enumerate(paragraphs, start=1):
         text, first, page = _read_paragraph(paragraph, page)
         yield TextLine(text, number, first if has_pages else 0)
+        yield TextLine("", number, page if has_pages else 0)
 
 
 def _read_paragraph(paragraph: Element, page: int) -> tuple[str, int, int]:

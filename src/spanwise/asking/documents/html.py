@@ -1,4 +1,4 @@
-"""HTML pages: the text that a browser shows, block by block, with the line of the file where each block begins.
+"""HTML pages: the text that a browser shows, line by line, with the line of the file where each of them begins.
 
 The parser is Python's own, which takes broken pages as browsers do and fetches nothing.
 """
@@ -42,14 +42,17 @@ INLINE = set(
 )
 INLINE |= set(
     ["small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"]
-)  # all other tags begin a new block
+)  # "br" ends a line, all other tags begin a new block
 CELLS = {"td", "th"}  # parted by a blank
 HIDDEN = {"script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "select", "textarea"}
 IN_HEAD = {"title", "meta", "link", "base", "script", "style", "noscript", "template"}  # any other tag ends it
 
 
 def html_lines(path: Path, errors: OnInvalid) -> Iterator[TextLine]:
-    """Yield the blocks of text of a page. Raises: DataError where the file can't be read, or is not in its encoding."""
+    """Yield the lines of text of a page, and an empty one behind each block.
+
+    Raises: DataError where the file can't be read, or is not in its encoding.
+    """
     parser = _Blocks()
     for line in page_lines(path, errors):
         parser.feed(line.text + ("\n" if line.ends else ""))
@@ -60,7 +63,7 @@ def html_lines(path: Path, errors: OnInvalid) -> Iterator[TextLine]:
 
 
 def html_blocks(text: str) -> list[TextLine]:
-    """Return the blocks of a piece of a page, with lines counted from its first."""
+    """Return the lines of a piece of a page as `html_lines` does, counted from its first."""
     parser = _Blocks()
     parser.feed(text)
     parser.close()
@@ -69,24 +72,32 @@ def html_blocks(text: str) -> list[TextLine]:
 
 
 class _Blocks(html.parser.HTMLParser):
-    """Collects text until a tag that begins or ends a block."""
+    """Collects text until a tag that begins or ends a block, or a line of it."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self._blocks: list[TextLine] = []
+        self._lines: list[TextLine] = []
+        self._is_in_block = False
         self._text: list[str] = []
         self._first_line = 0
         self._hidden: list[str] = []
 
     def taken(self) -> list[TextLine]:
-        """Return the blocks that are complete, once."""
-        blocks, self._blocks = self._blocks, []
-        return blocks
+        """Return the lines that are complete, once."""
+        lines, self._lines = self._lines, []
+        return lines
 
     def end_block(self) -> None:
+        self._end_line()
+        if self._is_in_block:
+            self._lines.append(TextLine("", self._first_line))
+        self._is_in_block = False
+
+    def _end_line(self) -> None:
         text = " ".join("".join(self._text).split())
         if text:
-            self._blocks.append(TextLine(text, self._first_line))
+            self._lines.append(TextLine(text, self._first_line))
+            self._is_in_block = True
         self._text = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -118,5 +129,7 @@ class _Blocks(html.parser.HTMLParser):
     def _part(self, tag: str) -> None:
         if tag in CELLS:
             self._text.append(" ")
+        elif tag == "br":
+            self._end_line()
         elif tag not in INLINE:
             self.end_block()

@@ -19,7 +19,7 @@ APART = {"header", "footer", "footNote", "endNote", "hiddenComment", "memo"}
 
 
 def hwpx_lines(path: Path) -> Iterator[TextLine]:
-    """Yield the paragraphs of a document in order.
+    """Yield the paragraphs of a document in order, an empty line behind each.
 
     Raises: DataError for a file that is damaged, or no HWPX (the older .hwp is another format).
     """
@@ -37,6 +37,7 @@ def hwpx_lines(path: Path) -> Iterator[TextLine]:
                 for text in _texts(paragraph):
                     number += 1
                     yield TextLine(text, number, first)
+                    yield TextLine("", number, page)
             page += page > 0  # a section begins on a page of its own
 
 

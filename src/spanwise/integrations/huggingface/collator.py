@@ -171,7 +171,7 @@ class SpanMaskingCollator:
         if rows.span_mask is not None and rows.labels is not None:
             sequence, start, end = arrays.runs_of(rows.span_mask, rows.borders)
             columns |= {"labels": rows.labels, "span_mask": rows.span_mask}
-            return columns, Spans(sequence=sequence, start=start, end=end, num_drawn=len(start))
+            return columns, Spans(sequence=sequence, start=start, end=end)
         maskable_T, starts_word_T = arrays.words_of(rows, real_T, self.vocabulary)
         select_keys_B, replace_keys_B, names_B = self._keys(rows, real_T, epoch)
         pack = Pack(

@@ -111,7 +111,6 @@ class FunctionMasking:
         room = checked_capacity(capacity, budgets_S)
         reserved = int(budgets_S.sum())
         marks_T = no_marks(len(pack.input_ids))
-        num_drawn, num_cut = 0, 0
         for s, budget in enumerate(budgets_S.tolist()):
             first, last = int(pack.borders[s]), int(pack.borders[s + 1])
             sequence = Sequence(
@@ -123,13 +122,11 @@ class FunctionMasking:
             reserved -= budget
             for pair in self._call(sequence, budget, Draws(int(keys[s]))):
                 start, end = self._checked(pair, sequence)
-                num_drawn += 1
                 fresh = first + start + np.flatnonzero(marks_T[first + start : first + end] == 0)
                 allowed = max(0, room - reserved)
-                num_cut += len(fresh) > allowed
                 marks_T[fresh[:allowed]] = LONE
                 room -= min(len(fresh), allowed)
-        return spans_of(marks_T, pack.borders, num_drawn=num_drawn, num_cut=num_cut)
+        return spans_of(marks_T, pack.borders)
 
     def _checked(self, pair: tuple[int, int], sequence: Sequence) -> tuple[int, int]:
         try:

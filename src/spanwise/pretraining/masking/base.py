@@ -5,7 +5,7 @@ Letters: T tokens in the pack, S sequences, n maskable tokens of one sequence.
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -33,7 +33,7 @@ class MaskingScheme(Part, Protocol):
         """Return the spans of a pack; sequence s is decided by keys[s] (uint64 [S]) and its own tokens alone.
 
         With `capacity` no more than so many tokens are hidden in the pack: every sequence keeps its budget, what
-        goes beyond it (the rest of a last word) is cut where room is short, and counted in `Spans.num_cut`.
+        goes beyond it (the rest of a last word) is cut where room is short.
         """
         ...
 
@@ -77,6 +77,8 @@ class ShorteningReplacement(ReplacementScheme, Protocol):
         """Return what a model is measured with: its hidden tokens are all shown as [MASK]."""
         ...
 
+
+Found = TypeVar("Found")
 
 MEMBERS = ("ratio", "select")
 """The members that every masking must have."""
@@ -167,18 +169,20 @@ def checked_capacity(capacity: int | None, budgets_S: np.ndarray) -> int:
 
 
 def mask_by(
-    loop: Callable[..., Any], pack: Pack, keys: np.ndarray, ratio: float, capacity: int | None, *options: object
+    loop: Callable[..., np.ndarray], pack: Pack, keys: np.ndarray, ratio: float, capacity: int | None, *options: object
 ) -> Spans:
-    """Return the spans that a compiled loop marks in a pack.
+    """Return the spans that a compiled loop marks in a pack: `marked_by` where the loop returns the marks alone."""
+    return spans_of(marked_by(loop, pack, keys, ratio, capacity, *options), pack.borders)
 
-    The loop is called as `loop(borders [S+1], maskable [T], words [T], keys [S], budgets [S], capacity, *options)` and
-    returns (marks int32 [T], spans drawn, spans cut); a fourth and a fifth value are what `spans_of` knows of groups.
+
+def marked_by(
+    loop: Callable[..., Found], pack: Pack, keys: np.ndarray, ratio: float, capacity: int | None, *options: object
+) -> Found:
+    """Return what a compiled loop finds in a pack: the marks int32 [T] that `spans_of` reads, or more.
+
+    The loop is called as `loop(borders [S+1], maskable [T], words [T], keys [S], budgets [S], capacity, *options)`.
     Raises: CapacityError where the budgets do not fit the capacity.
     """
     budgets_S = budgets(ratio, num_maskable(pack))
     words_T = word_starts(pack.borders, pack.maskable, pack.starts_word)
-    marks_T, num_drawn, num_cut, *groups = loop(
-        pack.borders, pack.maskable, words_T, keys, budgets_S, checked_capacity(capacity, budgets_S), *options
-    )
-    known = dict(zip(("group_O", "kept"), groups, strict=False))
-    return spans_of(marks_T, pack.borders, num_drawn=num_drawn, num_cut=num_cut, **known)
+    return loop(pack.borders, pack.maskable, words_T, keys, budgets_S, checked_capacity(capacity, budgets_S), *options)

@@ -67,24 +67,22 @@ def list_words(first, last, maskable_T, words_T, start_W, end_W):
 @njit
 def hide(start, end, words_T, budget, limit, num_hidden, marks_T, mark):
     """Mark the visible tokens of [start, end), word by word until `budget` tokens are hidden, and never more than
-    `limit`. Return how many are hidden now, and whether the limit left some of them visible."""
+    `limit`. Return how many are hidden now."""
     for t in range(start, end):
         if num_hidden >= budget and words_T[t] and t > start:
             break
         if not marks_T[t]:
             if num_hidden == limit:
-                return num_hidden, True
+                return num_hidden
             marks_T[t] = mark
             num_hidden += 1
-    return num_hidden, False
+    return num_hidden
 
 
 def spans_of(
     marks_T: np.ndarray,
     borders: np.ndarray,
     *,
-    num_drawn: int,
-    num_cut: int = 0,
     group_O: np.ndarray | None = None,
     kept: np.ndarray | None = None,
 ) -> Spans:
@@ -101,8 +99,6 @@ def spans_of(
         sequence=sequence,
         start=start,
         end=end,
-        num_drawn=num_drawn,
-        num_cut=num_cut,
         group=group,
         kept=None if group is None else kept,
     )
@@ -196,8 +192,6 @@ def join_spans(parts: Sequence[Spans]) -> Spans:
         sequence=np.concatenate([spans.sequence for spans in parts])[order],
         start=start[order],
         end=np.concatenate([spans.end for spans in parts])[order],
-        num_drawn=sum(spans.num_drawn for spans in parts),
-        num_cut=sum(spans.num_cut for spans in parts),
         group=np.concatenate(groups)[order] if num_groups else None,
         kept=np.concatenate(kept) if num_groups else None,
     )

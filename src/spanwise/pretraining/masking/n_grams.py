@@ -55,7 +55,6 @@ class NGrams:
 def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, law, strict):
     marks_T = no_marks(len(maskable_T))
     room, reserved = capacity, budgets_S.sum()
-    num_drawn, num_cut = 0, 0
     longest = longest_sequence(borders)
     start_W, end_W = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     order_W = np.empty(longest, dtype=np.int64)
@@ -81,21 +80,17 @@ def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, law, strict
                 order_W[num_left_out] = word
                 num_left_out += 1
                 continue
-            num_drawn += 1
             begin, end = start_W[word], end_W[past - 1]
-            num_hidden, cut = hide(begin, end, words_T, budget, limit, num_hidden, marks_T, LONE)
-            num_cut += cut and not strict
+            num_hidden = hide(begin, end, words_T, budget, limit, num_hidden, marks_T, LONE)
         for i in range(num_left_out):  # none in running text at 15 %
             word = order_W[i]
             if num_hidden >= budget:
                 break
             if not marks_T[start_W[word]]:
-                num_drawn += 1
                 begin, end = start_W[word], end_W[word]
-                num_hidden, cut = hide(begin, end, words_T, budget, limit, num_hidden, marks_T, LONE)
-                num_cut += cut and not strict
+                num_hidden = hide(begin, end, words_T, budget, limit, num_hidden, marks_T, LONE)
         room -= num_hidden
-    return marks_T, num_drawn, num_cut
+    return marks_T
 
 
 @njit

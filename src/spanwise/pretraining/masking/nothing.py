@@ -26,7 +26,7 @@ class NoMasking:
     def select(self, pack: Pack, keys: np.ndarray, *, capacity: int | None = None) -> Spans:
         """Return no span."""
         none = np.zeros(0, dtype=np.int64)
-        return Spans(sequence=none, start=none, end=none, num_drawn=0)
+        return Spans(sequence=none, start=none, end=none)
 
 
 @part("no_replacement")

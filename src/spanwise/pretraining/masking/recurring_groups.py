@@ -103,7 +103,7 @@ class RecurringGroups(Recurring):
         text = (pack.borders, pack.input_ids, pack.maskable, words_T, kinds)
         limits = (budgets_S, checked_capacity(capacity, budgets_S), self.max_pieces, self.end == "spans")
         marks_T, group_O, kept = _mark(*text, keys, *limits)
-        return spans_of(marks_T, pack.borders, num_drawn=len(group_O), group_O=group_O, kept=kept)
+        return spans_of(marks_T, pack.borders, group_O=group_O, kept=kept)
 
 
 @njit

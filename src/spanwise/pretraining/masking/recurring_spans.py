@@ -13,9 +13,9 @@ from spanwise.config import part
 from spanwise.config.ranges import Chance, Words
 from spanwise.pretraining.masking import lengths as laws
 from spanwise.pretraining.masking.alias import AliasTable, draw
-from spanwise.pretraining.masking.base import mask_by
+from spanwise.pretraining.masking.base import marked_by
 from spanwise.pretraining.masking.clusters import find_clusters, room_for
-from spanwise.pretraining.masking.merge import LONE, NO_BUDGET, hide, list_words, longest_sequence, no_marks
+from spanwise.pretraining.masking.merge import LONE, NO_BUDGET, hide, list_words, longest_sequence, no_marks, spans_of
 from spanwise.pretraining.masking.recurring_groups import Recurring
 from spanwise.pretraining.packs import Pack, Spans
 from spanwise.runtime.compiled import njit
@@ -47,7 +47,8 @@ class RecurringSpans(Recurring):
     def select_among(self, kinds: np.ndarray, pack: Pack, keys: np.ndarray, capacity: int | None) -> Spans:
         """Return the spans of a pack. See `Recurring.select_among`."""
         options = (pack.input_ids, kinds, self.fill.columns, self.max_pieces, self.end == "budget")
-        return mask_by(_mark, pack, keys, self.ratio, capacity, *options)
+        marks_T, group_O, kept = marked_by(_mark, pack, keys, self.ratio, capacity, *options)
+        return spans_of(marks_T, pack.borders, group_O=group_O, kept=kept)
 
 
 @njit
@@ -61,7 +62,7 @@ def _mark(
     scratch = room_for(longest, max_pieces)
     start_W, end_W = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int64)
     room, reserved = capacity, budgets_S.sum()
-    counts = np.zeros(4, dtype=np.int64)  # spans drawn, spans cut, occurrences in groups, groups
+    counts = np.zeros(2, dtype=np.int64)  # occurrences in groups, groups
     for s in range(len(budgets_S)):
         first, last, budget, key = borders[s], borders[s + 1], budgets_S[s], keys_S[s]
         reserved -= budget
@@ -75,12 +76,12 @@ def _mark(
         num_words = list_words(first, last, maskable_T, words_T, start_W, end_W)
         num_hidden = _fill(
             key, counter, start_W[:num_words], end_W[:num_words], law, words_T, budget, limit, num_hidden, marks_T,
-            is_kept_T, counts,
+            is_kept_T,
         )  # fmt: skip
         _dissolve(first, last, marks_T, group_O, kept)
         room -= num_hidden
-    num_drawn, num_cut, num_occurrences, num_groups = counts
-    return marks_T, num_drawn, 0 if strict else num_cut, group_O[:num_occurrences].copy(), kept[:num_groups].copy()
+    num_occurrences, num_groups = counts
+    return marks_T, group_O[:num_occurrences].copy(), kept[:num_groups].copy()
 
 
 @njit
@@ -108,16 +109,14 @@ def _hide_groups(key, clusters, origin, words_T, budget, limit, marks_T, is_kept
         before = num_hidden
         for o in range(first, last):
             if o != chosen and num_hidden < budget:
-                start, mark = origin + first_O[o], LONE + 1 + counts[2]
-                num_hidden, cut = hide(start, start + size_O[o], words_T, NO_BUDGET, limit, num_hidden, marks_T, mark)
-                group_O[counts[2]] = counts[3]
+                start, mark = origin + first_O[o], LONE + 1 + counts[0]
+                num_hidden = hide(start, start + size_O[o], words_T, NO_BUDGET, limit, num_hidden, marks_T, mark)
+                group_O[counts[0]] = counts[1]
                 counts[0] += 1
-                counts[1] += cut
-                counts[2] += 1
         is_whole = num_hidden - before == size_O[first] * (last - first - 1)  # else some is visible beside what is kept
-        kept[counts[3], 0] = begin if is_whole else -1
-        kept[counts[3], 1] = end if is_whole else -1
-        counts[3] += 1
+        kept[counts[1], 0] = begin if is_whole else -1
+        kept[counts[1], 1] = end if is_whole else -1
+        counts[1] += 1
     return num_hidden, counter
 
 
@@ -133,7 +132,7 @@ def _dissolve(first, last, marks_T, group_O, kept):
 
 
 @njit
-def _fill(key, counter, start_W, end_W, law, words_T, budget, limit, num_hidden, marks_T, is_kept_T, counts):
+def _fill(key, counter, start_W, end_W, law, words_T, budget, limit, num_hidden, marks_T, is_kept_T):
     """Hide a geometric span from each word, in random order, until the budget is met; kept words come last, by words.
 
     Return how many tokens of the sequence are hidden then.
@@ -154,14 +153,10 @@ def _fill(key, counter, start_W, end_W, law, words_T, budget, limit, num_hidden,
             end = word + 1
             while end < past and start_W[end] == end_W[end - 1] and not is_kept_T[start_W[end]]:
                 end += 1
-            counts[0] += 1
             begin, last = start_W[word], end_W[end - 1]
-            num_hidden, cut = hide(begin, last, words_T, budget, limit, num_hidden, marks_T, LONE)
-            counts[1] += cut
+            num_hidden = hide(begin, last, words_T, budget, limit, num_hidden, marks_T, LONE)
     for i in range(num_left_out):
         if num_hidden < budget:
             begin, last = start_W[order_W[i]], end_W[order_W[i]]
-            num_hidden, cut = hide(begin, last, words_T, budget, limit, num_hidden, marks_T, LONE)
-            counts[0] += 1
-            counts[1] += cut
+            num_hidden = hide(begin, last, words_T, budget, limit, num_hidden, marks_T, LONE)
     return num_hidden

@@ -64,7 +64,6 @@ def _mark(
     marks_T = no_marks(len(maskable_T))
     anchors_T = maskable_T if by_token else words_T
     room, reserved = capacity, budgets_S.sum()
-    num_drawn, num_cut = 0, 0
     for s in range(len(budgets_S)):
         first, last, budget, key = borders[s], borders[s + 1], budgets_S[s], keys_S[s]
         reserved -= budget
@@ -80,7 +79,6 @@ def _mark(
                 if marks_T[start] or not anchors_T[start]:
                     continue
             last_round = r
-            num_drawn += 1
             end = start + 1
             if not one_token:
                 num_words = min_words + draw(law, mix(key, 2 * r)) if draws_a_round == 2 else 1
@@ -89,10 +87,9 @@ def _mark(
                 while end < last and maskable_T[end] and num_words - words_T[end] > 0:
                     num_words -= words_T[end]
                     end += 1
-            num_hidden, cut = hide(start, end, words_T, budget, limit, num_hidden, marks_T, LONE)
-            num_cut += cut and not strict
+            num_hidden = hide(start, end, words_T, budget, limit, num_hidden, marks_T, LONE)
         room -= num_hidden
-    return marks_T, num_drawn, num_cut
+    return marks_T
 
 
 @njit

@@ -67,7 +67,6 @@ class TaggedPhrases:
 def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, tags_T, phrase_share, strict):
     marks_T = no_marks(len(maskable_T))
     room, reserved = capacity, budgets_S.sum()
-    num_drawn, num_cut = 0, 0
     longest = longest_sequence(borders)
     words = np.empty((2, longest), dtype=np.int64)  # starts and ends
     phrases = np.empty((2, longest), dtype=np.int64)
@@ -87,12 +86,9 @@ def _mark(borders, maskable_T, words_T, keys_S, budgets_S, capacity, tags_T, phr
                 start, end = _take(words, below(key, counter + 1, words_left), words_left)
                 words_left -= 1
             counter += 2
-            before = num_hidden
-            num_hidden, cut = hide(start, end, words_T, NO_BUDGET, limit, num_hidden, marks_T, LONE)
-            num_drawn += num_hidden > before
-            num_cut += cut and not strict
+            num_hidden = hide(start, end, words_T, NO_BUDGET, limit, num_hidden, marks_T, LONE)
         room -= num_hidden
-    return marks_T, num_drawn, num_cut
+    return marks_T
 
 
 @njit

@@ -139,7 +139,7 @@ def made_up_pack(*, hides: bool, has_labels: bool = False, has_questions: bool =
     sequence_M = np.array([0, 0, 1] if hides else [], dtype=np.int64)
     start_M = np.array([1, 6, LENGTH + 3] if hides else [], dtype=np.int64)
     end_M = start_M + np.array([1, 3, 2] if hides else [], dtype=np.int64)
-    spans = Spans(sequence=sequence_M, start=start_M, end=end_M, num_drawn=len(start_M))
+    spans = Spans(sequence=sequence_M, start=start_M, end=end_M)
     span_N = np.repeat(np.arange(len(start_M)), end_M - start_M)
     place_N = np.array(
         [t for start, end in zip(start_M, end_M, strict=True) for t in range(start, end)], dtype=np.int64
@@ -155,7 +155,6 @@ def made_up_questions() -> Spans:
         sequence=np.array([0, 0, 1]),
         start=start_M,
         end=start_M + 1,
-        num_drawn=len(start_M),
         group=np.array([0, 0, 1]),
         kept=np.array([[12, 14], [LENGTH + 10, LENGTH + 11]]),
     )

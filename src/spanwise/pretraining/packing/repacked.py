@@ -125,8 +125,7 @@ def _cut_pack(pack: Pack, first: int, last: int) -> Pack:
 
 
 def _cut_spans(spans: Spans, borders: np.ndarray, first: int, last: int) -> Spans:
-    """Return the spans of some sequences; what was drawn and cut is counted with the first of them."""
+    """Return the spans of some sequences."""
     num_sequences = len(borders) - 1
     some = some_spans(spans, (spans.sequence >= first) & (spans.sequence < last))
-    moved = move(some, np.arange(num_sequences) - first, np.full(num_sequences, -borders[first]))
-    return moved if first == 0 else replace(moved, num_drawn=0, num_cut=0)
+    return move(some, np.arange(num_sequences) - first, np.full(num_sequences, -borders[first]))
