@@ -5,18 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 import lzma
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from spanwise.runtime.files import write_text_atomic
 
-FILES = {
-    "questions": ("qa/squadshifts/amazon_reviews_v1.0.json",),
-    "tagging": ("tagging/wnut17/wnut17train.conll", "tagging/wnut17/emerging.dev.conll"),
-    "web-names": ("tagging/uner_en_ewt/dev.iob2", "tagging/ud_en_ewt/train.conllu"),
-}
-SUFFIXES = {"questions": ".json", "tagging": ".conll", "web-names": ".conll"}
 DEV_QUESTIONS = 1_000
+LABELLED_REVIEWS = 4_000  # drawn from the file; the others are text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """One kind of text, with labels of one task."""
+
+    language: str
+    task: str  # of `spanwise finetune`
+    prepare: Callable[..., None]  # cuts the texts of `files` into parts, in a folder
+    files: tuple[str, ...]  # of DATA
+    suffix: str  # of the files with labels
 
 
 def open_text(data: Path, name: str) -> str:
@@ -36,7 +44,7 @@ def prepare(data: Path, out: Path, tasks: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for task in tasks:
         if not (folder / f"ready-{task}").exists():
-            PREPARE[task](*(open_text(data, name) for name in FILES[task]), folder)
+            DOMAINS[task].prepare(*(open_text(data, name) for name in DOMAINS[task].files), folder)
             write_text_atomic(folder / f"ready-{task}", "")
 
 
@@ -73,7 +81,75 @@ def prepare_web_names(labelled: str, treebank: str, folder: Path) -> None:
     write_text_atomic(folder / "web-names.txt", "\n\n".join(texts) + "\n")
 
 
-PREPARE = {"questions": prepare_questions, "tagging": prepare_tagging, "web-names": prepare_web_names}
+def prepare_reviews(reviews: str, others: str, folder: Path) -> None:
+    """Korean reviews of films, each good or bad; those of the text have no label and stand in no other part."""
+    rows, scored = ([row[1:] for row in rows_of(table)] for table in (reviews, others))
+    random.Random("reviews").shuffle(rows)  # the file ends with thousands of negative ones
+    parts = {"train": rows[:LABELLED_REVIEWS], "dev": scored[0::2], "test": scored[1::2]}
+    for name, part in parts.items():
+        lines = ["document\tlabel", *(f"{text}\t{label}" for text, label in part)]
+        write_text_atomic(folder / f"reviews-{name}.tsv", "\n".join(lines) + "\n")
+    labelled = {text for part in parts.values() for text, _ in part}
+    texts = [text for text, _ in rows[LABELLED_REVIEWS:] if text not in labelled]
+    write_text_atomic(folder / "reviews.txt", "\n\n".join(texts) + "\n")
+
+
+def prepare_review_names(train: str, dev: str, reviews: str, folder: Path) -> None:
+    """Names in Korean reviews of films, tagged by characters; the text is other reviews, none with such a sentence."""
+    found = [sentence for sentence in sentences_of(train + "\n\n" + dev) if "-nsmc\t" in sentence[0]]
+    places = {"train": range(6), "dev": range(6, 8), "test": range(8, 10)}  # of every ten
+    tagged = [sentence[1:] for sentence in found]
+    for name, part in places.items():
+        chosen = [sentence for place, sentence in enumerate(tagged) if place % 10 in part]
+        write_sentences(folder / f"review-names-{name}.conll", chosen)
+    seen = ["".join(line.split("\t")[0] for line in sentence) for sentence in tagged]
+    texts = [text for _, text, _ in rows_of(reviews) if not any(sentence in text for sentence in seen)]
+    write_text_atomic(folder / "review-names.txt", "\n\n".join(texts) + "\n")
+
+
+DOMAINS = {
+    "questions": Domain(
+        language="en",
+        task="qa",
+        prepare=prepare_questions,
+        files=("qa/squadshifts/amazon_reviews_v1.0.json",),
+        suffix=".json",
+    ),
+    "tagging": Domain(
+        language="en",
+        task="tagging",
+        prepare=prepare_tagging,
+        files=("tagging/wnut17/wnut17train.conll", "tagging/wnut17/emerging.dev.conll"),
+        suffix=".conll",
+    ),
+    "web-names": Domain(
+        language="en",
+        task="tagging",
+        prepare=prepare_web_names,
+        files=("tagging/uner_en_ewt/dev.iob2", "tagging/ud_en_ewt/train.conllu"),
+        suffix=".conll",
+    ),
+    "reviews": Domain(
+        language="ko",
+        task="classification",
+        prepare=prepare_reviews,
+        files=("ko/nsmc/train.tsv", "ko/nsmc/dev.tsv"),
+        suffix=".tsv",
+    ),
+    "review-names": Domain(
+        language="ko",
+        task="tagging",
+        prepare=prepare_review_names,
+        files=("ko/klue_ner/part_train.tsv", "ko/klue_ner/part_dev.tsv", "ko/nsmc/train.tsv"),
+        suffix=".conll",
+    ),
+}
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """Return the cells of each row below the head of a table, those whose text is blank left out."""
+    rows = [line.split("\t") for line in table.split("\n")[1:] if line]
+    return [row for row in rows if row[-2].strip()]
 
 
 def write_questions(path: Path, articles: Sequence[dict]) -> None:

@@ -2,7 +2,7 @@
 
     python records/adaptation/table.py START DATA OUT
 
-START is a model folder, a name that ships or a hub id; DATA holds the files that `FILES` names, `.xz` or plain. Four
+START is a model folder, a name that ships or a hub id; DATA holds the files that domains.py names, `.xz` or plain. Four
 arms learn the same labels with the same numbers of steps and rates:
 
 | arm | goes on with the domain's text | learns the labels |
@@ -32,37 +32,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import torch
-from domains import FILES, SUFFIXES, prepare, questions_of, sentences_of, write_questions, write_sentences
+import theirs
+from domains import DOMAINS, prepare, questions_of, sentences_of, write_questions, write_sentences
 from scipy.special import stdtrit
-from transformers import (
-    AutoModelForMaskedLM,
-    AutoModelForQuestionAnswering,
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-    DataCollatorForLanguageModeling,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
-)
 
 from spanwise.adapt.report import NAMES
 from spanwise.cli.main import main as spanwise
 from spanwise.interop.huggingface import read_folder
-from spanwise.runtime.files import atomic_folder, write_text_atomic
+from spanwise.runtime.files import write_text_atomic
 from spanwise.runtime.progress import RunLog
 from spanwise.studies.probes.finetuned import usual_rate
 from spanwise.tasks.evaluate import evaluate
 from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
 
-TASK_NAMES = {"questions": "qa", "tagging": "tagging", "web-names": "tagging"}
+SCORES = {"qa": "f1", "tagging": "f1", "classification": "accuracy"}  # of a task
 ARMS = ("finetune", "adapt", "examples", "run_mlm")
 DIFFERENCES = (("adapt", "finetune"), ("adapt", "run_mlm"), ("run_mlm", "examples"), ("finetune", "examples"))
 RATE_FACTORS = (1 / 3, 1.0, 3.0)  # of the usual rate of an encoder of this width
 CHOOSING_SEEDS = 3  # one alone has chosen a rate that cost a row of names 7 F1 on test
-BATCH = 16
-MLM_RATE, MLM_LENGTH, MLM_SHARE = 5e-5, 256, 0.15  # the first and the last are run_mlm.py's own
-MAX_LENGTH, MAX_ANSWER, NUM_BEST = 384, 30, 20  # those of run_qa.py
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +58,16 @@ class Settings:
     """What all cells of a table share; OUT/settings.json keeps it."""
 
     start: str
+    language: str
     minutes: float
     seeds: int
     labels: tuple[int, ...]  # 0: all there are
     steps: tuple[int, ...]  # for each number of labels
+
+    @property
+    def tasks(self) -> list[str]:
+        """The domains of the language, which are the rows of the table."""
+        return [name for name, domain in DOMAINS.items() if domain.language == self.language]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +93,7 @@ class Cell:
 
 def labelled(cell: Cell, out: Path) -> Path:
     """Return the file of a cell's labels: the same ones for every arm and rate of a seed."""
-    suffix = SUFFIXES[cell.task]
+    suffix = DOMAINS[cell.task].suffix
     whole = out / "data" / f"{cell.task}-train{suffix}"
     if not cell.labels:
         return whole
@@ -107,7 +101,12 @@ def labelled(cell: Cell, out: Path) -> Path:
     draw = random.Random(f"{cell.task} {cell.labels} {cell.seed}")
     if path.exists():
         return path
-    if SUFFIXES[cell.task] == ".conll":
+    if suffix == ".tsv":
+        head, *rows = whole.read_text(encoding="utf-8").splitlines()
+        chosen = draw.sample(rows, min(cell.labels, len(rows)))
+        write_text_atomic(path, "\n".join([head, *chosen]) + "\n")
+        return path
+    if suffix == ".conll":
         sentences = sentences_of(whole.read_text(encoding="utf-8"))
         write_sentences(path, draw.sample(sentences, min(cell.labels, len(sentences))))
         return path
@@ -132,66 +131,17 @@ def start_of(cell: Cell, settings: Settings, out: Path) -> str:
     text, target = out / "data" / f"{cell.task}.txt", out / "models" / f"{cell.task}-{cell.arm}"
     if cell.arm == "run_mlm":
         if not target.exists():
-            run_mlm(str(read_folder(settings.start).folder), text, 60 * settings.minutes, target)
+            theirs.run_mlm(str(read_folder(settings.start).folder), text, 60 * settings.minutes, target)
         return str(target)
     if not (target / "adaptation.json").exists():
         call = ["adapt", settings.start, str(text), "--out", str(target), "--budget", f"{60 * settings.minutes:g}s"]
         if not NAMES.keys() & read_folder(settings.start).heads.keys():  # no loss can judge it, so labels do
-            dev = out / "data" / f"{cell.task}-dev{SUFFIXES[cell.task]}"
+            dev = out / "data" / f"{cell.task}-dev{DOMAINS[cell.task].suffix}"
             fewest = replace(cell, labels=min(settings.labels, key=lambda count: count or sys.maxsize), seed=0)
-            call += ["--proof", TASK_NAMES[cell.task], str(labelled(fewest, out)), str(dev)]
+            call += ["--proof", DOMAINS[cell.task].task, str(labelled(fewest, out)), str(dev)]
         if status := spanwise([*call, *(["--resume"] if (target / "adapt.json").exists() else [])]):
             raise SystemExit(status)
     return str(target / "final")
-
-
-def run_mlm(start: str, text: Path, seconds: float, target: Path) -> None:
-    """Go on as run_mlm.py does: lines end to end, cut into blocks; 15 % of the tokens; AdamW, a rate that falls."""
-    torch.manual_seed(0)
-    tokenizer, model = AutoTokenizer.from_pretrained(start), AutoModelForMaskedLM.from_pretrained(start)
-    device = model.to(best_device()).train().device
-    length = min(MLM_LENGTH, tokenizer.model_max_length)
-    lines = [line for line in text.read_text(encoding="utf-8").splitlines() if line.strip()]
-    ids = list(itertools.chain.from_iterable(tokenizer(lines, truncation=True, max_length=length)["input_ids"]))
-    blocks = [ids[first : first + length] for first in range(0, max(1, len(ids) - length + 1), length)]
-    collate = DataCollatorForLanguageModeling(tokenizer, mlm_probability=MLM_SHARE)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=MLM_RATE, weight_decay=0.0)
-    began, step = time.monotonic(), 0
-    for rows in batches(len(blocks), 0):
-        used = (time.monotonic() - began) / seconds
-        if used >= 1:
-            break
-        batch = collate([{"input_ids": blocks[row]} for row in rows]).to(device)
-        update(model, optimizer, dict(batch), MLM_RATE * (1 - used))
-        step += 1
-    print(f"run_mlm: {step:,} steps on {len(ids):,} tokens in {time.monotonic() - began:.0f} s")
-    with atomic_folder(target) as folder:
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-
-
-def best_device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def batches(count: int, seed: int) -> Iterator[list[int]]:
-    """Give rows by batches without end, in a new order every epoch."""
-    draw = random.Random(seed)
-    while True:
-        order = draw.sample(range(count), count)
-        yield from (order[first : first + BATCH] for first in range(0, count, BATCH))
-
-
-def update(model: PreTrainedModel, optimizer: torch.optim.Optimizer, batch: dict, rate: float) -> None:
-    """One step at a rate."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=model.device.type == "cuda"):
-        loss = model(**batch).loss
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
 
 
 # ------------------------------------------------------------------------------------------ learning the labels
@@ -203,8 +153,8 @@ def run_cell(cell: Cell, settings: Settings, out: Path) -> None:
     rate = usual_rate(read_folder(settings.start).config.hidden_size) * RATE_FACTORS[cell.rate]
     steps = settings.steps[settings.labels.index(cell.labels)]
     began = time.monotonic()
-    learn = ours if cell.arm in ("finetune", "adapt") else theirs
-    files = {name: out / "data" / f"{cell.task}-{name}{SUFFIXES[cell.task]}" for name in ("dev", "test")}
+    learn = ours if cell.arm in ("finetune", "adapt") else as_examples
+    files = {name: out / "data" / f"{cell.task}-{name}{DOMAINS[cell.task].suffix}" for name in ("dev", "test")}
     scores = learn(cell, start, train, files, steps, rate, out / f"work-{cell.task}")
     record = {**asdict(cell), "learning_rate": rate, "steps": steps, **scores, "seconds": time.monotonic() - began}
     cell.path(out).parent.mkdir(parents=True, exist_ok=True)
@@ -212,184 +162,32 @@ def run_cell(cell: Cell, settings: Settings, out: Path) -> None:
     print(f"{cell.path(out).relative_to(out)}: dev {scores['dev']:.1f}, test {scores['test']:.1f}", flush=True)
 
 
-Files = dict[str, Path]
-
-
-def ours(cell: Cell, start: str, train: Path, files: Files, steps: int, rate: float, work: Path) -> dict[str, float]:
+def ours(
+    cell: Cell, start: str, train: Path, files: theirs.Files, steps: int, rate: float, work: Path
+) -> dict[str, float]:
     """Learn by `spanwise finetune`; return the F1 on each file."""
     shutil.rmtree(work, ignore_errors=True)  # of a call that was stopped
-    name = TASK_NAMES[cell.task]
+    name = DOMAINS[cell.task].task
     values = {"training.max_steps": steps, "training.learning_rate": rate, "training.seed": cell.seed}
-    changes = [f"{path}={value}" for path, value in {**values, "batch_size": BATCH}.items()]
+    changes = [f"{path}={value}" for path, value in {**values, "batch_size": theirs.BATCH}.items()]
     log = RunLog(work, stream=io.StringIO())
     final = finetune(name, model=start, train=train, out=work, overrides=changes, log=log).final
-    found = {kind: float(evaluate(name, model=final, data=file).scores["f1"]) for kind, file in files.items()}
+    found = {k: float(evaluate(name, model=final, data=file).scores[SCORES[name]]) for k, file in files.items()}
     shutil.rmtree(work)
     return found
 
 
-def theirs(cell: Cell, start: str, train: Path, files: Files, steps: int, rate: float, work: Path) -> dict[str, float]:
-    """Learn by a plain loop as in the examples of transformers, scored by the same official metric."""
-    torch.manual_seed(cell.seed)
-    tokenizer = AutoTokenizer.from_pretrained(start)
-    side = Questions(tokenizer) if cell.task == "questions" else Tags(tokenizer)
-    features = side.features(train)
-    model = side.model(start).to(best_device()).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.0)
-    for step, rows in zip(range(steps), batches(len(features), cell.seed), strict=False):
-        batch = padded([features[row] for row in rows], tokenizer, model)
-        update(model, optimizer, batch, rate * (1 - step / steps))
-    model.eval()
-    found, told = {}, work.with_name(f"predictions{SUFFIXES[cell.task]}")
-    for kind, file in files.items():
-        told.write_text(side.predictions(file, model), encoding="utf-8")
-        found[kind] = float(task_recipe(TASK_NAMES[cell.task]).task.score_files(file, told, {}).scores["f1"])
+def as_examples(
+    cell: Cell, start: str, train: Path, files: theirs.Files, steps: int, rate: float, work: Path
+) -> dict[str, float]:
+    """Learn as the examples of transformers do, scored by the same official metric."""
+    domain, found = DOMAINS[cell.task], {}
+    told = work.with_name(f"predictions{domain.suffix}")
+    for kind, text in theirs.learn(domain.task, start, train, files, steps, rate, cell.seed).items():
+        told.write_text(text, encoding="utf-8")
+        scores = task_recipe(domain.task).task.score_files(files[kind], told, {}).scores
+        found[kind] = float(scores[SCORES[domain.task]])
     return found
-
-
-def padded(rows: Sequence[dict[str, list[int]]], tokenizer: PreTrainedTokenizerFast, model: PreTrainedModel) -> dict:
-    """Return rows of numbers as tensors on the model's device; labels of padding count for nothing."""
-    fill = {"input_ids": tokenizer.pad_token_id, "labels": -100}
-    longest = max(len(row["input_ids"]) for row in rows)
-    columns = {}
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        if isinstance(values[0], list):
-            values = [value + [fill.get(name, 0)] * (longest - len(value)) for value in values]
-        columns[name] = torch.tensor(values, device=model.device)
-    return columns
-
-
-def inputs_of(encoding: dict, row: int) -> dict[str, list[int]]:
-    """Return what a model reads of a window."""
-    names = ("input_ids", "attention_mask", "token_type_ids")
-    return {name: list(encoding[name][row]) for name in names if name in encoding}
-
-
-class Questions:
-    """Questions in windows, with labels and answers as run_qa.py makes them."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.tokenizer = tokenizer
-        self.length = min(MAX_LENGTH, tokenizer.model_max_length)
-
-    def model(self, start: str) -> PreTrainedModel:
-        return AutoModelForQuestionAnswering.from_pretrained(start)
-
-    def windows(self, asked: Sequence[tuple[dict, str]]):
-        """Return the windows of all questions, each with the number of its question."""
-        return self.tokenizer(
-            [question["question"].lstrip() for question, _ in asked],
-            [passage for _, passage in asked],
-            truncation="only_second",
-            max_length=self.length,
-            stride=self.length // 3,
-            return_overflowing_tokens=True,
-            return_offsets_mapping=True,
-        )
-
-    def features(self, path: Path) -> list[dict]:
-        """Return the windows of a labelled file; one without the answer points at its first token."""
-        asked = list(questions_of(json.loads(path.read_text(encoding="utf-8"))["data"]))
-        found, rows = self.windows(asked), []
-        for row, number in enumerate(found["overflow_to_sample_mapping"]):
-            answer = asked[number][0]["answers"][0]
-            first, last = answer["answer_start"], answer["answer_start"] + len(answer["text"])
-            inside = [
-                place
-                for place, (kind, (start, end)) in enumerate(
-                    zip(found.sequence_ids(row), found["offset_mapping"][row], strict=True)
-                )
-                if kind == 1 and start < last and end > first
-            ]
-            offsets = found["offset_mapping"][row]
-            is_whole = bool(inside) and offsets[inside[0]][0] <= first and offsets[inside[-1]][1] >= last
-            start, end = (inside[0], inside[-1]) if is_whole else (0, 0)
-            rows.append({**inputs_of(found, row), "start_positions": start, "end_positions": end})
-        return rows
-
-    @torch.no_grad()
-    def predictions(self, path: Path, model: PreTrainedModel) -> str:
-        """Return the answers of a file: of each question the span with the highest sum over its windows."""
-        asked = list(questions_of(json.loads(path.read_text(encoding="utf-8"))["data"]))
-        found = self.windows(asked)
-        best = {question["id"]: (-float("inf"), "") for question, _ in asked}
-        numbers = found["overflow_to_sample_mapping"]
-        for first in range(0, len(numbers), BATCH):
-            rows = range(first, min(first + BATCH, len(numbers)))
-            output = model(**padded([inputs_of(found, row) for row in rows], self.tokenizer, model))
-            for place, row in enumerate(rows):
-                question, passage = asked[numbers[row]]
-                offsets = [
-                    pair if kind == 1 else None
-                    for kind, pair in zip(found.sequence_ids(row), found["offset_mapping"][row], strict=True)
-                ]
-                score, text = best_span(output.start_logits[place], output.end_logits[place], offsets, passage)
-                best[question["id"]] = max(best[question["id"]], (score, text))
-        return json.dumps({name: text for name, (_, text) in best.items()})
-
-
-def best_span(starts: torch.Tensor, ends: torch.Tensor, offsets: Sequence, passage: str) -> tuple[float, str]:
-    """Return the best answer of a window and its score, among the likeliest starts and ends."""
-    size = len(offsets)
-    tops = [scores[:size].topk(min(NUM_BEST, size)) for scores in (starts, ends)]
-    best = (-float("inf"), "")
-    for (s, start), (e, end) in itertools.product(*(zip(*map(torch.Tensor.tolist, top), strict=True) for top in tops)):
-        if start <= end < start + MAX_ANSWER and offsets[start] and offsets[end]:
-            best = max(best, (s + e, passage[offsets[start][0] : offsets[end][1]]))
-    return best
-
-
-class Tags:
-    """Sentences in words, a label at the first piece of each, as run_ner.py makes them."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.tokenizer = tokenizer
-        self.length = min(MAX_LENGTH, tokenizer.model_max_length)
-        self.labels: list[str] = []
-
-    def model(self, start: str) -> PreTrainedModel:
-        return AutoModelForTokenClassification.from_pretrained(start, num_labels=len(self.labels))
-
-    def read(self, path: Path):
-        """Return words and tags of each sentence, and the words as the tokenizer reads them."""
-        sentences = [[line.split("\t") for line in one] for one in sentences_of(path.read_text(encoding="utf-8"))]
-        words = [[word for word, *_ in sentence] for sentence in sentences]
-        return sentences, self.tokenizer(words, is_split_into_words=True, truncation=True, max_length=self.length)
-
-    def first_pieces(self, found, row: int) -> list[int | None]:
-        """Return for each token the word that it begins; None for all others."""
-        numbers = found.word_ids(row)
-        before = [None, *numbers[:-1]]
-        return [word if word != last else None for word, last in zip(numbers, before, strict=True)]
-
-    def features(self, path: Path) -> list[dict]:
-        sentences, found = self.read(path)
-        self.labels = sorted({line[-1] for sentence in sentences for line in sentence})
-        ids = {label: number for number, label in enumerate(self.labels)}
-        return [
-            {
-                **inputs_of(found, row),
-                "labels": [-100 if word is None else ids[sentence[word][-1]] for word in self.first_pieces(found, row)],
-            }
-            for row, sentence in enumerate(sentences)
-        ]
-
-    @torch.no_grad()
-    def predictions(self, path: Path, model: PreTrainedModel) -> str:
-        """Return a word and its tag per line; words beyond the last position are outside of all."""
-        sentences, found = self.read(path)
-        lines: list[str] = []
-        for first in range(0, len(sentences), BATCH):
-            rows = range(first, min(first + BATCH, len(sentences)))
-            best = model(**padded([inputs_of(found, row) for row in rows], self.tokenizer, model)).logits.argmax(-1)
-            for place, row in enumerate(rows):
-                tags = ["O"] * len(sentences[row])
-                for token, word in enumerate(self.first_pieces(found, row)):
-                    if word is not None:
-                        tags[word] = self.labels[int(best[place, token])]
-                lines += [f"{line[0]}\t{tag}" for line, tag in zip(sentences[row], tags, strict=True)] + [""]
-        return "\n".join(lines) + "\n"
 
 
 # ---------------------------------------------------------------------------------------------------- the table
@@ -397,7 +195,7 @@ class Tags:
 
 def rows_of(settings: Settings) -> Iterator[tuple[str, int, str]]:
     """Give task, labels and arm of each mean in the table."""
-    yield from itertools.product(FILES, settings.labels, ARMS)
+    yield from itertools.product(settings.tasks, settings.labels, ARMS)
 
 
 def chosen_rate(task: str, labels: int, arm: str, num_seeds: int, out: Path) -> int | None:
@@ -418,7 +216,7 @@ def tries(task: str, labels: int, arm: str, num_seeds: int) -> list[list[Cell]]:
 
 
 def cells_left(
-    settings: Settings, out: Path, tasks: Sequence[str] = tuple(FILES), arms: Sequence[str] = ARMS
+    settings: Settings, out: Path, tasks: Sequence[str] = tuple(DOMAINS), arms: Sequence[str] = ARMS
 ) -> Iterator[Cell]:
     """Give the cells that are not run yet, in order: the other seeds of a row follow once its rate is chosen."""
     for task, labels, arm in rows_of(settings):
@@ -465,7 +263,7 @@ def table(settings: Settings, out: Path) -> str:
     columns = ["task", "labels", *ARMS, *(f"{one} - {other}" for one, other in DIFFERENCES)]
     lines = [f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
     num_done = num_cells = 0
-    for task, labels in itertools.product(FILES, settings.labels):
+    for task, labels in itertools.product(settings.tasks, settings.labels):
         scores = {arm: test_scores(task, labels, arm, settings, out) for arm in ARMS}
         num_cells += sum(num_run(task, labels, arm, settings, out) for arm in ARMS)
         means = ["-" if found is None else f"{statistics.fmean(found):.1f}" for found in scores.values()]
@@ -480,7 +278,7 @@ def table(settings: Settings, out: Path) -> str:
         f"{min(CHOOSING_SEEDS, settings.seeds)}; differences with 95 % intervals, paired over seeds. Run: "
         f"{num_cells} of {num_rows * per_row} cells, {num_done} of {num_rows} means.",
     ]
-    for task, arm in itertools.product(FILES, ("adapt", "run_mlm")):
+    for task, arm in itertools.product(settings.tasks, ("adapt", "run_mlm")):
         if not (out / "models" / f"{task}-{arm}").exists():
             lines.append(f"Not run yet: {settings.minutes:g} minutes of {arm} on the text of {task}.")
         record = out / "models" / f"{task}-{arm}" / "adaptation.json"
@@ -520,7 +318,8 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--labels", type=int, nargs="+", default=[100, 1_000, 0], help="0: all there are")
     parser.add_argument("--steps", type=int, nargs="+", default=[100, 300, 600], help="for each number of labels")
-    parser.add_argument("--tasks", nargs="+", choices=list(FILES), default=list(FILES), help="that this call runs")
+    parser.add_argument("--language", choices=("en", "ko"), default="en", help="of START, and of the domains")
+    parser.add_argument("--tasks", nargs="+", choices=list(DOMAINS), help="that this call runs; all of the language")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS, help="that this call runs")
     parser.add_argument("--table", action="store_true", help="run nothing; print what there is")
     given = parser.parse_args(arguments)
@@ -528,15 +327,17 @@ def main(arguments: Sequence[str] | None = None, *, ended: Callable[[int], bool]
         parser.error("give two seeds or more, and one number of steps for each number of labels")
     settings = Settings(
         start=given.start,
+        language=given.language,
         minutes=given.minutes,
         seeds=given.seeds,
         labels=tuple(given.labels),
         steps=tuple(given.steps),
     )
     keep_settings(settings, given.out)
+    tasks = [task for task in settings.tasks if task in (given.tasks or settings.tasks)]
     if not given.table:
-        prepare(given.data, given.out, given.tasks)
-        for done, cell in enumerate(cells_left(settings, given.out, given.tasks, given.arms)):
+        prepare(given.data, given.out, tasks)
+        for done, cell in enumerate(cells_left(settings, given.out, tasks, given.arms)):
             if ended(done):
                 break
             run_cell(cell, settings, given.out)

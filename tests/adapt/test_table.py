@@ -14,6 +14,8 @@ from spanwise.interop.huggingface import read_folder
 PLACE = Path(__file__).parents[2] / "records" / "adaptation" / "table.py"
 TEXT = "the old river ran past a stone bridge and into the quiet town where people sold bread fish cloth"
 WORDS = TEXT.split()
+ENGLISH = ["questions", "tagging", "web-names"]
+PARTS = ("train", "dev", "test")
 SMALL = ["--minutes", "0.02", "--seeds", "2", "--labels", "8", "--steps", "2"]
 
 
@@ -67,7 +69,33 @@ def data(tmp_path_factory):
         place = folder / "tagging" / name
         place.parent.mkdir()
         place.write_text("\n".join(documents) + "\n")
+    write_korean(folder / "ko", draw)
     return folder
+
+
+def write_korean(folder, draw):
+    """6,000 reviews, of which 40 hold a tagged sentence; 100 such sentences and 60 of news."""
+    reviews = [f"{number}\t영화 {number} 재미{draw.choice('가를는')}\t{number % 2}" for number in range(6_000)]
+    sentences = []
+    for number in range(160):
+        text = f"배우 {number:03}좋다"
+        tags = ["O"] * 3 + ["B-PS"] + ["O"] * (len(text) - 4)
+        lines = [
+            f"## klue-{number}-{'nsmc' if number < 100 else 'wikitree'}\t{text}",
+            *map("\t".join, zip(text, tags, strict=True)),
+        ]
+        sentences.append("\n".join(lines) + "\n")
+        if number < 40:
+            reviews[number] = f"{number}\t정말 {text} 그래서 봤다\t1"
+    files = {
+        "nsmc/train.tsv": "\n".join(["id\tdocument\tlabel", *reviews[:5_000], "9\t \t0"]),
+        "nsmc/dev.tsv": "\n".join(["id\tdocument\tlabel", *reviews[4_900:]]),
+        "klue_ner/part_train.tsv": "\n".join(sentences[:50] + sentences[100:]),
+        "klue_ner/part_dev.tsv": "\n".join(sentences[50:100]),
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text + "\n", encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -84,7 +112,7 @@ def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, 
     told = capsys.readouterr().out
     assert "Run: 72 of 72 cells, 12 of 12 means." in told and "Not run yet" not in told
     assert all(path.read_bytes() == content for path, content in first.items())
-    assert all(f"adapt on the text of {task}: " in told for task in table.FILES)
+    assert all(f"adapt on the text of {task}: " in told for task in ENGLISH)
     rows = [line for line in told.splitlines() if line.startswith(("| questions", "| tagging", "| web-names"))]
     assert len(rows) == 3 and all(row.count(" to ") == 4 and "| - |" not in row for row in rows)
     for kind in ("questions-run_mlm", "tagging-run_mlm", "questions-adapt/final"):
@@ -94,7 +122,7 @@ def test_every_cell_is_run_once_and_a_stopped_table_goes_on(table, data, start, 
 
 
 def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(table, data, tmp_path):
-    table.prepare(data, tmp_path, list(table.FILES))
+    table.prepare(data, tmp_path, ENGLISH)
     parts = {}
     for name in ("train", "dev", "test"):
         articles = json.loads((tmp_path / "data" / f"questions-{name}.json").read_text())["data"]
@@ -116,8 +144,32 @@ def test_the_parts_share_no_article_and_a_seed_has_the_same_labels_in_every_arm(
         assert everything.read_text().count(count) == {"questions": 60, "tagging": 120, "web-names": 80}[task]
 
 
+def test_no_labelled_review_stands_in_the_text_to_adapt_to(table, data, tmp_path):
+    table.prepare(data, tmp_path, ["reviews", "review-names"])
+    parts = {name: (tmp_path / "data" / f"reviews-{name}.tsv").read_text().splitlines()[1:] for name in PARTS}
+    assert [len(parts[name]) for name in PARTS] == [4_000, 550, 550]
+    texts = (tmp_path / "data" / "reviews.txt").read_text().strip().split("\n\n")
+    labelled = {line.split("\t")[0] for part in parts.values() for line in part}
+    assert not labelled & set(texts) and 900 <= len(texts) <= 1_000
+    drawn = table.labelled(table.Cell(task="reviews", arm="adapt", labels=8, rate=0, seed=0), tmp_path).read_text()
+    assert len(drawn.splitlines()) == 9 and drawn.startswith("document\tlabel\n")
+    names = {name: (tmp_path / "data" / f"review-names-{name}.conll").read_text() for name in PARTS}
+    assert [names[name].count("B-PS") for name in PARTS] == [60, 20, 20] and "klue" not in str(names)
+    assert (tmp_path / "data" / "review-names.txt").read_text().count("\n\n") == 4_960 - 1
+
+
+@pytest.mark.slow
+def test_a_korean_start_has_the_korean_rows(table, data, start, tmp_path, capsys):
+    call = [str(start), str(data), str(tmp_path / "out"), *SMALL, "--language", "ko"]
+    table.main([*call, "--tasks", "reviews", "--arms", "finetune", "examples"])
+    told = capsys.readouterr().out
+    assert "Run: 12 of 48 cells, 2 of 8 means." in told and "| tagging" not in told
+    table.main([*call, "--tasks", "review-names", "--arms", "finetune", "examples"])
+    assert "Run: 24 of 48 cells, 4 of 8 means." in capsys.readouterr().out
+
+
 def test_a_task_is_prepared_from_its_own_files_alone(table, data, tmp_path):
-    files = table.FILES["tagging"]
+    files = table.DOMAINS["tagging"].files
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((data / name).read_bytes())
@@ -127,7 +179,7 @@ def test_a_task_is_prepared_from_its_own_files_alone(table, data, tmp_path):
 
 
 def test_a_rate_is_chosen_by_the_mean_of_dev_and_seeds_are_compared_in_pairs(table, tmp_path):
-    settings = table.Settings(start="x", minutes=1.0, seeds=4, labels=(8,), steps=(2,))
+    settings = table.Settings(start="x", language="en", minutes=1.0, seeds=4, labels=(8,), steps=(2,))
 
     def keep(arm, rate, seed, dev, test):
         path = table.Cell(task="tagging", arm=arm, labels=8, rate=rate, seed=seed).path(tmp_path)
