@@ -2,9 +2,9 @@
 
 Questions: the bundled held-out ones, SQuAD 1.1 dev (all, and without the articles that stand in the pre-training text),
 SQuAD 2.0 dev with the threshold of the weights, reviews (SQuADShifts amazon) and the fresh questions by kind of text,
-both with the best span whatever its odds and as the pipeline tells them, which may say that there is no answer. In
-Korean KorQuAD dev, F1 over characters, and the fresh questions, F1 over words. Names: UNER EWT, WNUT-17, WikiANN.
-Coreference: OntoGUM, LitBank, GAP.
+both with the best span whatever its odds and as the pipeline tells them, which may say that there is no answer; errors
+are over paragraphs. In Korean KorQuAD dev, F1 over characters, and the fresh questions, F1 over words. Names: UNER EWT,
+WNUT-17, WikiANN. Coreference: OntoGUM, LitBank, GAP.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 from names import uner, whole_sentences, wikiann, wnut
 
 from spanwise.interop.json_files import write_json
@@ -29,6 +30,7 @@ from spanwise.tasks.qa.ranking import Predictions
 from spanwise.tasks.qa.reader import read_questions
 from spanwise.tasks.qa.score import raw_scores
 from spanwise.text.word_runs import WordRuns
+from spanwise.training.statistics import clustered_mean
 
 RECORDS = Path(__file__).parents[1]
 COPIED_SHARE = 0.2  # of an article's paragraphs with eight words in a row of the text: the article stands in it
@@ -57,15 +59,15 @@ def english(model: str, data: Path) -> dict[str, object]:
     threshold = reader.task.null_threshold
     bundled = read_questions(Path(str(files("spanwise.quickstart"))) / "corpus" / "qa-dev.json.xz")
     return {
-        "bundled": mean(answered(reader, bundled)),
-        "SQuAD 1.1 dev": mean(scores),
-        "SQuAD 1.1 dev, articles not in the text": mean(scores, outside(known, squad)),
+        "bundled": mean(bundled, answered(reader, bundled)),
+        "SQuAD 1.1 dev": mean(squad, scores),
+        "SQuAD 1.1 dev, articles not in the text": mean(squad, scores, outside(known, squad)),
         "articles in the text": sorted(known),
         "SQuAD 2.0 dev": evaluated("qa", model, data / "qa/squad/dev-v2.0.json.xz"),
-        "reviews": mean(scored(amazon, guesses["reviews"])),
-        "reviews, as the pipeline answers": mean(scored(amazon, guesses["reviews"], threshold)),
-        "fresh": by_kind(scored(fresh, guesses["fresh"])),
-        "fresh, as the pipeline answers": by_kind(scored(fresh, guesses["fresh"], threshold)),
+        "reviews": mean(amazon, scored(amazon, guesses["reviews"])),
+        "reviews, as the pipeline answers": mean(amazon, scored(amazon, guesses["reviews"], threshold)),
+        "fresh": by_kind(fresh, scored(fresh, guesses["fresh"])),
+        "fresh, as the pipeline answers": by_kind(fresh, scored(fresh, guesses["fresh"], threshold)),
         **names_of(model, data),
         "OntoGUM dev": evaluated("coref", model, data / "coref/ontogum/dev.conll.xz"),
         "LitBank dev": evaluated("coref", model, data / "coref/litbank/dev.conll.xz"),
@@ -79,8 +81,8 @@ def korean(model: str, data: Path) -> dict[str, object]:
     known = articles_in_text(korquad, data, KOREAN)
     scores = answered(load_task_model(model, "qa"), korquad)
     return {
-        "KorQuAD dev": mean(scores),
-        "KorQuAD dev, articles not in the text": mean(scores, outside(known, korquad)),
+        "KorQuAD dev": mean(korquad, scores),
+        "KorQuAD dev, articles not in the text": mean(korquad, scores, outside(known, korquad)),
         "articles in the text": sorted(known),
         "fresh": evaluated("qa", model, RECORDS / "fresh-questions" / "korean.json"),
     }
@@ -108,19 +110,24 @@ def outside(known: set[str], data: SquadData) -> set[str]:
     return {question.id for question in data.questions if data.titles[question.paragraph] not in known}
 
 
-def mean(scores: dict[str, tuple[float, float]], of: set[str] | None = None) -> dict[str, float]:
-    """Return the means in percent, of all questions or of those named."""
-    kept = [pair for key, pair in scores.items() if of is None or key in of]
-    exact, f1 = (100 * sum(values) / len(kept) for values in zip(*kept, strict=True))
-    return {"exact": exact, "f1": f1, "questions": len(kept)}
+def mean(data: SquadData, scores: dict[str, tuple[float, float]], of: set[str] | None = None) -> dict[str, float]:
+    """Return the means in percent, of all questions or of those named, with standard errors over paragraphs."""
+    asked = [question for question in data.questions if of is None or question.id in of]
+    paragraphs = np.array([question.paragraph for question in asked])
+    found: dict[str, float] = {"questions": len(asked)}
+    for place, name in enumerate(("exact", "f1")):
+        values = 100 * np.array([scores[question.id][place] for question in asked])
+        estimate = clustered_mean(values, paragraphs)
+        found |= {name: estimate.value, f"{name}, standard error": estimate.standard_error}
+    return found
 
 
-def by_kind(scores: dict[str, tuple[float, float]]) -> dict[str, dict[str, float]]:
+def by_kind(data: SquadData, scores: dict[str, tuple[float, float]]) -> dict[str, dict[str, float]]:
     """Return the means of the fresh questions, all and by the second part of their ids."""
     kinds = defaultdict(set)
     for key in scores:
         kinds[key.split("-")[1]].add(key)
-    return {"all": mean(scores), **{kind: mean(scores, of) for kind, of in sorted(kinds.items())}}
+    return {"all": mean(data, scores), **{kind: mean(data, scores, of) for kind, of in sorted(kinds.items())}}
 
 
 def names_of(model: str, data: Path) -> dict[str, object]:

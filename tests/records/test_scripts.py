@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("records", "benchmarks", "examples", "scripts")
+RECORDS = {path.name for path in (ROOT / "records").iterdir()}
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -22,6 +23,26 @@ def test_what_a_script_imports_of_the_package_is_there(script):
     ]
 
     assert not [f"{module}.{name}" for module, name in wanted if not is_there(module, name)]
+
+
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script.startswith("records/")])
+def test_what_a_script_takes_of_the_scripts_of_a_record_is_there(script):
+    """A script finds those beside it, and those of a record that it names in `sys.path`."""
+    tree = ast.parse((ROOT / script).read_text("utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    folders = [(ROOT / script).parent, *(ROOT / "records" / text for text in texts if text in RECORDS)]
+    missing = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
+        module = node.names[0].name if isinstance(node, ast.Import) else node.module or ""
+        files = [folder / f"{module}.py" for folder in folders if (folder / f"{module}.py").exists()]
+        if isinstance(node, ast.ImportFrom) and files:
+            known = names_bound(ast.parse(files[0].read_text("utf-8")).body)
+            missing += [f"{module}.{one.name}" for one in node.names if one.name not in known]
+        elif not files and any(path.stem == module for path in (ROOT / "records").rglob("*.py")):
+            missing.append(module)
+    assert not missing
 
 
 def is_there(module: str, name: str) -> bool:
