@@ -3,10 +3,11 @@
 
     python scripts/count_leaks.py --test dev-v1.1.json train.json wiki.txt.xz ...
 
-Training files are question files of any form that `spanwise finetune qa` reads, and text that `spanwise pretrain`
-reads, where a line is a paragraph. Of a test file its paragraphs count. Prints a line per training file, and ends with
-status 1 where any paragraph is shared; `--show 3` prints the first shared runs too. Eight words also find official
-names and stock phrases; of `--words 13`, the length of Brown et al. 2020 (GPT-3, appendix C), copied text remains.
+Training files are those of questions, of tags and of coreference that `spanwise finetune` reads, whose paragraphs are
+contexts, texts and sentences, and text that `spanwise pretrain` reads, where a line is a paragraph. Of a test file its
+paragraphs count. Prints a line per training file, and ends with status 1 where any paragraph is shared; `--show 3`
+prints the first shared runs too. Eight words also find official names and stock phrases; of `--words 13`, the length of
+Brown et al. 2020 (GPT-3, appendix C), copied text remains.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
+from spanwise.tasks.coref.documents import Document, TextDocument
+from spanwise.tasks.coref.reader import read_coreference
 from spanwise.tasks.files.guess import looks_like
 from spanwise.tasks.qa.forbidden import paragraph_runs
 from spanwise.tasks.qa.reader import read_questions
+from spanwise.tasks.tagging.reader import read_tagged
 from spanwise.text.corpus import CorpusOptions, read_documents
 from spanwise.text.word_runs import RUN_WORDS, WordRuns
 
@@ -48,12 +53,28 @@ def leaks_of(path: str | Path, runs: WordRuns) -> Leaks:
 
 
 def paragraphs_of(path: str | Path) -> Iterator[str]:
-    """The paragraphs of a question file, or the lines of a text file."""
-    if looks_like(path) == "qa":
+    """The contexts of questions, the texts that are tagged, the sentences of documents, or the lines of a text file."""
+    kind = looks_like(path)
+    if kind == "qa":
         yield from read_questions(path, purpose="predict").contexts
+        return
+    if kind == "tagging":
+        yield from (sentence.text for sentence in read_tagged(path, purpose="predict").sentences)
+        return
+    if kind == "coref":
+        for found in read_coreference(path, purpose="predict").documents:
+            yield from sentences_of(found)
         return
     for document in read_documents(path, CorpusOptions(lines="sentences")):
         yield from document.sentences
+
+
+def sentences_of(document: Document) -> Iterator[str]:
+    """The sentences of a document in words, or the whole of one in text."""
+    if isinstance(document, TextDocument):
+        yield document.text
+    else:
+        yield from (" ".join(document.words[a:b]) for a, b in pairwise(document.sentence_borders))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

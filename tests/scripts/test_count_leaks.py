@@ -39,6 +39,18 @@ def test_paragraphs_of_questions_and_lines_of_text_are_counted(files):
     assert found[0].shared == ("the old mill by the river was sold",)
 
 
+def test_sentences_with_tags_and_of_documents_are_counted_too(files, tmp_path):
+    tagged, resolved = tmp_path / "tags.conll", tmp_path / "documents.jsonl"
+    sentences = [text.removesuffix(".").split() for text in (OWN, COPIED)]
+    tagged.write_text("\n\n".join("\n".join(f"{word}\tO" for word in words) for words in sentences) + "\n")
+    speakers = [[""] * len(words) for words in sentences]
+    document = {"doc_key": "d", "sentences": sentences, "speakers": speakers, "clusters": []}
+    resolved.write_text(json.dumps(document) + "\n")
+    for path in (tagged, resolved):
+        leaks = leaks_of(path, paragraph_runs([files[0]]))
+        assert (leaks.num_paragraphs, leaks.shared) == (2, ("the old mill by the river was sold",)), path
+
+
 def test_the_script_prints_a_line_per_file_and_its_status_says_whether_any_leaks(files):
     test_set, mixed, _, clean = files
     call = [sys.executable, str(SCRIPT), "--test", str(test_set), "--show", "1"]
@@ -85,3 +97,19 @@ def test_no_other_question_file_that_may_be_learned_from_is_on_a_paragraph_of_sq
     for path in (data_folder / "qa/qamr/qamr_wiki.json.xz", data_folder / "qa/squadshifts/new_wiki_v1.0.json.xz"):
         assert leaks_of(path, copies).shared == (), path
         assert set(leaks_of(path, phrases).shared) <= NAMES, path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tagging/wikiann_en/train.txt.xz",
+        "tagging/wnut17/wnut17train.conll.xz",
+        "tagging/ud_en_ewt/train.conllu.xz",
+        "coref/ontogum/train.conll.xz",
+        "coref/litbank/train.conll.xz",
+    ],
+)
+def test_no_file_that_names_or_coreference_are_learned_from_is_on_a_paragraph_of_squad(data_folder, name):
+    leaks = leaks_of(data_folder / name, paragraph_runs([data_folder / "qa/squad/dev-v1.1.json.xz"], length=13))
+    assert leaks.num_paragraphs > 3_000 and leaks.shared == ()
