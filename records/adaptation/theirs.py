@@ -189,13 +189,17 @@ def best_span(starts: torch.Tensor, ends: torch.Tensor, offsets: Sequence, passa
     return best
 
 
-class Tags:
-    """Sentences in words, a label at the first piece of each, as run_ner.py makes them."""
+class Labelled:
+    """What tells labels by their names, known once the training file is read."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.tokenizer = tokenizer
         self.length = min(MAX_LENGTH, tokenizer.model_max_length)
         self.labels: list[str] = []
+
+
+class Tags(Labelled):
+    """Sentences in words, a label at the first piece of each, as run_ner.py makes them."""
 
     def model(self, start: str) -> PreTrainedModel:
         return AutoModelForTokenClassification.from_pretrained(start, num_labels=len(self.labels))
@@ -241,13 +245,8 @@ class Tags:
         return "\n".join(lines) + "\n"
 
 
-class Classes:
+class Classes(Labelled):
     """Texts and their class, as run_glue.py reads them."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.tokenizer = tokenizer
-        self.length = min(MAX_LENGTH, tokenizer.model_max_length)
-        self.labels: list[str] = []
 
     def model(self, start: str) -> PreTrainedModel:
         return AutoModelForSequenceClassification.from_pretrained(start, num_labels=len(self.labels))
