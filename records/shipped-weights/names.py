@@ -1,9 +1,9 @@
-"""Write the files of names to teach with, and the one to score on: names.py DATA OUT
+"""Write the files of names to teach with, and those to score on: names.py DATA OUT
 
 OUT gets names-first.conll (WikiANN, and WNUT-17 twice, with the kinds PER, LOC and ORG; its products and works are no
-names here), names-whole.conll (of WikiANN whole sentences alone) and names-dev.conll (UNER EWT). All have a word and a
-tag on each line. Four of five texts of WikiANN are none: headings and items of lists, nearly all name. They teach
-kinds, and to see names where there are none.
+names here), names-whole.conll (of WikiANN whole sentences alone), names-dev.conll (UNER EWT) and names-comments.conll
+(WNUT-17 dev). All have a word and a tag on each line. Four of five texts of WikiANN are none: headings and items of
+lists, nearly all name. They teach kinds, and to see names where there are none.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def main() -> None:
     write_text_atomic(out / "names-first.conll", "".join([*texts, *twice]))
     write_text_atomic(out / "names-whole.conll", "".join([*whole_sentences(texts), *twice]))
     write_text_atomic(out / "names-dev.conll", "".join(uner(data)))
+    write_text_atomic(out / "names-comments.conll", "".join(wnut(data, "emerging.dev.conll")))
 
 
 def wikiann(data: Path, name: str) -> Iterator[str]:
