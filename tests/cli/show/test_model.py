@@ -1,6 +1,7 @@
 """`spanwise show model`."""
 
 import json
+import re
 
 from spanwise.cli.main import main
 
@@ -18,6 +19,15 @@ def test_a_program_gets_the_same_as_json(qa_run, capsys):
     assert record["architecture"] == "BertForQuestionAnswering"
     assert set(record["parameters"]["heads"]) == {"mlm", "sbo", "qa"}  # heads are always kept
     assert record["missing"] == record["unexpected"] == []
+    assert record["finetuned"]["task"] == "qa" and record["dev_scores"]["f1"] >= 0
+
+
+def test_the_task_that_a_folder_was_fine_tuned_for_is_shown_with_its_scores(qa_run, run, capsys):
+    assert main(["show", "model", str(qa_run / "final")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"Fine-tuned qa, from \S+; on dev data: exact \d+\.\d\d, f1 \d", told)
+    assert main(["show", "model", str(run / "final")]) == 0
+    assert "Fine-tuned" not in capsys.readouterr().out
 
 
 def test_what_the_weights_learned_from_is_shown_with_its_licence(capsys):

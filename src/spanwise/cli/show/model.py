@@ -58,6 +58,8 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
         "unexpected": list(checkpoint.report.unexpected),
         "notes": list(checkpoint.report.notes),
         "recipe": checkpoint.record.get("recipe", {}).get("name"),
+        "finetuned": checkpoint.record.get("finetuned"),
+        "dev_scores": checkpoint.record.get("dev_scores", {}),
         LEARNED_FROM: checkpoint.record.get(LEARNED_FROM, []),
         "tasks": tasks,
     }
@@ -76,8 +78,17 @@ def _task(checkpoint: "Checkpoint", name: str) -> JsonObject:
     return {**asdict(stored_task(checkpoint.folder, name)), **learned, CARRIED: record.get(CARRIED)}
 
 
-def _numbers(scores: JsonObject) -> list[tuple[str, float]]:
-    return [(name, value) for name, value in scores.items() if isinstance(value, int | float)]
+def _on_dev_data(scores: JsonObject) -> str:
+    numbers = [(name, value) for name, value in scores.items() if isinstance(value, int | float)]
+    told = [f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.2f}" for name, value in numbers]
+    return f"on dev data: {', '.join(told[:MOST_SCORES]) or 'not scored'}"
+
+
+def _finetuned(found: JsonObject) -> list[tuple[str, str]]:
+    made = found["finetuned"]
+    if not made:
+        return []
+    return [("Fine-tuned", f"{made['task']}, from {made['model']}; {_on_dev_data(found['dev_scores'])}")]
 
 
 def _say_learned(first: str, lines: list[str]) -> None:
@@ -112,6 +123,7 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
             ("Vocabulary", f"{config.vocab_size:,}, {case}"),
             ("Longest text", f"{config.max_positions:,} tokens"),
             ("Recipe", found["recipe"]),
+            *_finetuned(found),
             ("Tensors", checkpoint.report),
         ]
     )
@@ -120,11 +132,7 @@ def _print(found: JsonObject, checkpoint: "Checkpoint") -> None:
     _say_learned("Learned from:", learned_lines(checkpoint.record))
     for task in found["tasks"]:
         size = f"{megabytes(task['num_bytes'])} MB, {'whole' if task['rank'] is None else 'rank ' + str(task['rank'])}"
-        scores = [
-            f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.2f}"
-            for name, value in _numbers(task["dev_scores"])[:MOST_SCORES]
-        ]
-        told = f"Task {task['task']}: {size}; on dev data: {', '.join(scores) or 'not scored'}."
+        told = f"Task {task['task']}: {size}; {_on_dev_data(task['dev_scores'])}."
         say(" ".join([told, *carried_line(task)]))
         _say_learned("It learned from:", learned_lines(task))
     without = f", which leaves out {', '.join(beside)}" if beside else ""
