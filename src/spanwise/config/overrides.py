@@ -1,9 +1,9 @@
 """`path=value`: change the values of a recipe, never its parts."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
-from spanwise.config.parts import field_names, is_part, make_part
+from spanwise.config.parts import field_names, field_types, is_part, make_part
 from spanwise.config.plain_yaml import load_plain
 from spanwise.errors import ConfigError
 from spanwise.runtime.suggest import did_you_mean
@@ -69,7 +69,7 @@ def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
                 f"{', '.join(paths_of(held, here)) or '(it has none)'}."
             )
         elif is_part(owner):
-            values[name], texts[name] = _readings(change, here, get_type_hints(type(owner)).get(name, Any))
+            values[name], texts[name] = _readings(change, here, field_types(type(owner)).get(name, Any))
         else:
             values[name] = _like(held, _parse(change, here), here)
     if not is_part(owner):
