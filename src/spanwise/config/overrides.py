@@ -69,7 +69,7 @@ def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
                 f"{', '.join(paths_of(held, here)) or '(it has none)'}."
             )
         elif is_part(owner):
-            values[name], texts[name] = _readings(change, here, field_types(type(owner)).get(name, Any))
+            values[name], texts[name] = _readings(change, here, field_types(owner.__class__).get(name, Any))
         else:
             values[name] = _like(held, _parse(change, here), here)
     if not is_part(owner):
