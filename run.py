@@ -138,7 +138,7 @@ def main(arguments):
         return call([PYTHON, *programs[command], *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}  # cores and bytecode are shared
     promises = [["tests.reliability", *rest[1:]]] if rest[:1] == ["--reliability"] else []
-    steps = promises or (["ruff", "check"], ["pytest", "-n", "2", "--dist", "loadgroup", *rest])
+    steps = promises or (["ruff", "check"], ["pytest", "-n", "3", "--dist", "loadgroup", *rest])
     statuses = (call([PYTHON, "-m", *step], cwd=ROOT, env=environment) for step in steps)
     return next((status for status in statuses if status), 0)
 

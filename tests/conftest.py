@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-# One thread a test process: two processes run side by side, and sums come out the same on every machine.
+# One thread a test process: several processes run side by side, and sums come out the same on every machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # The oracle must never reach for the network, nor print its progress bars into test output.
