@@ -135,7 +135,7 @@ def test_the_promises_are_asked_for_by_an_option_and_its_words_are_handed_on(run
     assert run.main(["test", "--reliability", "--seed", "3"]) == 0
     assert called == [["tests.reliability", "--seed", "3"]]
     assert run.main(["test", "-k", "x"]) == 0
-    assert called[1:] == [["ruff", "check"], ["pytest", "-n", "2", "--dist", "loadgroup", "-k", "x"]]
+    assert called[1:] == [["ruff", "check"], ["pytest", "-n", "3", "--dist", "loadgroup", "-k", "x"]]
 
 
 def test_ctrl_c_leaves_the_last_word_to_the_child(tmp_path):
