@@ -138,9 +138,9 @@ def main(arguments):
         return call([PYTHON, *programs[command], *rest])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}  # cores and bytecode are shared
     promises = [["tests.reliability", *rest[1:]]] if rest[:1] == ["--reliability"] else []
-    steps = promises or (["ruff", "check"], ["pytest", "-n", "3", "--dist", "loadgroup", *rest])
-    statuses = (call([PYTHON, "-m", *step], cwd=ROOT, env=environment) for step in steps)
-    return next((status for status in statuses if status), 0)
+    tests = ["pytest", "-n", "3", "--dist", "loadgroup", *rest]  # three even on two cores, as one often waits
+    steps = promises or (["ruff", "check"], tests)
+    return next(filter(None, (call([PYTHON, "-m", *step], cwd=ROOT, env=environment) for step in steps)), 0)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What Amazon's questions would add to those that the weights learned from: reviews.sh DATA OUT, beside run.sh's OUT or
-# alone. Called again it goes on where it stopped; both readers are taught at once, on one core each.
+# What Amazon's questions would add to those that the weights learned from: reviews.sh DATA OUT, in run.sh's OUT or
+# another. Called again it goes on where it stopped; both readers are taught at once, on one core each.
 set -euo pipefail
 data=$1 out=$2 here=$(dirname "$0")
 mkdir -p "$out/runs"
 spanwise() { python3 -m spanwise "$@"; }
 [ -d "$out/start" ] || spanwise convert spanwise-mini "$out/start"
 [ -f "$out/mixed.json" ] || python3 "$here/../shipped-weights/training_questions.py" "$data" "$out"
-[ -f "$out/with-reviews.json" ] || python3 "$here/reviews.py" "$data" "$out"
+[ -f "$out/with-reviews.json" ] || python3 "$here/reviews.py" "$data" "$out" write
 teach() { # NAME: as english.sh of ../shipped-weights does, for a third of its steps
   local run="$out/runs/reader-$1"
   [ -d "$run/final" ] || spanwise finetune qa --model "$out/start" --train "$out/$1.json" --out "$run" --set frozen_layers=0 \
@@ -15,12 +15,9 @@ teach() { # NAME: as english.sh of ../shipped-weights does, for a third of its s
     --set training.max_steps="${STEPS:-1100}" --set training.seed=2 --set hidden_dropout=0.1 \
     --set task.max_answer_tokens=24 --set task.length_penalty=0.05 --set task.by_overlap=true \
     --set training.threads=1 $([ ! -d "$run" ] || echo --resume) > "$run.log" 2>&1
-  for text in squad-whole wiki-dev reviews-held-out; do
-    [ -f "$run-$text.json" ] || spanwise evaluate qa --model "$run/final" --data "$out/$text.json" \
-      --out "$run-$text.json" > /dev/null
-  done
 }
-teach mixed &
-teach with-reviews &
-wait
-grep -H '"f1"\|"exact"' "$out"/runs/reader-*.json
+teach mixed & mixed=$!
+teach with-reviews & with_reviews=$!
+wait $mixed   # each by its number: a plain `wait` forgets that one failed
+wait $with_reviews
+python3 "$here/reviews.py" "$data" "$out" score

@@ -51,7 +51,8 @@ def paths_of(value: object, prefix: str = "") -> list[str]:
 
 def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
     """Return `owner` with its changes made; `path` is where `owner` stands in `root`."""
-    names = field_names(type(owner)) if is_part(owner) else list(owner) if isinstance(owner, Mapping) else []
+    cls: type = type(owner)
+    names = field_names(cls) if is_part(owner) else list(owner) if isinstance(owner, Mapping) else []
     if not names:
         raise ConfigError(f"{path} is a single value; {_first_path(changes, path)} does not exist.")
     values: dict[str, Any] = {}
@@ -69,18 +70,18 @@ def _changed(owner: Any, changes: Changes, path: str, root: Any) -> Any:
                 f"{', '.join(paths_of(held, here)) or '(it has none)'}."
             )
         elif is_part(owner):
-            values[name], texts[name] = _readings(change, here, field_types(owner.__class__).get(name, Any))
+            values[name], texts[name] = _readings(change, here, field_types(cls).get(name, Any))
         else:
             values[name] = _like(held, _parse(change, here), here)
     if not is_part(owner):
         return {**owner, **values}
-    fields = {field: getattr(owner, field) for field in field_names(type(owner))}
+    fields = {field: getattr(owner, field) for field in field_names(cls)}
     try:
-        return make_part(type(owner), {**fields, **values}, path)
+        return make_part(cls, {**fields, **values}, path)
     except ConfigError:
         if texts == values:
             raise
-        return make_part(type(owner), {**fields, **texts}, path)
+        return make_part(cls, {**fields, **texts}, path)
 
 
 def _readings(text: str, path: str, hint: Any) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
-from spanwise.nn.coreference.products import even, factor, product, rounded
+from spanwise.nn.coreference.products import factor, padded_size, product, rounded
 from spanwise.nn.coreference.rows import Rows, at_once, rows_at
 from spanwise.nn.coreference.spans import TwoLayers
 from spanwise.nn.dropout import dropout
@@ -182,7 +182,7 @@ class AntecedentScorer(nn.Module):
                 earlier_aF, place_rc = antecedent_kF, index_rc
             else:
                 asked, place_rc = torch.unique(index_rc, return_inverse=True)
-                asked = F.pad(asked, (0, even(len(asked)) - len(asked)))
+                asked = F.pad(asked, (0, padded_size(len(asked)) - len(asked)))
                 earlier_aF = product(rows_at(vectors_kG, asked), of_antecedent, dtype)
             numbers = self._feature_numbers(spans, place_k[rows], index_rc)
             if feature_mF is not None:

@@ -26,7 +26,7 @@ def factor(weight: Tensor, dtype: torch.dtype | None) -> Tensor:
     return weight if torch.is_grad_enabled() else rounded(weight, dtype)
 
 
-def even(size: int) -> int:
+def padded_size(size: int) -> int:
     """The next multiple of 64 for a number of rows or columns that differs from chunk to chunk.
 
     oneDNN compiles a program for every shape of a bfloat16 product and keeps up to 1,024 of them, which took a third

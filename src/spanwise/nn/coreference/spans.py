@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
-from spanwise.nn.coreference.products import even, product, rounded
+from spanwise.nn.coreference.products import padded_size, product, rounded
 from spanwise.nn.coreference.rows import Rows, at_once, rows_at
 from spanwise.nn.dropout import dropout
 
@@ -97,7 +97,7 @@ class SpanScorer(nn.Module):
         self, hidden_TD: Tensor, start_N: np.ndarray, end_N: np.ndarray, scores_N: np.ndarray, dtype: torch.dtype | None
     ) -> None:
         base = int(start_N[0])
-        pieces = hidden_TD[base : base + even(int(end_N.max()) - base)].float()
+        pieces = hidden_TD[base : base + padded_size(int(end_N.max()) - base)].float()
         at_start, at_end, by_width, inside = self._first_layer_parts()
         start_TF, end_TF = (product(pieces, weight, dtype) for weight in (at_start, at_end))
         inside_TF = F.linear(rounded(pieces, dtype), rounded(inside, dtype))
@@ -109,10 +109,10 @@ class SpanScorer(nn.Module):
             chunk = slice(place, place + num_spans)
             start_n, end_n = (torch.from_numpy(border[chunk] - base).to(pieces.device) for border in (start_N, end_N))
             here, beyond = int(start_N[chunk][0]) - base, int(end_N[chunk].max()) - base
-            here = max(0, min(here, len(pieces) - even(beyond - here)))
-            beyond = here + even(beyond - here)
+            here = max(0, min(here, len(pieces) - padded_size(beyond - here)))
+            beyond = here + padded_size(beyond - here)
             weights_nt = attention_weights(logit_T[here:beyond], start_n - here, end_n - here)
-            weights_nt = F.pad(weights_nt, (0, 0, 0, even(len(start_n)) - len(start_n)))
+            weights_nt = F.pad(weights_nt, (0, 0, 0, padded_size(len(start_n)) - len(start_n)))
             inner_nF = (rounded(weights_nt, dtype) @ inside_TF[here:beyond])[: len(start_n)]
             shared = (Shared(start_TF, start_n), Shared(end_TF, end_n - 1), Shared(width_WF, end_n - start_n - 1))
             found_n = self._mention_scores(inner_nF, shared) + prior_W[end_n - start_n - 1]
