@@ -1,4 +1,4 @@
-"""Runs that processes share with FSDP2, told as JSON: `launch([python, sharded.py, FOLDER, *NAMES], N, 1)`."""
+"""Runs that processes share with FSDP2, told as JSON: `runs(FOLDER, NAMES)` in each of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import json
 import math
 import os
 import signal
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from processes import SharedSource, run
 from torch import nn
 from torch.nn import functional as F
-
-sys.path.insert(0, str(Path(__file__).parent))
-from processes import SharedSource, run
 from toy import ToyLoss, ToyModel
 
 from spanwise.errors import InterruptedAndSaved, NumericsError
@@ -90,9 +88,9 @@ def one(name: str, folder: Path, group=None, *, resume: bool = False, **changes)
     return told
 
 
-def main() -> None:
-    folder, names = Path(sys.argv[1]), sys.argv[2:]
-    torch.set_num_threads(1)
+def runs(folder: Path, names: Sequence[str]) -> int:
+    """All runs of those names in a group that the environment names; a status of 0 where none failed."""
+    gc.freeze()  # `_alive` leaves out the parameters of earlier tests, which a forked process inherits
     told: dict = {}
     kept: list[list[int]] = []
     loop._Loop.result = _seen(loop._Loop.result, kept)
@@ -109,6 +107,7 @@ def main() -> None:
             told[name] = one(name, folder, group, sharding="fsdp2")
         told["bytes"] = kept
         (folder / f"told-{group.world.rank if group else 0}.json").write_text(json.dumps(told))
+    return 0
 
 
 def _alive() -> int:
@@ -128,7 +127,3 @@ def _seen(result, kept: list[list[int]]):
         return result(self, resumed_from)
 
     return noting
-
-
-if __name__ == "__main__":
-    main()

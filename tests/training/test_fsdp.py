@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 from processes import run
 from safetensors.torch import load_file
-from sharded import RUNS, Poisoned, one
+from sharded import RUNS, Poisoned, one, runs
+from tests.reliability.kills import ended, start_group
 
 from spanwise.errors import NumericsError
-from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.loop import TIMING_FIELDS
 from spanwise.training.parts import SavedTensors
 
-HARNESS = Path(__file__).with_name("sharded.py")
 EXACT = ("adamw", "muon", "lamb", "one pack")
 LAST = Path("checkpoints") / "step-000000009"
 
@@ -53,7 +52,8 @@ def alone(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def by_two(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("two")
-    assert launch([sys.executable, str(HARNESS), str(folder), *RUNS, "bad"], 2, 1) == 0
+
+    assert ended(start_group(partial(runs, folder, [*RUNS, "bad"]), folder, 2)) == [0, 0]
     return folder
 
 
