@@ -13,8 +13,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
-gc.disable()  # while thousands of modules are imported: a sixth of that time
-
 import numpy as np
 import pytest
 import torch
@@ -91,8 +89,13 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left_out]
 
 
+def pytest_configure():
+    """Importing thousands of modules makes no garbage, and looking for it would take a sixth of that time."""
+    gc.disable()
+
+
 def pytest_collection_finish():
-    """From here on there is garbage; what was imported and collected stays to the end and need not be looked through."""
+    """From here on there is garbage; what was imported and collected stays to the end."""
     gc.freeze()
     gc.enable()
 

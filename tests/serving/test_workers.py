@@ -85,6 +85,10 @@ class Serving:
         nursery = children(self.process.pid)
         return {"nursery": nursery, "workers": [pid for parent in nursery for pid in children(parent)]}
 
+    def log(self) -> str:
+        """Return all that it has said."""
+        return Path(self._log.name).read_text()
+
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -155,7 +159,7 @@ def test_a_worker_that_dies_over_a_pack_costs_that_pack_alone(served):
         time.sleep(0.05)
     asking.join()
     assert found[0][0] == 503 and found[0][1]["error"]["type"] == "WorkerLostError"
-    assert "is memory short?" in Path(served._log.name).read_text()
+    assert "is memory short?" in served.log()
     assert served.ask(ITEM)[0] == 200
 
 
@@ -168,7 +172,7 @@ def test_without_any_process_the_server_computes_by_itself(tmp_path):
             os.kill(pid, signal.SIGKILL)
         assert all_ended(gone)
         assert [server.ask([ITEM] * 3) for _ in range(4)] == [first] * 4 and first[0] == 200
-        assert "the server computes them itself" in (tmp_path / "log").read_text()
+        assert "the server computes them itself" in server.log()
     finally:
         server.close()
 
@@ -214,21 +218,19 @@ def test_an_answer_that_can_not_be_sent_is_an_error_of_its_own(mini):
         assert answer["answer"] == "Ada Smith"
 
 
-def test_ctrl_c_reaches_all_processes_and_what_was_taken_is_answered(tmp_path):
-    server = Serving(tmp_path / "log")
-    try:
-        assert server.ask(ITEM)[0] == 200
-        long, found = ["Ada Smith met Bob in Paris. She was tired. " * 100] * 4, []
-        asking = threading.Thread(target=lambda: found.append(server.ask(long, "coreference")))
-        asking.start()
-        time.sleep(0.5)
-        assert asking.is_alive()
-        pids = [pid for group in server.forked().values() for pid in group]
-        os.killpg(server.process.pid, signal.SIGINT)
-        asking.join()
-        assert found[0][0] == 200 and len(found[0][1]["answers"]) == 4
-        assert server.process.wait(60) == 0 and "has ended" not in (tmp_path / "log").read_text()
-        assert len(pids) >= 2 and all_ended(pids)
-        listen("127.0.0.1", server.port).close()
-    finally:
-        server.close()
+def test_ctrl_c_reaches_all_processes_and_what_was_taken_is_answered(served):
+    """The last of this file, as it ends the server that they share."""
+    assert served.ask(ITEM)[0] == 200
+    said = len(served.log())
+    long, found = ["Ada Smith met Bob in Paris. She was tired. " * 100] * 4, []
+    asking = threading.Thread(target=lambda: found.append(served.ask(long, "coreference")))
+    asking.start()
+    time.sleep(0.5)
+    assert asking.is_alive()
+    pids = [pid for group in served.forked().values() for pid in group]
+    os.killpg(served.process.pid, signal.SIGINT)
+    asking.join()
+    assert found[0][0] == 200 and len(found[0][1]["answers"]) == 4
+    assert served.process.wait(60) == 0 and "has ended" not in served.log()[said:]
+    assert len(pids) >= 2 and all_ended(pids)
+    listen("127.0.0.1", served.port).close()
