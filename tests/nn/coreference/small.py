@@ -51,17 +51,3 @@ class LargestTensor(TorchDispatchMode):
         if isinstance(made, torch.Tensor) and made.ndim > 1 and made.shape[-1] > self.columns:
             self.num_elements = max(self.num_elements, made.numel())
         return made
-
-
-class ProductShapes(TorchDispatchMode):
-    """The shapes of all bfloat16 products made inside."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = set()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        factors = [value for value in args if isinstance(value, torch.Tensor) and value.dtype == torch.bfloat16]
-        if len(factors) == 2 and func.overloadpacket.__name__ in ("mm", "linear"):
-            self.seen.add(tuple(tuple(factor.shape) for factor in factors))
-        return func(*args, **(kwargs or {}))

@@ -26,15 +26,6 @@ def factor(weight: Tensor, dtype: torch.dtype | None) -> Tensor:
     return weight if torch.is_grad_enabled() else rounded(weight, dtype)
 
 
-def padded_size(size: int) -> int:
-    """The next multiple of 64 for a number of rows or columns that differs from chunk to chunk.
-
-    oneDNN compiles a program for every shape of a bfloat16 product and keeps up to 1,024 of them, which took a third
-    of the memory of a long document.
-    """
-    return -(-size // 64) * 64
-
-
 def product(rows: Tensor, weight: Tensor, dtype: torch.dtype | None, bias: Tensor | None = None) -> Tensor:
     """`rows @ weight.T + bias` with factors rounded to `dtype`; the result is of the rows' own type."""
     if dtype is None:

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from spanwise.nn.coreference.last_layer import Shared, one_pass, scores_of_sums
-from spanwise.nn.coreference.products import padded_size, product, rounded
+from spanwise.nn.coreference.products import product, rounded
 from spanwise.nn.coreference.rows import Rows, at_once, rows_at
 from spanwise.nn.dropout import dropout
 
@@ -96,8 +96,8 @@ class SpanScorer(nn.Module):
     def _score_block(
         self, hidden_TD: Tensor, start_N: np.ndarray, end_N: np.ndarray, scores_N: np.ndarray, dtype: torch.dtype | None
     ) -> None:
-        base = int(start_N[0])
-        pieces = hidden_TD[base : base + padded_size(int(end_N.max()) - base)].float()
+        base, last = int(start_N[0]), int(end_N.max())
+        pieces = hidden_TD[base:last].float()
         at_start, at_end, by_width, inside = self._first_layer_parts()
         start_TF, end_TF = (product(pieces, weight, dtype) for weight in (at_start, at_end))
         inside_TF = F.linear(rounded(pieces, dtype), rounded(inside, dtype))
@@ -109,11 +109,8 @@ class SpanScorer(nn.Module):
             chunk = slice(place, place + num_spans)
             start_n, end_n = (torch.from_numpy(border[chunk] - base).to(pieces.device) for border in (start_N, end_N))
             here, beyond = int(start_N[chunk][0]) - base, int(end_N[chunk].max()) - base
-            here = max(0, min(here, len(pieces) - padded_size(beyond - here)))
-            beyond = here + padded_size(beyond - here)
             weights_nt = attention_weights(logit_T[here:beyond], start_n - here, end_n - here)
-            weights_nt = F.pad(weights_nt, (0, 0, 0, padded_size(len(start_n)) - len(start_n)))
-            inner_nF = (rounded(weights_nt, dtype) @ inside_TF[here:beyond])[: len(start_n)]
+            inner_nF = rounded(weights_nt, dtype) @ inside_TF[here:beyond]
             shared = (Shared(start_TF, start_n), Shared(end_TF, end_n - 1), Shared(width_WF, end_n - start_n - 1))
             found_n = self._mention_scores(inner_nF, shared) + prior_W[end_n - start_n - 1]
             scores_N[chunk] = found_n.cpu().numpy()
