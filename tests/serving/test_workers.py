@@ -163,6 +163,7 @@ def test_a_worker_that_dies_over_a_pack_costs_that_pack_alone(served):
     assert served.ask(ITEM)[0] == 200
 
 
+@pytest.mark.slow
 def test_without_any_process_the_server_computes_by_itself(tmp_path):
     server = Serving(tmp_path / "log")
     try:

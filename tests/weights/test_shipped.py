@@ -149,6 +149,7 @@ def test_unseen_questions_are_answered_far_better_than_from_random_weights():
     assert num_questions > 80 and f1 > 40  # random weights taught alike: 11
 
 
+@pytest.mark.slow
 def test_an_answer_in_another_kind_of_text_is_seldom_withheld():
     with open_bundle() as bundle:
         data = read_questions(bundle.own_questions)

@@ -6,11 +6,14 @@ import threading
 import time
 import urllib.request
 
+import pytest
+
 from spanwise.cli.asking.serve import SCREENS, _open_page, check_installed
 from spanwise.cli.main import main
 from spanwise.serving.server import listen
 
 
+@pytest.mark.slow
 def test_it_serves_the_shipped_model_until_it_is_told_to_stop(capsys):
     with listen("127.0.0.1", 0) as at:
         port = at.getsockname()[1]

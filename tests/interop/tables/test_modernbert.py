@@ -121,6 +121,7 @@ def test_gradients_of_every_parameter_equal(tmp_path):
         torch.testing.assert_close(found[name], gradient, atol=2e-3, rtol=1e-3, msg=name)
 
 
+@pytest.mark.slow
 def test_two_hundred_steps_of_fine_tuning_follow_the_losses_of_transformers(tmp_path):
     theirs = transformers.ModernBertForSequenceClassification._from_config(
         transformers.ModernBertConfig(**SIZES, **TOKENS, local_attention=8, num_labels=3)
