@@ -1,9 +1,6 @@
 """The count of training paragraphs that a test set shares words with, and what the package ships of them."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from scripts.count_leaks import leaks_of, main
@@ -11,7 +8,6 @@ from scripts.count_leaks import leaks_of, main
 from spanwise.quickstart.bundle import open_bundle
 from spanwise.tasks.qa.forbidden import paragraph_runs
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "count_leaks.py"
 COPIED = "The old mill by the river was sold to a family of bakers."
 OWN = "Nine grey geese walked over the frozen lake at dawn."
 
@@ -51,14 +47,13 @@ def test_sentences_with_tags_and_of_documents_are_counted_too(files, tmp_path):
         assert (leaks.num_paragraphs, leaks.shared) == (2, ("the old mill by the river was sold",)), path
 
 
-def test_the_script_prints_a_line_per_file_and_its_status_says_whether_any_leaks(files):
+def test_the_script_prints_a_line_per_file_and_its_status_says_whether_any_leaks(files, capsys):
     test_set, mixed, _, clean = files
-    call = [sys.executable, str(SCRIPT), "--test", str(test_set), "--show", "1"]
-    leaking = subprocess.run([*call, str(mixed), str(clean)], capture_output=True, text=True, check=False)
-    assert leaking.returncode == 1
-    assert f"{mixed}: 1 of 3 paragraphs share" in leaking.stdout and "    the old mill by" in leaking.stdout
-    assert f"{clean}: 0 of 1 paragraphs share" in leaking.stdout
-    assert main([*call[2:], str(clean)]) == 0
+    assert main([str(mixed), str(clean), "--show", "1", "--test", str(test_set)]) == 1
+    told = capsys.readouterr().out
+    assert f"{mixed}: 1 of 3 paragraphs share" in told and "    the old mill by" in told
+    assert f"{clean}: 0 of 1 paragraphs share" in told
+    assert main([str(clean), "--test", str(test_set)]) == 0
 
 
 def test_longer_runs_find_longer_copies_alone(files):

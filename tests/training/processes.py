@@ -1,4 +1,4 @@
-"""What two processes do together, told as JSON: `launch([python, processes.py, FOLDER], 2, 1)`.
+"""What two processes do together, told as JSON: `both(FOLDER)` in each of them.
 
 They add tensors, train the toy model, are stopped by one of them and go on, meet bad numbers in one process and a step
 with a pack for one process alone. At last one of them dies in a run.
@@ -10,12 +10,9 @@ import json
 import math
 import os
 import signal
-import sys
 from pathlib import Path
 
 import torch
-
-sys.path.insert(0, str(Path(__file__).parent))
 from toy import ToyModel, ToySource, toy_saver
 
 from spanwise.data.batch import Batch
@@ -100,8 +97,6 @@ def together(folder: Path, group: Group) -> dict:
 def lose_one(folder: Path, group: Group) -> None:
     def die(index: int, rank: int) -> None:
         if index == 3 and rank == 1:
-            sys.stderr.write("process 1 has had enough\n")
-            sys.stderr.flush()
             os._exit(9)
 
     try:
@@ -111,9 +106,8 @@ def lose_one(folder: Path, group: Group) -> None:
         os._exit(error.exit_status)
 
 
-def main() -> None:
-    folder = Path(sys.argv[1])
-    torch.set_num_threads(1)
+def both(folder: Path) -> int:
+    """All of it in a group that the environment names; a status."""
     with join_processes() as group:
         assert group is not None
         with join_processes() as again:
@@ -121,7 +115,4 @@ def main() -> None:
         told = together(folder, group)
         (folder / f"told-{group.world.rank}.json").write_text(json.dumps(told))
         lose_one(folder, group)
-
-
-if __name__ == "__main__":
-    main()
+    return 0

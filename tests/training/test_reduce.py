@@ -1,24 +1,20 @@
 """What packs and processes share is added exactly."""
 
-import contextlib
-import io
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from processes import SharedSource, run
+from processes import SharedSource, both, run
 from safetensors.torch import load_file
+from tests.reliability.kills import ended, start_group
 from torch import nn
 
 from spanwise.errors import PeerLostError
-from spanwise.runtime.processes.launch import launch
 from spanwise.runtime.progress import read_metrics
 from spanwise.training.loop import TIMING_FIELDS
 from spanwise.training.reduce import SingleProcess
-
-HARNESS = Path(__file__).with_name("processes.py")
 
 
 def test_counts_of_all_packs_are_added_by_name():
@@ -39,18 +35,16 @@ def test_one_process_changes_neither_gradients_nor_decisions():
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory) -> tuple[Path, int, str]:
-    """The folder of what two processes did, the exit status of both together, and what the launcher said."""
+def left(tmp_path_factory) -> tuple[Path, list[int]]:
+    """The folder of what two processes did, and their exit statuses."""
     folder = tmp_path_factory.mktemp("two")
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        status = launch([sys.executable, str(HARNESS), str(folder)], 2, 1)
-    return folder, status, said.getvalue()
+    return folder, ended(start_group(partial(both, folder), folder, 2))
 
 
 @pytest.fixture(scope="module")
-def two(ended) -> tuple[Path, list[dict]]:
+def two(left) -> tuple[Path, list[dict]]:
     """The folder and what each process told."""
-    return ended[0], [json.loads((ended[0] / f"told-{rank}.json").read_text()) for rank in (0, 1)]
+    return left[0], [json.loads((left[0] / f"told-{rank}.json").read_text()) for rank in (0, 1)]
 
 
 def tensors_of(folder: Path) -> dict[str, torch.Tensor]:
@@ -114,11 +108,10 @@ def test_the_clock_of_the_leader_ends_a_budget_for_all(two):
     assert len(plan) > 1 and plan[-1]["total_steps"] == told[0]["budget"]["steps"]
 
 
-def test_a_process_that_dies_ends_the_run_with_its_own_status_and_words(ended):
-    folder, status, said = ended
+def test_a_process_that_dies_is_missed_by_the_other_which_ends_too(left):
+    folder, statuses = left
 
-    assert status == 9
-    assert "process 1 of 2: process 1 has had enough" in said
+    assert statuses == [PeerLostError.exit_status, 9]
     assert "another process of this run has gone" in (folder / "peer-lost.txt").read_text()
     assert PeerLostError.exit_status == 6
     assert (folder / "lost" / "checkpoints" / "step-000000003").is_dir()
