@@ -14,10 +14,13 @@ teach() { # NAME: as english.sh of ../shipped-weights does, for a third of its s
     --set batch_size=32 --set task.max_length=384 --set task.doc_stride=128 --set training.learning_rate=5e-4 \
     --set training.max_steps="${STEPS:-1100}" --set training.seed=2 --set hidden_dropout=0.1 \
     --set task.max_answer_tokens=24 --set task.length_penalty=0.05 --set task.by_overlap=true \
-    --set training.threads=1 $([ ! -d "$run" ] || echo --resume) > "$run.log" 2>&1
+    --set training.threads=1 $([ ! -d "$run" ] || echo --resume) >> "$run.log" 2>&1 ||
+    { tail -3 "$run.log" >&2; return 1; }
 }
-teach mixed & mixed=$!
-teach with-reviews & with_reviews=$!
-wait $mixed   # each by its number: a plain `wait` forgets that one failed
-wait $with_reviews
+teach mixed & first=$!
+teach with-reviews & second=$!
+failed=0
+wait $first || failed=1 # each by its number: a plain `wait` forgets that one failed
+wait $second || failed=1
+[ $failed = 0 ] || exit 1
 python3 "$here/reviews.py" "$data" "$out" score

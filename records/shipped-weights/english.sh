@@ -13,7 +13,7 @@ tokenizer=${TOKENIZER:-$(python3 -c "from spanwise.weights import shipped_folder
 [ -d "$out/valid" ] || spanwise prepare "$data/text/en/wiki-valid.txt.xz" --language en --tokenizer "$tokenizer" \
   --out "$out/valid"
 [ -f "$out/mixed.json" ] && [ -f "$out/dev-stories.json" ] || python3 "$here/training_questions.py" "$data" "$out"
-[ -f "$out/names-whole.conll" ] || python3 "$here/names.py" "$data" "$out"
+[ -f "$out/names-comments.conll" ] || python3 "$here/names.py" "$data" "$out"
 [ -f "$out/coref-train.conll" ] || xz -dc "$data/coref/ontogum/train.conll.xz" "$data/coref/litbank/train.conll.xz" |
   awk '/^#begin/ { keep = !/_textbook_/ } keep' > "$out/coref-train.conll" # some textbooks are non-commercial
 [ -f "$out/coref-dev.conll" ] || xz -dc "$data"/coref/{ontogum,litbank}/dev.conll.xz > "$out/coref-dev.conll"

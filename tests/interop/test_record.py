@@ -33,6 +33,8 @@ def test_a_record_is_read_back_and_its_own_entries_win(tmp_path):
         ("heads", {"mlm": {}}, "heads.mlm cannot be"),
         ("own_heads", {"mine": 5}, "own_heads.mine cannot be 5"),
         ("recipe", "spanbert", "recipe cannot be 'spanbert'"),
+        ("finetuned", "qa", "finetuned cannot be 'qa'"),
+        ("dev_scores", None, "dev_scores"),
         ("learned_from", "books", "learned_from cannot be 'books'"),
         ("learned_from", [{"file": "a", "what": "text", "count": "many"}], "learned_from.0.count cannot be 'many'"),
     ],

@@ -28,7 +28,7 @@ def test_a_seed_gives_equal_bytes_in_every_process_and_another_seed_others(text,
         "import sys; from spanwise.questions.make import make_questions as m; m(sys.argv[1:2], sys.argv[2], seed=4)"
     )
     arguments = [sys.executable, "-c", command, str(text), str(tmp_path / "their.json")]
-    subprocess.run(arguments, check=True, env={**os.environ, "PYTHONHASHSEED": "1"})
+    subprocess.run(arguments, check=True, env={**os.environ, "PYTHONHASHSEED": "7919"})
     for name, seed in (("our", 4), ("other", 5)):
         make_questions([text], tmp_path / f"{name}.json", seed=seed)
     their, our, other = ((tmp_path / f"{name}.json").read_bytes() for name in ("their", "our", "other"))

@@ -25,6 +25,7 @@ from tests.reliability.toy_run import result_of, train_toy
 from spanwise.cli.main import main
 
 STEPS, TOY_STEPS = 8, 20
+LONGEST_SECONDS = 600  # of one of a group
 OPERATIONS = 60  # of disk, within which an armed attempt dies; a save has some 30
 RECIPE = [
     "encoder.num_layers=2", "encoder.hidden_size=32", "encoder.num_heads=2", "encoder.intermediate_size=64",
@@ -82,6 +83,7 @@ def start_group(work: Callable[[], int], folder: Path, size: int) -> list[int]:
     def as_one(rank: int) -> int:
         names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
         os.environ.update({name: str(value) for name, value in names.items()}, MASTER_ADDR="127.0.0.1")
+        signal.alarm(LONGEST_SECONDS)  # one that waits for a peer that never came
         return work()
 
     return [start(partial(as_one, rank), folder) for rank in range(size)]

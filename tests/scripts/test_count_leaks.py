@@ -47,7 +47,7 @@ def test_sentences_with_tags_and_of_documents_are_counted_too(files, tmp_path):
         assert (leaks.num_paragraphs, leaks.shared) == (2, ("the old mill by the river was sold",)), path
 
 
-def test_the_script_prints_a_line_per_file_and_its_status_says_whether_any_leaks(files, capsys):
+def test_a_line_is_printed_per_file_and_the_status_says_whether_any_leaks(files, capsys):
     test_set, mixed, _, clean = files
     assert main([str(mixed), str(clean), "--show", "1", "--test", str(test_set)]) == 1
     told = capsys.readouterr().out

@@ -108,6 +108,7 @@ def lose_one(folder: Path, group: Group) -> None:
 
 def both(folder: Path) -> int:
     """All of it in a group that the environment names; a status."""
+    torch.set_num_threads(1)
     with join_processes() as group:
         assert group is not None
         with join_processes() as again:

@@ -90,6 +90,7 @@ def one(name: str, folder: Path, group=None, *, resume: bool = False, **changes)
 
 def runs(folder: Path, names: Sequence[str]) -> int:
     """All runs of those names in a group that the environment names; a status of 0 where none failed."""
+    torch.set_num_threads(1)
     gc.freeze()  # `_alive` leaves out the parameters of earlier tests, which a forked process inherits
     told: dict = {}
     kept: list[list[int]] = []

@@ -53,7 +53,8 @@ def alone(tmp_path_factory) -> Path:
 def by_two(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("two")
 
-    assert ended(start_group(partial(runs, folder, [*RUNS, "bad"]), folder, 2)) == [0, 0]
+    statuses = ended(start_group(partial(runs, folder, [*RUNS, "bad"]), folder, 2))
+    assert statuses == [0, 0], (folder.parent / f"{folder.name}.err").read_text()
     return folder
 
 

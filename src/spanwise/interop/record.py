@@ -32,6 +32,8 @@ _SHAPES: dict[str, TypeAdapter] = {  # of the values that are read again; other 
     "tensor_files": TypeAdapter(dict[str, dict[str, str]]),
     "task": TypeAdapter(dict[str, object]),
     "recipe": TypeAdapter(dict[str, object]),
+    "finetuned": TypeAdapter(dict[str, object]),
+    "dev_scores": TypeAdapter(dict[str, object]),
     LEARNED_FROM: TypeAdapter(list[Learned]),
 }
 

@@ -58,7 +58,7 @@ def _record(checkpoint: "Checkpoint", words: "Tokenizer | None") -> JsonObject:
         "unexpected": list(checkpoint.report.unexpected),
         "notes": list(checkpoint.report.notes),
         "recipe": checkpoint.record.get("recipe", {}).get("name"),
-        "finetuned": checkpoint.record.get("finetuned"),
+        "finetuned": checkpoint.record.get("finetuned", {}),
         "dev_scores": checkpoint.record.get("dev_scores", {}),
         LEARNED_FROM: checkpoint.record.get(LEARNED_FROM, []),
         "tasks": tasks,
@@ -88,7 +88,7 @@ def _finetuned(found: JsonObject) -> list[tuple[str, str]]:
     made = found["finetuned"]
     if not made:
         return []
-    return [("Fine-tuned", f"{made['task']}, from {made['model']}; {_on_dev_data(found['dev_scores'])}")]
+    return [("Fine-tuned", f"{made.get('task')}, from {made.get('model')}; {_on_dev_data(found['dev_scores'])}")]
 
 
 def _say_learned(first: str, lines: list[str]) -> None:
