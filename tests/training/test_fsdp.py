@@ -52,7 +52,6 @@ def alone(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def by_two(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("two")
-
     statuses = ended(start_group(partial(runs, folder, [*RUNS, "bad"]), folder, 2))
     assert statuses == [0, 0], (folder.parent / f"{folder.name}.err").read_text()
     return folder

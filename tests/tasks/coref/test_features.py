@@ -181,6 +181,6 @@ def test_a_longer_document_does_not_keep_the_hidden_layers_of_all_its_candidates
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_document_ten_times_as_long_takes_less_than_twice_the_memory(depth):
     ratios = []
-    while len(ratios) < 3 and min(ratios, default=9) > 2:  # 1.4 to 2, as the allocator likes; what is kept stays
+    while len(ratios) < 3 and min(ratios, default=9) > 2:  # 1.6 to 2 in single runs, by the allocator's chance
         ratios.append(memory("--words", 2_000, 20_000, "--depth", depth)["ratio"])
     assert min(ratios) <= 2, ratios
