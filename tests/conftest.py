@@ -59,26 +59,27 @@ def pytest_addoption(parser):
     )
 
 
-def _group_by_what_they_share(items) -> None:
-    """Have tests that share something made once, by their file or by a folder below this one, run by one process."""
-    sharing, folder_of = [], {}
+def _group_by_file(items) -> None:
+    """Have the tests of a file run by one process, and those of a folder that makes something once for its files.
+
+    So nothing is made twice, and the process that hands out work has hundreds of groups to look after, not thousands.
+    """
+    group_of = {}
     for item in items:
+        file = item.nodeid.split("::")[0]
         known = getattr(item, "_fixtureinfo", None)
         made = [one for found in known.name2fixturedefs.values() for one in found] if known else []
-        file = item.nodeid.split("::")[0]
-        if any(one.scope == "module" or (one.scope == "session" and "/" in one.baseid) for one in made):
-            sharing.append((item, file))
-        for one in made:
-            if one.scope == "session" and "/" in one.baseid:
-                folder_of[file] = "/".join(file.split("/")[:2])
-    for item, file in sharing:
-        item.add_marker(pytest.mark.xdist_group(folder_of.get(file, file)))
+        shares_folder = any(one.scope == "session" and "/" in one.baseid for one in made)
+        if shares_folder or file not in group_of:
+            group_of[file] = "/".join(file.split("/")[:2]) if shares_folder else file
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(group_of[item.nodeid.split("::")[0]]))
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config, items):
     """Leave out what was not asked for; pytest's closing line counts it as deselected."""
-    _group_by_what_they_share(items)
+    _group_by_file(items)
     left_out = []
     for item in items:
         slow = item.get_closest_marker("slow") and not config.getoption("--slow")

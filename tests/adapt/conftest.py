@@ -75,18 +75,17 @@ def start_without_heads(start, tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run_adapt(own_text, general, tmp_path):
-    """Adapt a start in a moment; returns the result, and keeps what was said in `run_adapt.said`."""
+def adapting_in(folder, own_text, general):
+    """Return what adapts a start below `folder` in a moment and keeps what was said in its attribute `said`."""
 
-    def run(start, *, steps=40, length=None, out="out", texts=None, overrides=(), resume=False, **options):
+    def run(start, *, steps=20, length=None, out="out", texts=None, overrides=(), resume=False, **options):
         torch.set_num_threads(1)
         stream = io.StringIO()
         run.said = stream
         return adapt(
             start,
             texts or [own_text],
-            out=tmp_path / out,
+            out=folder / out,
             general=options.pop("general", general),
             origins=options.pop("origins", ()),
             proof=options.pop("proof", None),
@@ -98,3 +97,8 @@ def run_adapt(own_text, general, tmp_path):
         )
 
     return run
+
+
+@pytest.fixture
+def run_adapt(own_text, general, tmp_path):
+    return adapting_in(tmp_path, own_text, general)

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from tests.adapt.conftest import adapting_in
 from tests.reliability.kills import ended
 from tests.reliability.kills import start as start_process
 from transformers import AutoModelForMaskedLM, AutoTokenizer, SplinterForPreTraining
@@ -32,8 +33,17 @@ def encoder_of(folder):
     return read_folder(folder).tensors
 
 
-def test_it_ends_better_on_the_own_text_and_within_the_bound_and_says_both(start, run_adapt, tmp_path):
-    result = run_adapt(start, general_bound=0.5)
+@pytest.fixture(scope="module")
+def adapted(start, own_text, general, tmp_path_factory):
+    """A folder with one adaptation that came to its end, its result, and the call that made it."""
+    folder = tmp_path_factory.mktemp("adapted")
+    origins = [Origin(licence="CC BY 4.0")]
+    call = partial(adapting_in(folder, own_text, general), start, steps=40, origins=origins)
+    return folder / "out", call(general_bound=0.5), call
+
+
+def test_it_ends_better_on_the_own_text_and_within_the_bound_and_says_both(start, adapted):
+    out, result, _ = adapted
     record = result.record
     assert record.outcome == "adapted" and record.fresh_heads == [] and record.objective == "spans"
     assert record.after.own.loss < record.before.own.loss - 0.2 and record.kept.low > 0
@@ -45,16 +55,15 @@ def test_it_ends_better_on_the_own_text_and_within_the_bound_and_says_both(start
     verify_folder(result.final)
     card = (result.final / "README.md").read_text()
     assert "Adapted from" in card and f"{record.after.own.loss:.3f} after" in card
-    written = json.loads((tmp_path / "out" / "adaptation.json").read_text())
+    written = json.loads((out / "adaptation.json").read_text())
     assert written["after"]["own"]["loss"] == record.after.own.loss and written["own_text"]["held_out_documents"] == 8
     assert any(f"from {record.before.own.loss:.3f} to" in line for line in result.report)
     _, report = AutoModelForMaskedLM.from_pretrained(result.final, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]
 
 
-def test_both_texts_are_added_to_what_the_start_learned_from(start, run_adapt):
-    origin = Origin(licence="CC BY 4.0")
-    learned = learned_by(read_folder(run_adapt(start, general_bound=0.5, origins=[origin]).final).record, "")
+def test_both_texts_are_added_to_what_the_start_learned_from(adapted):
+    learned = learned_by(read_folder(adapted[1].final).record, "")
     assert [(one.file, one.licence) for one in learned] == [
         ("store", NOT_STATED), ("own.txt", "CC BY 4.0"), ("text.txt", NOT_STATED)
     ]  # fmt: skip
@@ -69,7 +78,7 @@ def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path, gauges
 
     record = run_adapt(start, general_bound=0.5).record
     checkpoint = read_folder(start)
-    recipe = adaptation_recipe(checkpoint, "spans", seed=0, length=Length(steps=40))
+    recipe = adaptation_recipe(checkpoint, "spans", seed=0, length=Length(steps=20))
     store = TokenStore.open(tmp_path / "out" / "texts" / "own-held-out")
     held_out = HeldOutText(recipe, store, record.own_text.clusters)
     for folder, figure in ((start, record.before.own), (tmp_path / "out" / "final", record.after.own)):
@@ -112,14 +121,14 @@ def test_where_the_general_loss_rose_beyond_the_bound_the_step_before_is_kept(st
 def test_fresh_heads_are_taught_with_the_encoder_still_before_anything_is_measured(
     start, start_without_heads, run_adapt, tmp_path
 ):
-    result = run_adapt(start_without_heads, objective="spans", general_bound=0.5, unproven=True)
+    result = run_adapt(start_without_heads, objective="spans", general_bound=0.5, unproven=True, steps=40)
     record = result.record
     assert record.fresh_heads == ["mlm", "sbo"] and record.heads_seconds > 0
     assert record.num_steps == 30 and record.checks[-1].step == 30  # a quarter of 40 was for the heads
     taught, given = read_folder(tmp_path / "out" / "heads" / "final"), encoder_of(start_without_heads)
     assert all(torch.equal(taught.tensors[name], given[name]) for name in given)
     still = ["training.learning_rate=1e-30"]
-    fresh = run_adapt(start_without_heads, objective="spans", out="zero", overrides=still, unproven=True)
+    fresh = run_adapt(start_without_heads, objective="spans", out="zero", overrides=still, unproven=True, steps=40)
     assert fresh.record.outcome == "unchanged"  # heads alone win nothing
     assert record.before == fresh.record.before
     uniform = np.log(read_folder(start).config.vocab_size)
@@ -196,7 +205,7 @@ def test_a_folder_of_splinter_goes_on_as_one(start, run_adapt, tmp_path):
     loaded, report = SplinterForPreTraining.from_pretrained(result.final, output_loading_info=True)
     assert not report["missing_keys"] and not report["unexpected_keys"]
     assert loaded.config.question_token_id == words.roles["question"]
-    moved = read_folder(tmp_path / "out" / "checkpoints" / "step-000000040").heads["span_selection"]
+    moved = read_folder(tmp_path / "out" / "checkpoints" / "step-000000020").heads["span_selection"]
     assert not torch.equal(moved["start.weight"], pointer.start.weight)
 
 
@@ -261,7 +270,7 @@ def test_new_pieces_begin_at_means_and_where_they_win_nothing_the_start_keeps_it
     assert result.record.outcome == "unchanged"
     old, given = Tokenizer.load(start), read_folder(start)
     assert Tokenizer.load(result.final).sha256 == old.sha256
-    moved = read_folder(tmp_path / "out" / "checkpoints" / "step-000000040")  # by so small a rate not at all
+    moved = read_folder(tmp_path / "out" / "checkpoints" / "step-000000020")  # by so small a rate not at all
     for number, word in enumerate(result.record.new_pieces):
         ids, row = old.encode(word).ids, old.vocab_size + number
         for new, before in (
@@ -310,16 +319,16 @@ def results(out):
     return {name: (out / "final" / name).read_bytes() for name in names}, told
 
 
-def test_a_finished_adaptation_that_goes_on_changes_nothing_and_another_call_is_refused(start, run_adapt, tmp_path):
-    first = run_adapt(start, general_bound=0.5)
-    before = (tmp_path / "out" / "final" / "model.safetensors").read_bytes()
-    again = run_adapt(start, general_bound=0.5, resume=True)
+def test_a_finished_adaptation_that_goes_on_changes_nothing_and_another_call_is_refused(adapted):
+    _, first, call = adapted
+    before = (first.final / "model.safetensors").read_bytes()
+    again = call(general_bound=0.5, resume=True)
     assert again.record.after == first.record.after and again.record.checks == first.record.checks
-    assert (tmp_path / "out" / "final" / "model.safetensors").read_bytes() == before
+    assert (first.final / "model.safetensors").read_bytes() == before
     with pytest.raises(ConfigError, match="options"):
-        run_adapt(start, general_bound=0.4, resume=True)
+        call(general_bound=0.4, resume=True)
     with pytest.raises(ConfigError, match="new folder"):
-        run_adapt(start, general_bound=0.5)
+        call(general_bound=0.5)
 
 
 def test_a_budget_that_is_over_before_a_step_keeps_the_start_and_says_how_long_it_takes(start, run_adapt, tmp_path):
