@@ -145,8 +145,8 @@ def answered(paragraphs: slice) -> tuple[float, int]:
 
 
 def test_unseen_questions_are_answered_far_better_than_from_random_weights():
-    f1, num_questions = answered(slice(None, None, 10))
-    assert num_questions > 80 and f1 > 40  # random weights taught alike: 11
+    f1, num_questions = answered(slice(None, None, 20))
+    assert num_questions > 40 and f1 > 40  # random weights taught alike: 11
 
 
 @pytest.mark.slow

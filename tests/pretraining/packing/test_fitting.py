@@ -34,7 +34,7 @@ def memory(monkeypatch):
 
 def recipe_of(**batch):
     recipe = spanbert_tiny()
-    shape = dict(hidden_size=32, num_layers=4, num_heads=2, intermediate_size=64, max_positions=64)
+    shape = dict(hidden_size=32, num_layers=2, num_heads=2, intermediate_size=64, max_positions=64)
     options = dict(
         max_tokens=None, max_steps=4, eval_every=None, save_every=2, log_every=1, threads=1, precision="fp32"
     )
@@ -93,7 +93,7 @@ def test_less_memory_asks_for_more_packs_then_for_computing_again_and_the_losses
         assert ("computed again" in said) == recomputed
         found.append((packs, recomputed))
         for line, expected in zip(lines, plain, strict=True):
-            assert line["losses"] == pytest.approx(expected["losses"], rel=1e-5)
+            assert line["losses"] == pytest.approx(expected["losses"], rel=5e-5)
             assert line["tokens"] == expected["tokens"] and line["epoch"] == expected["epoch"]
     (most, _), (some, _), (few, again) = found
     assert most == 1 < some <= few and not found[1][1] and again
