@@ -80,6 +80,14 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     }
 
 
+def step_in_words(asked: int, packs: int, max_tokens: int) -> str:
+    """How many tokens a step has: what was asked for, and what whole packs make of it where that is another number."""
+    whole = packs * max_tokens
+    if asked == whole:
+        return f"{asked:,} real tokens"
+    return f"up to {whole:,} real tokens (not the {asked:,} of batch.tokens_per_step: see batch.max_tokens)"
+
+
 def data_path(recipe: PretrainingRecipe, vocab_size: int) -> list[str]:
     """Return the stages from text to losses, one line each."""
     learned = recipe.tokenizer

@@ -18,7 +18,7 @@ from spanwise.interop.huggingface import write_folder
 from spanwise.interop.json_files import read_json_object
 from spanwise.pretraining.corruption.folders import write_generator
 from spanwise.pretraining.corruption.generator import TokenGenerator
-from spanwise.pretraining.describe import check_room, flops_on_text
+from spanwise.pretraining.describe import check_room, flops_on_text, step_in_words
 from spanwise.pretraining.mask_record import RECORD_NAME as MASKS_NAME
 from spanwise.pretraining.mask_record import mask_record
 from spanwise.pretraining.needs import hides_tokens
@@ -126,6 +126,9 @@ def _ready_in_all(
         write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
         masks = mask_record(ready.source.masked_step(0))
         write_text_atomic(folder.path / MASKS_NAME, _json(masks))
+        batch = recipe.batch
+        if batch.packs_per_step * batch.max_tokens != batch.tokens_per_step:
+            log.say(f"A step has {step_in_words(batch.tokens_per_step, batch.packs_per_step, batch.max_tokens)}.")
         if hides_tokens(recipe.masking) and not masks["num_spans"]:
             log.say(
                 f"Nothing is hidden in the {masks['num_tokens']:,} tokens of the first step: no span of this text "

@@ -114,7 +114,10 @@ def _try_out(recipe: Any, data: Path, seconds: float | None) -> tuple[Any, int, 
 
 
 def _print_recipe(found: JsonObject) -> None:
+    from spanwise.pretraining.describe import step_in_words
+
     parameters, memory = found["parameters"], found["memory"]
+    step = step_in_words(found["tokens_per_step"], found["packs_per_step"], found["recipe"]["batch"]["max_tokens"])
     heads = ", ".join(f"{name} {_millions(count)}" for name, count in parameters["by_head"].items())
     tied = " (decoders are tied to the word table)" if set(parameters["by_head"]) & TIED else ""
     print_pairs(
@@ -125,7 +128,7 @@ def _print_recipe(found: JsonObject) -> None:
             ("  encoder", f"{_millions(parameters['encoder'])}, {_millions(parameters['word_embedding'])} words"),
             ("  heads", f"{heads}{tied}"),
             ("Cost", f"{found['flops_per_token'] / 1e6:,.0f} MFLOP a token, forward and backward"),
-            ("A step", f"{_step(found)} in {_packs(found)}"),
+            ("A step", f"{step} in {_packs(found)}"),
             ("Memory", f"{_gigabytes(memory['parameters_and_optimizer'])} weights, gradients and moments"),
             ("", f"about {_gigabytes(memory['activations_estimate'])} activations of one pack (estimate, fp32)"),
             ("", f"about {_gigabytes(memory['activations_again_estimate'])} where they are computed again"),
@@ -146,14 +149,6 @@ def _print_recipe(found: JsonObject) -> None:
         say("Differs from the paper:")
         for line in found["differences"]:
             say(f"- {line}")
-
-
-def _step(found: JsonObject) -> str:
-    """How many tokens a step has: what was asked for, and what whole packs make of it where that is another number."""
-    asked, whole = found["tokens_per_step"], found["packs_per_step"] * found["recipe"]["batch"]["max_tokens"]
-    if asked == whole:
-        return f"{asked:,} real tokens"
-    return f"up to {whole:,} real tokens (not the {asked:,} of batch.tokens_per_step: see batch.max_tokens)"
 
 
 def _packs(found: JsonObject) -> str:
