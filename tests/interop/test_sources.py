@@ -30,7 +30,7 @@ def commit(folder, content):
 @pytest.mark.parametrize("marker", [True, False])  # false: somebody copied the run without its small files
 def test_a_folder_is_itself_and_of_a_run_the_model_is_taken_and_told(marker, tmp_path, caplog):
     assert find_folder(tmp_path) == tmp_path
-    run = make_run(tmp_path / "run", marker=marker)
+    run = make_run(tmp_path / f"run-{marker}", marker=marker)
     assert find_folder(str(run)) == run / "final" and find_folder(run / "final") == run / "final"
     assert find_folder(run) == run / "final"  # told once
     assert [record.getMessage() for record in caplog.records] == [

@@ -6,10 +6,11 @@ the most probable of all, but where a task takes the span of the highest expecte
 the one number that is fitted: on dev data at the end of fine-tuning, by the log loss of "the reported answer is exactly
 right". It changes no answer.
 
-Letters: K answers of a question, Q questions.
+Letters: K alternatives of a question, Q questions.
 Source: Guo et al. 2017 (On Calibration of Modern Neural Networks), sections 2 and 4.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,16 +48,20 @@ class Reported:
     is_right_Q: np.ndarray
 
     def confidence(self, temperature: float | None) -> np.ndarray:
-        """The probability of each reported answer, [Q]."""
+        """The probability of each reported answer, [Q]: the softmax of its margin among those of all alternatives."""
         if not self.margins:
             return np.zeros(0)
-        return np.array([_chance_of_zero(margins / (temperature or 1.0)) for margins in self.margins])
+        margins_QK = self._margins_QK / (temperature or 1.0)
+        highest_Q = margins_QK.max(axis=1)
+        return np.exp(-highest_Q) / np.exp(margins_QK - highest_Q[:, None]).sum(axis=1)
 
-
-def _chance_of_zero(margins_K: np.ndarray) -> float:
-    """The softmax probability of an alternative with margin 0 among those of these margins, its own included."""
-    highest = margins_K.max()
-    return float(np.exp(-highest) / np.exp(margins_K - highest).sum())
+    @functools.cached_property
+    def _margins_QK(self) -> np.ndarray:
+        """The margins as one table; a question with fewer alternatives than another has -inf at the end of its row."""
+        table_QK = np.full((len(self.margins), max(map(len, self.margins))), -np.inf)
+        for row_K, margins in zip(table_QK, self.margins, strict=True):
+            row_K[: len(margins)] = margins
+        return table_QK
 
 
 def reported_margins(scores_K: np.ndarray, null_odds: float, null_threshold: float | None) -> np.ndarray:
