@@ -63,17 +63,21 @@ def _group_by_file(items) -> None:
     """Have the tests of a file run by one process, and those of a folder that makes something once for its files.
 
     So nothing is made twice, and the process that hands out work has hundreds of groups to look after, not thousands.
+    A slow test that shares nothing goes alone, to whichever process is free.
     """
-    group_of = {}
+    sharing, group_of = set(), {}
     for item in items:
         file = item.nodeid.split("::")[0]
         known = getattr(item, "_fixtureinfo", None)
         made = [one for found in known.name2fixturedefs.values() for one in found] if known else []
         shares_folder = any(one.scope == "session" and "/" in one.baseid for one in made)
+        if shares_folder or any(one.scope == "module" for one in made):
+            sharing.add(item)
         if shares_folder or file not in group_of:
             group_of[file] = "/".join(file.split("/")[:2]) if shares_folder else file
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of[item.nodeid.split("::")[0]]))
+        if item in sharing or not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.xdist_group(group_of[item.nodeid.split("::")[0]]))
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
