@@ -62,8 +62,8 @@ def pytest_addoption(parser):
 def _group_by_file(items) -> None:
     """Have the tests of a file run by one process, and those of a folder that makes something once for its files.
 
-    So nothing is made twice, and the process that hands out work has hundreds of groups to look after, not thousands.
-    A slow test that shares nothing goes alone, to whichever process is free.
+    So nothing that they share is made twice, and the process that hands out work has hundreds of groups to look after,
+    not thousands. A slow test that shares nothing goes alone, to whichever process is free.
     """
     sharing, group_of = set(), {}
     for item in items:
@@ -83,7 +83,6 @@ def _group_by_file(items) -> None:
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(config, items):
     """Leave out what was not asked for; pytest's closing line counts it as deselected."""
-    _group_by_file(items)
     left_out = []
     for item in items:
         slow = item.get_closest_marker("slow") and not config.getoption("--slow")
@@ -92,6 +91,7 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    _group_by_file(items)
 
 
 @pytest.hookimpl(wrapper=True)

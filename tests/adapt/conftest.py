@@ -76,7 +76,7 @@ def start_without_heads(start, tmp_path_factory):
 
 
 def adapting_in(folder, own_text, general):
-    """Return what adapts a start below `folder` in a moment and keeps what was said in its attribute `said`."""
+    """Return a function that adapts a start in a moment, with what comes of it in `folder`; its `said` is the log."""
 
     def run(start, *, steps=20, length=None, out="out", texts=None, overrides=(), resume=False, **options):
         torch.set_num_threads(1)

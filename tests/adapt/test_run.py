@@ -35,7 +35,7 @@ def encoder_of(folder):
 
 @pytest.fixture(scope="module")
 def adapted(start, own_text, general, tmp_path_factory):
-    """A folder with one adaptation that came to its end, its result, and the call that made it."""
+    """A folder with one adaptation that came to its end, its result, and the call that made it; no test changes it."""
     folder = tmp_path_factory.mktemp("adapted")
     origins = [Origin(licence="CC BY 4.0")]
     call = partial(adapting_in(folder, own_text, general), start, steps=40, origins=origins)
@@ -77,6 +77,7 @@ def test_the_figures_are_those_of_the_folders(start, run_adapt, tmp_path, gauges
     from spanwise.pretraining.system import continue_model
 
     record = run_adapt(start, general_bound=0.5).record
+    assert record.outcome == "adapted"  # so these are two models
     checkpoint = read_folder(start)
     recipe = adaptation_recipe(checkpoint, "spans", seed=0, length=Length(steps=20))
     store = TokenStore.open(tmp_path / "out" / "texts" / "own-held-out")

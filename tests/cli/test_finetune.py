@@ -9,6 +9,7 @@ import torch
 import spanwise
 from spanwise.cli.main import main
 from spanwise.errors import CheckpointError
+from spanwise.interop.sources import _tell_taken
 
 
 def test_a_fine_tuned_model_and_its_scores_are_left(qa_run):
@@ -85,6 +86,7 @@ def test_damaged_data_and_a_missing_model_have_their_own_statuses(run, world, tm
 
 def test_wherever_a_model_is_asked_for_a_run_folder_will_do(world, run, qa_run, tmp_path, capsys, caplog):
     """Commands and the Python API take the model that the run left, and say which, once."""
+    _tell_taken.cache_clear()  # another test's folder may have had this path
     run, qa_run = (shutil.copytree(folder, tmp_path / folder.name) for folder in (run, qa_run))
     train, data = str(world.folder / "train.json"), str(world.folder / "dev.json")
     short = ["--set", "training.num_epochs=null", "--set", "training.max_steps=1"]

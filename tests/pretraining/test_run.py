@@ -222,13 +222,16 @@ def test_a_budget_ends_on_time_with_the_schedule_finished(tiny_store, tmp_path):
 
 
 @pytest.mark.parametrize(("asked", "told"), [(1_200, ["A step has up to 1,024 real tokens"]), (1_024, [])])
-def test_a_step_that_is_rounded_to_whole_packs_is_told_at_the_start(tiny_store, tmp_path, asked, told):
-    stream = io.StringIO()
+def test_a_step_that_is_rounded_to_whole_packs_is_told_once_before_anything_else(tiny_store, tmp_path, asked, told):
     changes = [f"batch.tokens_per_step={asked}", "batch.max_tokens=512"]
-    log = RunLog(tmp_path / "run", stream=stream)
-    pretrain(tiny_recipe(max_steps=1), data=tiny_store.path, out=tmp_path / "run", overrides=changes, log=log)
-    lines = [line for line in stream.getvalue().splitlines() if line.startswith("A step has")]
-    assert len(lines) == len(told) and all(line.startswith(words) for line, words in zip(lines, told, strict=True))
+    for resume, expected in ((False, told), (True, [])):
+        stream = io.StringIO()
+        log = RunLog(tmp_path / "run", stream=stream)
+        recipe = tiny_recipe(max_steps=1)
+        pretrain(recipe, data=tiny_store.path, out=tmp_path / "run", overrides=changes, log=log, resume=resume)
+        lines = stream.getvalue().splitlines()
+        assert [line for line in lines if line.startswith("A step has")] == lines[: len(expected)]
+        assert all(line.startswith(words) for line, words in zip(lines, expected, strict=False))
 
 
 def test_seconds_of_a_run_hold_its_first_weights(tiny_store, tmp_path, monkeypatch):

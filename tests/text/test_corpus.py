@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 from spanwise.errors import ConfigError, DataError
 from spanwise.text import corpus
-from spanwise.text.corpus import CorpusOptions, Document, corpus_files, documents_of, read_documents
+from spanwise.text.corpus import (
+    CorpusOptions,
+    Document,
+    _tell_passed_over,
+    corpus_files,
+    documents_of,
+    read_documents,
+)
 
 
 def documents(paths, **options):
@@ -86,6 +93,7 @@ def test_a_long_document_comes_in_parts_that_say_so(tmp_path, monkeypatch):
 
 
 def test_folders_and_globs_are_sorted_and_hidden_or_foreign_files_left_out(tmp_path, caplog):
+    _tell_passed_over.cache_clear()  # another test's folder may have had this path
     (tmp_path / "sub" / ".hidden").mkdir(parents=True)
     for name in ("b.txt", "a.txt.gz", "sub/c.jsonl", ".d.txt", "sub/.hidden/e.txt", "LICENSE", "picture.png"):
         (tmp_path / name).write_bytes(b"x")

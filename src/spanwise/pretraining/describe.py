@@ -68,6 +68,7 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
         },
         "flops_per_token": training_flops(recipe, model, length=length, attended=length, text_share=1.0),
         "tokens_per_step": recipe.batch.tokens_per_step,
+        "most_tokens_per_step": recipe.batch.most_tokens_per_step,
         "packs_per_step": recipe.batch.packs_per_step,
         "packs": recipe.batch.packs,
         "memory": {
@@ -80,12 +81,11 @@ def describe_recipe(recipe: PretrainingRecipe, vocab_size: int | None = None) ->
     }
 
 
-def step_in_words(asked: int, packs: int, max_tokens: int) -> str:
-    """How many tokens a step has: what was asked for, and what whole packs make of it where that is another number."""
-    whole = packs * max_tokens
-    if asked == whole:
+def step_in_words(asked: int, most: int) -> str:
+    """Say how many tokens a step has: as asked for, or what whole packs make of it where that is another number."""
+    if asked == most:
         return f"{asked:,} real tokens"
-    return f"up to {whole:,} real tokens (not the {asked:,} of batch.tokens_per_step: see batch.max_tokens)"
+    return f"up to {most:,} real tokens (not the {asked:,} of batch.tokens_per_step: see batch.max_tokens)"
 
 
 def data_path(recipe: PretrainingRecipe, vocab_size: int) -> list[str]:

@@ -91,6 +91,10 @@ class PackedBatch:
     def packs_per_step(self) -> int:
         return max(1, round(self.tokens_per_step / self.max_tokens))
 
+    @property
+    def most_tokens_per_step(self) -> int:
+        return self.packs_per_step * self.max_tokens
+
 
 PART_MEMBERS = {
     "format": ("gives", "changes_with_epoch", "max_length", "blocks", "assemble"),

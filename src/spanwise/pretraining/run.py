@@ -85,6 +85,9 @@ def pretrain(
         folder = stack.enter_context(claim_run_folder(out, resume=resume)) if is_leader else RunFolder(Path(out))
         if is_leader:
             stack.enter_context(kept_elsewhere(out, upload, say=log.say))
+        asked, most = recipe.batch.tokens_per_step, recipe.batch.most_tokens_per_step
+        if is_leader and asked != most and not folder.plan.exists():
+            log.say(f"A step has {step_in_words(asked, most)}.")
         ready = _ready_in_all(recipe, folder, inputs, group, log, device)
         result = train(
             ready.model,
@@ -126,9 +129,6 @@ def _ready_in_all(
         write_text_atomic(folder.path / RECIPE_NAME, _json(to_record(ready.recipe)))
         masks = mask_record(ready.source.masked_step(0))
         write_text_atomic(folder.path / MASKS_NAME, _json(masks))
-        batch = recipe.batch
-        if batch.packs_per_step * batch.max_tokens != batch.tokens_per_step:
-            log.say(f"A step has {step_in_words(batch.tokens_per_step, batch.packs_per_step, batch.max_tokens)}.")
         if hides_tokens(recipe.masking) and not masks["num_spans"]:
             log.say(
                 f"Nothing is hidden in the {masks['num_tokens']:,} tokens of the first step: no span of this text "

@@ -93,7 +93,7 @@ def test_less_memory_asks_for_more_packs_then_for_computing_again_and_the_losses
         assert ("computed again" in said) == recomputed
         found.append((packs, recomputed))
         for line, expected in zip(lines, plain, strict=True):
-            assert line["losses"] == pytest.approx(expected["losses"], rel=5e-5)
+            assert line["losses"] == pytest.approx(expected["losses"], rel=5e-5)  # rounding: 1.4e-5 was seen
             assert line["tokens"] == expected["tokens"] and line["epoch"] == expected["epoch"]
     (most, _), (some, _), (few, again) = found
     assert most == 1 < some <= few and not found[1][1] and again

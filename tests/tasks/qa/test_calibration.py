@@ -60,7 +60,7 @@ def test_the_fitted_temperature_is_the_true_one_and_removes_the_error():
     assert log_loss(reported.confidence(temperature), reported.is_right_Q) <= min(losses) + 1e-9
 
 
-def test_questions_of_unlike_many_alternatives_have_the_confidence_of_each_alone():
+def test_questions_with_different_numbers_of_alternatives_have_the_confidence_of_each_alone():
     draw = np.random.default_rng(2)
     margins = [np.sort(np.append(0.0, draw.normal(size=size)))[::-1] for size in (0, 3, 1, 19)]
     told = Reported(margins=margins, is_right_Q=np.zeros(4)).confidence(0.7)

@@ -117,7 +117,7 @@ def _print_recipe(found: JsonObject) -> None:
     from spanwise.pretraining.describe import step_in_words
 
     parameters, memory = found["parameters"], found["memory"]
-    step = step_in_words(found["tokens_per_step"], found["packs_per_step"], found["recipe"]["batch"]["max_tokens"])
+    step = step_in_words(found["tokens_per_step"], found["most_tokens_per_step"])
     heads = ", ".join(f"{name} {_millions(count)}" for name, count in parameters["by_head"].items())
     tied = " (decoders are tied to the word table)" if set(parameters["by_head"]) & TIED else ""
     print_pairs(

@@ -6,7 +6,7 @@ the most probable of all, but where a task takes the span of the highest expecte
 the one number that is fitted: on dev data at the end of fine-tuning, by the log loss of "the reported answer is exactly
 right". It changes no answer.
 
-Letters: K alternatives of a question, Q questions.
+Letters: K answers of a question, in margins with "no answer" beside them; Q questions.
 Source: Guo et al. 2017 (On Calibration of Modern Neural Networks), sections 2 and 4.
 """
 
@@ -41,8 +41,8 @@ def _margins(scores_K: np.ndarray, null_odds: float, null_threshold: float | Non
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """The reported answers of Q questions: the margins of all alternatives over the reported one (its own is 0), and
-    whether it was exactly right."""
+    """The reported answers of Q questions: the margins of all alternatives over the reported one (its own, 0, is among
+    them), and whether it was exactly right."""
 
     margins: Sequence[np.ndarray]
     is_right_Q: np.ndarray
