@@ -6,7 +6,7 @@ data=$1 out=$2 size=${3:-whole}
 files() { for name in "$@"; do echo "$data/text/en/$name.txt.xz"; done; }
 case $size in
   whole) vocabulary=8000 seeds=5 texts="wiki-small wiki-base-00 wiki-base-01 wiki-base-02 wiki-base-03" shape=() ;;
-  small) vocabulary=4000 seeds=3 texts="wiki-small" shape=(--budget 10min --set encoder.num_layers=2
+  small) vocabulary=4000 seeds=5 texts="wiki-small" shape=(--budget 10min --set encoder.num_layers=2
     --set encoder.hidden_size=128 --set encoder.num_heads=2 --set encoder.intermediate_size=512) ;;
   *) echo "run.sh DATA OUT [whole | small]: got '$size' for a size" >&2; exit 2 ;;
 esac
