@@ -7,15 +7,16 @@ spanwise() { python3 -m spanwise "$@"; }
 squad="$data/qa/squad/dev-v1.1.json.xz"
 [ -d "$out/start" ] || spanwise convert spanwise-mini "$out/start" # the encoder and what it was pre-trained with
 [ -f "$out/mixed.json" ] || python3 "$here/../shipped-weights/training_questions.py" "$data" "$out"
-made() { # NAME TEXTS, options: 13,000 questions by rule
-  local name=$1 texts=$2; shift 2
-  [ -f "$out/$name.json" ] || spanwise make-questions $texts --not-from "$squad" --max-questions 13000 \
+made() { # NAME NUMBER TEXTS, options: so many questions by rule
+  local name=$1 number=$2 texts=$3; shift 3
+  [ -f "$out/$name.json" ] || spanwise make-questions $texts --not-from "$squad" --max-questions "$number" \
     --out "$out/$name.json" "$@"
 }
 text="$data/text/en/wiki-base"
-made wh "$text-00.txt.xz" --forms wh
-made cloze "$text-00.txt.xz" --forms cloze
-made recurring "$(echo "$text"-0{0,1,2,3}.txt.xz)" --kinds recurring
+made wh 13000 "$text-00.txt.xz" --forms wh
+made cloze 13000 "$text-00.txt.xz" --forms cloze
+made recurring 13000 "$(echo "$text"-0{0,1,2,3}.txt.xz)" --kinds recurring
+made filtered 4000 "$(echo "$text"-0{0,1}.txt.xz)" --forms wh --filter spanwise-mini # as many as are read
 [ -f "$out/wiki.json" ] || python3 "$here/kinds.py" "$data" "$out" cut
 teach() { # NAME
   local run="$out/runs/$1"
@@ -29,5 +30,5 @@ teach() { # NAME
   done
 }
 declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$out/squad.json" [reviews]="$out/reviews.json")
-for kind in ${KINDS:-wiki qamr answered mixed wh cloze recurring}; do teach "$kind"; done
+for kind in ${KINDS:-wiki qamr answered mixed wh filtered cloze recurring}; do teach "$kind"; done
 python3 "$here/kinds.py" "$data" "$out" table

@@ -30,7 +30,14 @@ from spanwise.tasks.files.text import read_lines
 # this file keeps those cells, and they are not asked again
 ENCODERS = {"mini": "spanwise-mini"}
 CORPUS = Path(str(files("spanwise.quickstart"))) / "corpus"
-PAPERS = {"tagging": "bert", "classification": "spanbert", "qa": "spanbert", "coref": "spanbert-base"}
+PAPERS = {
+    "tagging": "bert",
+    "classification": "spanbert",
+    "qa": "spanbert",
+    "coref": "spanbert-base",
+    "relation": "spanbert",
+    "multiple-choice": "bert",
+}
 FILES = {  # of a task by name: which task, training and development file, score, development examples that are asked
     "chunks": ("tagging", "tagging/conll2000/train.txt.xz", "tagging/conll2000/test.txt.xz", "f1", 300),
     "klue-ner": ("tagging", "ko/klue_ner/part_train.tsv.xz", "ko/klue_ner/part_dev.tsv.xz", "f1", 300),
@@ -38,6 +45,8 @@ FILES = {  # of a task by name: which task, training and development file, score
     "nsmc": ("classification", "ko/nsmc/train.tsv.xz", "ko/nsmc/dev.tsv.xz", "accuracy", 800),
     "questions": ("qa", "qa/qamr/qamr_wiki.json.xz", CORPUS / "qa-dev.json.xz", "f1", 500),
     "coreference": ("coref", "coref/ontogum/train.conll.xz", "coref/ontogum/dev.conll.xz", "conll_f1", 20),
+    "relations": ("relation", "re/tacred_format/train.json.xz", "re/tacred_format/dev.json.xz", "f1", 900),
+    "choices": ("multiple-choice", "mc/codah/fold0_train.tsv.xz", "mc/codah/fold0_dev.tsv", "accuracy", 500),
 }
 
 RATES = (7e-5, 2e-4, 5e-4, 1e-3, 2e-3)
@@ -89,8 +98,10 @@ def first_stage() -> list[Cell]:
     asked: list[tuple[str, str, int, tuple[float, ...]]] = [
         ("mini", "chunks", 100, RATES[1:4]),
         ("mini", "sst-2", 1_000, RATES[1:4]),
-        ("mini", "questions", 1_000, RATES[1:4]),
+        ("mini", "relations", 1_000, RATES[1:4]),
+        ("mini", "choices", 1_000, RATES[1:4]),
         ("mini", "coreference", 20, RATES[1:4]),
+        ("mini", "questions", 1_000, RATES[1:4]),
     ]
     return [usual(encoder, data, size, rate) for encoder, data, size, rates in asked for rate in rates]
 
@@ -105,8 +116,10 @@ def third_stage() -> list[Cell]:
     asked = [
         ("mini", "chunks", 100),
         ("mini", "sst-2", 1_000),
-        ("mini", "questions", 1_000),
+        ("mini", "relations", 1_000),
+        ("mini", "choices", 1_000),
         ("mini", "coreference", 20),
+        ("mini", "questions", 1_000),
     ]
     return [
         Cell(encoder=encoder, data=data, size=size, recipe=recipe)
@@ -124,10 +137,15 @@ def cut(data: str, part: str, path: Path, size: int, folder: Path) -> Path:
         return cut_questions(path, size, target)
     if task == "coref":
         return cut_documents(path, size, target)
-    header, *rows = read_lines(path)
     target.mkdir(parents=True, exist_ok=True)
-    kept = target / f"{data}-{size}.tsv"
-    write_text_atomic(kept, "\n".join([header, *(rows[index] for index in chosen(len(rows), size))]) + "\n")
+    if task == "relation":
+        pairs, kept = json.loads("\n".join(read_lines(path))), target / f"{data}-{size}.json"
+        write_text_atomic(kept, json.dumps([pairs[index] for index in chosen(len(pairs), size)]) + "\n")
+        return kept
+    lines, kept = read_lines(path), target / f"{data}-{size}.tsv"
+    head = [] if task == "multiple-choice" else lines[:1]
+    rows = lines[len(head) :]
+    write_text_atomic(kept, "\n".join([*head, *(rows[index] for index in chosen(len(rows), size))]) + "\n")
     return kept
 
 
