@@ -4,8 +4,8 @@
 
 DATA holds the files that FILES names; the questions to score on are bundled. Each cell is one
 `spanwise.finetune` with every value given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written
-after each. What the second stage asks (dropout, twice the epochs) it asks at the rate that was best in the first. The
-third compares what `finetune` takes unasked with what it took before there was a rule: the recipes of the papers.
+after each. The second stage compares what `finetune` takes unasked with what it took before there was a rule: the
+recipes of the papers. The third asks for dropout and twice the epochs, at the rate that was best in the first.
 """
 
 from __future__ import annotations
@@ -106,12 +106,7 @@ def first_stage() -> list[Cell]:
     return [usual(encoder, data, size, rate) for encoder, data, size, rates in asked for rate in rates]
 
 
-def second_stage(best: list[Cell]) -> list[Cell]:
-    """At the best rate of each encoder, data and size: dropout, and twice the epochs."""
-    return [changed for cell in best for changed in (replace(cell, dropout=0.1), replace(cell, epochs=2 * cell.epochs))]
-
-
-def third_stage() -> list[Cell]:
+def second_stage() -> list[Cell]:
     """What is taken unasked, and what was."""
     asked = [
         ("mini", "chunks", 100),
@@ -126,6 +121,11 @@ def third_stage() -> list[Cell]:
         for encoder, data, size in asked
         for recipe in ("usual", "paper")
     ]
+
+
+def third_stage(best: list[Cell]) -> list[Cell]:
+    """At the best rate of each encoder, data and size: dropout, and twice the epochs."""
+    return [changed for cell in best for changed in (replace(cell, dropout=0.1), replace(cell, epochs=2 * cell.epochs))]
 
 
 def cut(data: str, part: str, path: Path, size: int, folder: Path) -> Path:
@@ -252,6 +252,7 @@ def main(source: Path, out: Path, minutes: float) -> None:
 
     first = first_stage()
     ask(first)
+    ask(second_stage())
     names = {cell.name for cell in first}
     best: dict[tuple[str, str, int], dict] = {}
     for path in sorted((out / "cells").glob("*.json")):
@@ -259,8 +260,7 @@ def main(source: Path, out: Path, minutes: float) -> None:
         key = (record["encoder"], record["data"], record["size"])
         if path.stem in names and (key not in best or record["score"] > best[key]["score"]):
             best[key] = record
-    ask(second_stage([usual(*key, record["rate"]) for key, record in best.items()]))
-    ask(third_stage())
+    ask(third_stage([usual(*key, record["rate"]) for key, record in best.items()]))
 
 
 if __name__ == "__main__":
