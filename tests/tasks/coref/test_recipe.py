@@ -24,11 +24,11 @@ def test_recipes_have_the_values_tuned_on_the_development_data(name, rate, head_
     assert (recipe.batch_size, training.num_epochs, training.warmup_steps) == (1, 20, 0.1)
 
 
-def test_the_default_is_the_papers_model_taught_by_the_encoders_size():
+def test_the_default_leaves_size_rate_and_dropout_to_the_encoder():
     assert next(iter(recipes_of("coref"))) == "documents"
-    usual, paper = task_recipe("coref"), task_recipe("coref", "spanbert-base")
-    assert (usual.task.depth, usual.task.ffn_size) == (paper.task.depth, paper.task.ffn_size)
-    for recipe in (usual, task_recipe("coref", "small")):
+    usual, small, paper = (task_recipe("coref", name) for name in ("documents", "small", "spanbert-base"))
+    assert (usual.task.depth, usual.task.ffn_size) == ("auto", "auto")
+    for recipe in (usual, small):
         assert (recipe.training.learning_rate, recipe.hidden_dropout) == ("auto", "auto")
         assert (recipe.training.num_epochs, recipe.batch_size) == (20, 1)  # a document is a step
     assert paper.hidden_dropout is None
