@@ -18,7 +18,7 @@ from spanwise.tasks.files.text import read_json
 
 COPIES = ("-0", "-1", "-2", "-3")  # what training_questions.py puts behind the ids of new Wikipedia articles
 TEXTS = ("squad", "wiki-dev", "reviews")
-ARMS = ("wiki", "qamr", "answered", "mixed", "wh", "filtered", "cloze", "recurring")
+ARMS = ("wiki", "qamr", "answered", "mixed", "wh", "filtered", "own", "cloze", "recurring")
 
 
 def main() -> None:

@@ -16,7 +16,8 @@ text="$data/text/en/wiki-base"
 made wh 13000 "$text-00.txt.xz" --forms wh
 made cloze 13000 "$text-00.txt.xz" --forms cloze
 made recurring 13000 "$(echo "$text"-0{0,1,2,3}.txt.xz)" --kinds recurring
-made filtered 4000 "$(echo "$text"-0{0,1}.txt.xz)" --forms wh --filter spanwise-mini # as many as are read
+two=$(echo "$text"-0{0,1}.txt.xz)
+made filtered 4000 "$two" --forms wh --filter spanwise-mini # as many as are read
 [ -f "$out/wiki.json" ] || python3 "$here/kinds.py" "$data" "$out" cut
 teach() { # NAME
   local run="$out/runs/$1"
@@ -30,5 +31,8 @@ teach() { # NAME
   done
 }
 declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$out/squad.json" [reviews]="$out/reviews.json")
-for kind in ${KINDS:-wiki qamr answered mixed wh filtered cloze recurring}; do teach "$kind"; done
+for kind in ${KINDS:-wiki qamr answered mixed wh filtered own cloze recurring}; do
+  [ "$kind" != own ] || made own 4000 "$two" --forms wh --filter "$out/runs/wh/final" # which no person's question taught
+  teach "$kind"
+done
 python3 "$here/kinds.py" "$data" "$out" table
