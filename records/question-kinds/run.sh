@@ -16,11 +16,10 @@ text="$data/text/en/wiki-base"
 made wh 13000 "$text-00.txt.xz" --forms wh
 made cloze 13000 "$text-00.txt.xz" --forms cloze
 made recurring 13000 "$(echo "$text"-0{0,1,2,3}.txt.xz)" --kinds recurring
-two=$(echo "$text"-0{0,1}.txt.xz)
-made filtered 4000 "$two" --forms wh --filter spanwise-mini # as many as are read
+made filtered 4000 "$(echo "$text"-0{0,1}.txt.xz)" --forms wh --filter spanwise-mini # as many as are read
 [ -f "$out/wiki.json" ] || python3 "$here/kinds.py" "$data" "$out" cut
 teach() { # NAME
-  local run="$out/runs/$1"
+  local run="$out/runs/$1" text
   mkdir -p "$out/runs"
   [ -d "$run/final" ] || spanwise finetune qa --model "$out/start" --train "$out/$1.json" --not-from "$squad" --out "$run" \
     --set frozen_layers=0 --set batch_size=16 --set task.max_length=384 --set task.doc_stride=128 \
@@ -32,7 +31,8 @@ teach() { # NAME
 }
 declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$out/squad.json" [reviews]="$out/reviews.json")
 for kind in ${KINDS:-wiki qamr answered mixed wh filtered own cloze recurring}; do
-  [ "$kind" != own ] || made own 4000 "$two" --forms wh --filter "$out/runs/wh/final" # which no person's question taught
+  # the filter is the reader that learned from wh.json alone, so the texts are others
+  [ "$kind" != own ] || made own 4000 "$(echo "$text"-0{1,2,3}.txt.xz)" --forms wh --filter "$out/runs/wh/final"
   teach "$kind"
 done
 python3 "$here/kinds.py" "$data" "$out" table

@@ -3,7 +3,7 @@
     python study.py DATA OUT [MINUTES]     called again it goes on; MINUTES (25): no cell begins later than that
 
 DATA holds the files that FILES names; the questions to score on are bundled. Each cell is one
-`spanwise.finetune` with every value given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written
+`spanwise.finetune` with these values given, kept as OUT/cells/NAME.json; OUT/result.json and OUT/table.md are written
 after each. The second stage compares what `finetune` takes unasked with what it took before there was a rule: the
 recipes of the papers. The third asks for dropout and twice the epochs, at the rate that was best in the first.
 """
@@ -49,13 +49,23 @@ FILES = {  # of a task by name: which task, training and development file, score
     "choices": ("multiple-choice", "mc/codah/fold0_train.tsv.xz", "mc/codah/fold0_dev.tsv", "accuracy", 500),
 }
 
+# what is learned, and from how many examples; what is cheap to ask first
+ASKED = (
+    ("chunks", 100),
+    ("sst-2", 1_000),
+    ("relations", 1_000),
+    ("choices", 1_000),
+    ("coreference", 20),
+    ("questions", 1_000),
+)
 RATES = (7e-5, 2e-4, 5e-4, 1e-3, 2e-3)
 BATCH_SIZE, LEAST_STEPS, EPOCHS = 16, 200, 5
+DOCUMENT_EPOCHS = 20  # as in all recipes of coreference
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One run: what is taught to which encoder, with which values."""
+    """One run: what is taught to which encoder, with which values; all others are those of the task's first recipe."""
 
     encoder: str
     data: str
@@ -88,37 +98,22 @@ def batch_size(data: str) -> int:
 
 
 def usual(encoder: str, data: str, size: int, rate: float) -> Cell:
-    """A cell of the first stage: no dropout, five epochs or 200 steps, whichever is more."""
-    epochs = max(EPOCHS, LEAST_STEPS * batch_size(data) // size)
+    """A cell of the first stage: no dropout, five epochs or 200 steps, whichever is more; of documents 20 epochs."""
+    is_coref = FILES[data][0] == "coref"
+    epochs = DOCUMENT_EPOCHS if is_coref else max(EPOCHS, LEAST_STEPS * batch_size(data) // size)
     return Cell(encoder=encoder, data=data, size=size, rate=rate, epochs=epochs)
 
 
 def first_stage() -> list[Cell]:
-    """The rates, what is cheap to ask first."""
-    asked: list[tuple[str, str, int, tuple[float, ...]]] = [
-        ("mini", "chunks", 100, RATES[1:4]),
-        ("mini", "sst-2", 1_000, RATES[1:4]),
-        ("mini", "relations", 1_000, RATES[1:4]),
-        ("mini", "choices", 1_000, RATES[1:4]),
-        ("mini", "coreference", 20, RATES[1:4]),
-        ("mini", "questions", 1_000, RATES[1:4]),
-    ]
-    return [usual(encoder, data, size, rate) for encoder, data, size, rates in asked for rate in rates]
+    """The rates."""
+    return [usual("mini", data, size, rate) for data, size in ASKED for rate in RATES[1:4]]
 
 
 def second_stage() -> list[Cell]:
     """What is taken unasked, and what was."""
-    asked = [
-        ("mini", "chunks", 100),
-        ("mini", "sst-2", 1_000),
-        ("mini", "relations", 1_000),
-        ("mini", "choices", 1_000),
-        ("mini", "coreference", 20),
-        ("mini", "questions", 1_000),
-    ]
     return [
-        Cell(encoder=encoder, data=data, size=size, recipe=recipe)
-        for encoder, data, size in asked
+        Cell(encoder="mini", data=data, size=size, recipe=recipe)
+        for data, size in ASKED
         for recipe in ("usual", "paper")
     ]
 

@@ -20,7 +20,6 @@ from spanwise.tasks.coref.task import Coreference, gold_clusters
 from spanwise.tasks.coref.threshold import THRESHOLDS
 from spanwise.tasks.evaluate import evaluate, predict
 from spanwise.tasks.model import TaskModel
-from spanwise.tasks.registry import task_recipe
 from spanwise.tasks.run import finetune
 
 SHORT = [
@@ -90,30 +89,6 @@ def test_fine_tuning_goes_on_from_its_own_head_and_replaces_one_of_another_shape
     other = finetune("coref", **asked, out=tmp_path / "b", overrides=[*again, "task.feature_size=5"])
     assert other.scores["conll_f1"] < 100.0
     capsys.readouterr()
-
-
-def test_unasked_a_head_has_the_size_of_the_folders_own_or_what_fits_the_encoder(finetuned, encoder_folder):
-    unasked = task_recipe("coref").task
-    own = finetuned.task
-    size = (own.depth, own.ffn_size)
-    assert size not in ((1, 256), (2, 3000))
-    again = unasked.taught_from(read_folder(finetuned.final))
-    assert (again.depth, again.ffn_size) == size
-    for folder, is_fresh in ((finetuned.final, True), (encoder_folder, False)):
-        narrow = read_folder(folder)
-        wide = dataclasses.replace(narrow, config=dataclasses.replace(narrow.config, hidden_size=512))
-        below = dataclasses.replace(narrow, config=dataclasses.replace(narrow.config, hidden_size=508))
-        found = [unasked.taught_from(one, is_fresh=is_fresh) for one in (narrow, below, wide)]
-        assert [(task.depth, task.ffn_size) for task in found] == [(1, 256), (1, 256), (2, 3000)]
-        paper = task_recipe("coref", "spanbert-base").task.taught_from(narrow, is_fresh=is_fresh)
-        assert (paper.depth, paper.ffn_size) == (2, 3000)
-
-
-def test_unasked_fine_tuning_goes_on_from_a_head_of_any_size(finetuned, stories, tmp_path):
-    again = [*SHORT, "training.max_steps=1", "training.learning_rate=1e-9", "training.head_learning_rate=1e-9"]
-    found = finetune("coref", model=finetuned.final, train=stories, dev=stories, out=tmp_path / "a", overrides=again)
-    assert found.scores["conll_f1"] == 100.0
-    assert (found.task.depth, found.task.ffn_size) == (finetuned.task.depth, finetuned.task.ffn_size)
 
 
 @pytest.mark.parametrize("depth", [1, 2])

@@ -9,7 +9,7 @@ a genre that training never saw is "none".
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -54,12 +54,9 @@ from spanwise.tasks.coref.threshold import best_threshold
 from spanwise.tasks.files.joining import joined_name, told_apart
 from spanwise.tasks.files.text import OnError, Purpose
 from spanwise.tasks.frames import frames_of
-from spanwise.tasks.teaching.rule import WIDE
 from spanwise.text.tokenizers import Tokenizer
 
 PAPER_SEGMENT_LENGTH = 384
-PAPER_SIZE = {"depth": 2, "ffn_size": 3000}
-NARROW_SIZE = {"depth": 1, "ffn_size": 256}  # of encoders that are not WIDE (records/teaching-defaults)
 
 
 @part("coreference")
@@ -73,9 +70,8 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     max_spans: Length = 3900  # and how many at most
     keep_gold: bool = False  # in training gold mentions are among the spans kept, whatever their score
     num_antecedents: Length = 50  # that the fine score decides among
-    depth: Layers | Literal["auto"] = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
-    ffn_size: Width | Literal["auto"] = 3000  # auto, as for depth: of the head that the folder has, else by
-    # the encoder's width
+    depth: Layers = 1  # 2: spans move to their antecedents once, and are scored again (higher order)
+    ffn_size: Width = 3000
     feature_size: Width = 20
     dropout: Dropout = 0.3  # in the head
     genres: tuple[str, ...] = (NO_GENRE,)  # taught by the training data
@@ -110,11 +106,6 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         """Return whether lone mentions come out; where that is not set (old models), whether they had their loss."""
         return bool(self.mention_loss_weight) if self.singletons is None else self.singletons
 
-    @property
-    def num_rounds(self) -> int:
-        """Return how often spans are scored; once where the folder has not decided yet."""
-        return 1 if self.depth == "auto" else self.depth
-
     def read(self, path: Path, *, purpose: Purpose, errors: OnError = "strict") -> CoreferenceData:
         return read_coreference(path, purpose=purpose, errors=errors)
 
@@ -147,17 +138,13 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         )
 
     def taught_from(self, checkpoint: Checkpoint, *, is_fresh: bool = False) -> Self:
-        """Has the size of the folder's own head where that is open, so that training goes on from it, and links at its
-        threshold until dev data say otherwise. A new head is sized by the encoder's width, and links at what was asked
-        for."""
+        """Links at the threshold that the folder's own head was given, until dev data say otherwise; one that was asked
+        for, a new head, or a folder of another task, changes nothing."""
         record = checkpoint.record.get("task")
-        is_own = isinstance(record, Mapping) and record.get("part") == class_name(type(self)) and not is_fresh
-        before = dict(record) if is_own else {}
-        sizes = _usual_size(checkpoint.config).items()
-        taken = {name: before.get(name, size) for name, size in sizes if getattr(self, name) == "auto"}
-        if self.tune_threshold and self.link_threshold == 0:
-            taken["link_threshold"] = before.get("link_threshold", 0.0)
-        return dataclasses.replace(self, **taken)
+        is_open = self.tune_threshold and self.link_threshold == 0 and not is_fresh
+        if not is_open or not isinstance(record, Mapping) or record.get("part") != class_name(type(self)):
+            return self
+        return dataclasses.replace(self, link_threshold=record.get("link_threshold", 0.0))
 
     def check_pair(self, train: CoreferenceData, dev: CoreferenceData) -> None:
         if dev.gap:
@@ -205,8 +192,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         lines = [
             f"{len(features):,} documents in {sum(num_segments):,} segments "
             f"({sum(map(len, features.documents)):,} pieces), {num_mentions:,} mentions in {num_clusters:,} clusters, "
-            f"{data.num_singletons:,} of one mention; genres: {', '.join(self.genres)}",
-            f"a head with layers of {self.ffn_size:,} units, depth {self.num_rounds} (task.ffn_size, task.depth)",
+            f"{data.num_singletons:,} of one mention; genres: {', '.join(self.genres)}"
         ]
         lines += counted_lines(
             (num_long, f"documents are longer: {self.max_training_segments} segments in a row of each are shown"),
@@ -231,14 +217,13 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         return int((across | (last - first > self.max_width)).sum())
 
     def build_head(self, config: EncoderConfig) -> nn.Module:
-        ffn_size = _usual_size(config)["ffn_size"] if self.ffn_size == "auto" else self.ffn_size
         sizes = HeadSizes(
-            ffn_size=ffn_size,
+            ffn_size=self.ffn_size,
             feature_size=self.feature_size,
             max_width=self.max_width,
             num_genres=len(self.genres),
             num_segments=self.max_training_segments,
-            gated=self.num_rounds > 1,
+            gated=self.depth > 1,
         )
         return CoreferenceHead(config, sizes, dropout=self.dropout)
 
@@ -249,7 +234,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         targets = batch.target(TARGET, CoreferenceTargets)
         found: list[tuple[LossSum, LossSum]] = []
         for rows, document, gold_M3 in zip(targets.rows, targets.documents, targets.gold, strict=True):
-            linked = head(hidden_TD[rows], document, num_antecedents=self.num_antecedents, depth=self.num_rounds)
+            linked = head(hidden_TD[rows], document, num_antecedents=self.num_antecedents, depth=self.depth)
             cluster_k = gold_clusters(linked.start_k, linked.end_k, gold_M3)
             found.append((antecedent_loss(linked.antecedents, cluster_k), mention_loss(linked.mention_k, cluster_k)))
         losses = {TARGET: LossSum.total([antecedent for antecedent, _ in found])}
@@ -263,9 +248,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
         targets = batch.target(TARGET, CoreferenceTargets)
         found = []
         for rows, document in zip(targets.rows, targets.documents, strict=True):
-            linked = head(
-                hidden_TD[rows].float(), document, num_antecedents=self.num_antecedents, depth=self.num_rounds
-            )
+            linked = head(hidden_TD[rows].float(), document, num_antecedents=self.num_antecedents, depth=self.depth)
             found.append(best_links(linked, int(document.segment_T[-1]) + 1))
         return found
 
@@ -287,7 +270,7 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
             del hidden_TD
             if is_long:
                 return_freed_memory()
-            linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.num_rounds, overwrite=True)
+            linked = head.link(chosen, num_antecedents=self.num_antecedents, depth=self.depth, overwrite=True)
             yield best_links(linked, num_segments)
 
     def decode(self, data: CoreferenceData, features: CoreferenceFeatures, outputs: Sequence[Links]) -> Predictions:
@@ -337,11 +320,6 @@ class Coreference(Task[CoreferenceData, CoreferenceFeatures, Links, Predictions]
     def score_files(self, data: Path, predictions: Path, options: Mapping[str, object]) -> FileScores:
         """Score a file of clusters (CoNLL columns or JSON lines), or of GAP answers."""
         return score_files(data, predictions)
-
-
-def _usual_size(config: EncoderConfig) -> dict[str, int]:
-    """Return the options of a new head that the encoder's width decides."""
-    return PAPER_SIZE if config.hidden_size >= WIDE else NARROW_SIZE
 
 
 def gold_clusters(start_k: Tensor, end_k: Tensor, gold_M3: Tensor) -> Tensor:
