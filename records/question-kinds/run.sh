@@ -16,7 +16,6 @@ text="$data/text/en/wiki-base"
 made wh 13000 "$text-00.txt.xz" --forms wh
 made cloze 13000 "$text-00.txt.xz" --forms cloze
 made recurring 13000 "$(echo "$text"-0{0,1,2,3}.txt.xz)" --kinds recurring
-made filtered 4000 "$(echo "$text"-0{0,1}.txt.xz)" --forms wh --filter spanwise-mini # as many as are read
 [ -f "$out/wiki.json" ] || python3 "$here/kinds.py" "$data" "$out" cut
 teach() { # NAME
   local run="$out/runs/$1" text
@@ -31,8 +30,10 @@ teach() { # NAME
 }
 declare -A files=([wiki-dev]="$out/wiki-dev.json" [squad]="$out/squad.json" [reviews]="$out/reviews.json")
 for kind in ${KINDS:-wiki qamr answered mixed wh filtered own cloze recurring}; do
-  # the filter is the reader that learned from wh.json alone, so the texts are others
-  [ "$kind" != own ] || made own 4000 "$(echo "$text"-0{1,2,3}.txt.xz)" --forms wh --filter "$out/runs/wh/final"
+  case $kind in # filtered by what ships; and by the reader of wh.json, from texts that it has not read
+    filtered) made filtered 4000 "$(echo "$text"-0{0,1}.txt.xz)" --forms wh --filter spanwise-mini ;;
+    own) made own 4000 "$(echo "$text"-0{1,2,3}.txt.xz)" --forms wh --filter "$out/runs/wh/final" ;;
+  esac
   teach "$kind"
 done
 python3 "$here/kinds.py" "$data" "$out" table

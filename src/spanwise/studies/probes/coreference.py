@@ -36,7 +36,7 @@ def coreference_files(corpus: Corpus) -> dict[str, ProbeFile]:
 
 @part("coreference_probe")
 class CoreferenceProbe:
-    """Fine-tune with the small head of `finetune coref --recipe small` and score the development documents."""
+    """Fine-tune with the small head of `finetune coref` and score the development documents."""
 
     corpus: Corpus = "ontogum"
     num_epochs: Count = 10

@@ -17,7 +17,7 @@ from spanwise.training.plan import TrainingOptions
 
 
 def small() -> FinetuningRecipe:
-    """Any documents, on one machine: a small head without higher order, which learns to tell mentions in any data."""
+    """Any documents, on one machine: a small head without higher order, which sees every gold mention in training."""
     task = Coreference(ffn_size=256, dropout=0.2, keep_gold=True, tune_threshold=True)
     return _recipe(task, "auto", 5e-4, hidden_dropout="auto")
 
