@@ -54,6 +54,7 @@ def do_shards(work: WorkFolder, rank: int, size: int, say: Say) -> None:
                     if shard in own:
                         work.write(shard, read_shard(readers, documents, stop))
                         progress.tell()
+                progress.look()
     except Stopped:
         raise InterruptedAndSaved(
             f"stopped; {work.num_finished(num_shards):,} of {num_shards:,} shards are saved in {work.path}. The same "
@@ -73,9 +74,11 @@ class _Progress:
         gauge.expect(num_shards - self._first)
 
     def tell(self) -> None:
+        if time.monotonic() >= self._next:
+            self.look()
+
+    def look(self) -> None:
         now = time.monotonic()
-        if now < self._next:
-            return
         finished = self._work.num_finished(self._num_shards)
         self._next = time.monotonic() + MOST_LOOKING * (time.monotonic() - now)
         self._gauge.add(finished - self._last)
