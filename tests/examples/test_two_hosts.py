@@ -17,12 +17,13 @@ def test_a_host_that_is_killed_and_comes_back_changes_no_bit(tmp_path):
     command = ["bash", str(SCRIPT), str(tmp_path / "out")]
     done = subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr[-2000:]
-    *_, killed, back, said = done.stdout.splitlines()
+    *_, back, said = done.stdout.splitlines()
     assert said == "same bits"
 
     # Three groups shared the run: both hosts, the first alone from the last checkpoint, and both again.
-    killed, back = (int(re.search(r"after step (\d+)", line)[1]) for line in (killed, back))
+    # That checkpoint may be later than the step told before the kill: both train on until the cable is down.
+    back = int(re.search(r"after step (\d+)", back)[1])
     log = (tmp_path / "out" / "one.log").read_text()
     assert "process 1 of 2 on" in log  # lost while it was there
     alone, again = (int(step) for step in re.findall(r"^Going on from step (\d+)", log, re.M))
-    assert alone <= killed and again >= back >= 50
+    assert alone <= back <= again and back >= 50
