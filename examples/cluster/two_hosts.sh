@@ -45,7 +45,8 @@ reach 30
 echo "host two is killed after step $(step)"
 ip -n two link set cable down # as if its power were cut: no connection is closed
 ip netns pids two | xargs -r kill -9
-reach 50
+gone=$(step)
+reach $((gone + 10)) # so host one trains alone: a line of both may still have been under way
 echo "host two comes back after step $(step)"
 ip -n two link set cable up
 start two $two 0

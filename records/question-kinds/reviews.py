@@ -1,4 +1,4 @@
-"""Write the questions with Amazon's and the ones to score on, or score the readers of seeds:
+"""Write the questions with Amazon's and those to score on, or score the readers that learned with some seeds:
 
     reviews.py DATA OUT write
     reviews.py DATA OUT score SEED...

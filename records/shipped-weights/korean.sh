@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Korean weights, from those of spanwise-nano: korean.sh DATA OUT START, where START is the run folder of that record's
-# pre-training. Called again it goes on where it stopped. STEPS=120 tries the command itself, on a little of the text.
+# pre-training. Called again it goes on where it stopped. STEPS=120 (more than 100) tries the command itself, on a little of
+# the text, in an OUT of its own.
 set -euo pipefail
 data=$1 out=$2 start=$3/final here=$(dirname "$0")
 spanwise() { python3 -m spanwise "$@"; }

@@ -26,4 +26,4 @@ def test_a_host_that_is_killed_and_comes_back_changes_no_bit(tmp_path):
     log = (tmp_path / "out" / "one.log").read_text()
     assert "process 1 of 2 on" in log  # lost while it was there
     alone, again = (int(step) for step in re.findall(r"^Going on from step (\d+)", log, re.M))
-    assert alone <= back <= again and back >= 50
+    assert 20 <= alone <= back <= again and back >= 40

@@ -83,7 +83,7 @@ class _Progress:
         self._next = time.monotonic() + MOST_LOOKING * (time.monotonic() - now)
         self._gauge.add(finished - self._last)
         self._last = finished
-        if not self._gauge.is_shown and now - self._told > SECONDS_BETWEEN_LINES:
+        if finished < self._num_shards and not self._gauge.is_shown and now - self._told > SECONDS_BETWEEN_LINES:
             self._told = now
             left = (self._num_shards - finished) * (now - self._began) / max(1, finished - self._first) / 60
             self._say(f"{finished:,} of {self._num_shards:,} shards, some {left:,.0f} min left")
