@@ -66,7 +66,7 @@ def compared(text: str, path: Path, out: Path, seeds: list[str]) -> dict[str, ob
     for place, name in enumerate(("exact", "f1")):
         without, beside = found[..., place]
         won = beside - without
-        told[name] = {"mixed": without.mean(), "with-reviews": beside.mean()}
+        told[name] = {"mixed": float(without.mean()), "with-reviews": float(beside.mean())}
         told[f"{name} won by reviews"] = {
             "of each seed": won.mean(1).tolist(),
             "interval over paragraphs": interval(won.mean(0), paragraphs),
