@@ -48,7 +48,7 @@ def test_rows_are_the_answers_of_the_pipelines(corpus):
 
 
 def test_a_stopped_job_goes_on_and_gives_the_same_bytes_as_one_that_was_not(corpus, monkeypatch, gauges):
-    monkeypatch.setattr(worker, "MOST_LOOKING", 1e9)  # as on a slow disk: the bar looks after the first shard and at the end
+    monkeypatch.setattr(worker, "MOST_LOOKING", 1e9)  # a slow disk: it looks after the first shard and at the end
     run(corpus, "whole.parquet", tasks=["tagging"], questions=None)
     read_shard = worker.read_shard
 
