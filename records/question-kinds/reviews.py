@@ -40,6 +40,8 @@ def main() -> None:
     if what == "write":
         write(data / "qa/squadshifts/amazon_reviews_v1.0.json.xz", squad, out)
         return
+    if not seeds:
+        sys.exit("Name the seeds whose readers are to be scored: reviews.py DATA OUT score 2 3")
     bundled = Path(str(files("spanwise.quickstart") / "corpus/qa-dev.json.xz"))
     texts = {"SQuAD 1.1 dev": squad, "new Wikipedia": bundled, "reviews": out / "reviews-held-out.json"}
     found = {name: compared(name, path, out, seeds) for name, path in texts.items()}
